@@ -48,6 +48,7 @@ def replay(text: str, folder: Path) -> str:
     return "".join([*parts, text[at:]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [README, POLICIES], ids=lambda page: page.name)
 def test_the_tutorials_are_true(page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")

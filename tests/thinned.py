@@ -11,4 +11,5 @@ import pytest
 def thinned(items: Sequence[Any], one_in: int) -> list[Any]:
     """The items as parameters, all but every so many-th marked slow."""
     slow = [pytest.mark.slow]
-    return [item if n % one_in == 0 else pytest.param(item, marks=slow) for n, item in enumerate(items)]
+    rows = [item if type(item) is tuple else (item,) for item in items]
+    return [pytest.param(*row, marks=[] if n % one_in == 0 else slow) for n, row in enumerate(rows)]

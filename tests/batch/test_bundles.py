@@ -80,6 +80,7 @@ def test_a_fleet_is_planned_and_applied_elsewhere(fleet: Path, tmp_path: Path) -
     assert not list((tmp_path / "there").iterdir())
 
 
+@pytest.mark.slow
 def test_plans_are_made_elsewhere_and_applied_there(fleet: Path) -> None:
     """A plan file comes back, and goes out again when it is approved."""
     out = str(fleet.parent / "json")
@@ -89,6 +90,7 @@ def test_plans_are_made_elsewhere_and_applied_there(fleet: Path) -> None:
     assert applied.code == 0 and "2 applied" in applied.out, applied.errors
 
 
+@pytest.mark.slow
 def test_what_was_saved_is_applied_there(fleet: Path) -> None:
     """A plan that was incomplete is made again there, and compared with what was approved."""
     saved = str(fleet.parent / "saved")
@@ -103,6 +105,7 @@ def test_a_local_state_does_not_travel(tmp_path: Path) -> None:
     assert ran.code == 1 and "is a file of the machine that the bundle comes from" in " ".join(ran.errors.split())
 
 
+@pytest.mark.slow
 def test_through_a_folder(fleet: Path, tmp_path: Path) -> None:
     """Archives are kept once, by their content."""
     store = tmp_path / "store"
@@ -131,6 +134,7 @@ def test_what_is_no_store(text: str, said: str) -> None:
     assert said in str([(d.summary, d.detail) for d in caught.value.diagnostics])
 
 
+@pytest.mark.slow
 def test_a_store_in_a_service(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = SERVERS["s3"]().settings()
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", settings["access_key"])
@@ -373,6 +377,7 @@ def in_bucket(more: str = "") -> str:
     return f'terraform {{\n  backend "s3" {{\n{lines}  }}\n}}\nvariable "up" {{ default = "none" }}\n{more}'
 
 
+@pytest.mark.slow
 def test_a_worker_of_a_cluster_that_dies(tmp_path: Path, cluster: str) -> None:
     """Dask runs its work again by itself; that does nothing, and we do it again, as often as the rules allow."""
     body = 'resource "terraform_data" "main" { input = var.up }\noutput "id" { value = terraform_data.main.output }\n'

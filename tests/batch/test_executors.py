@@ -122,6 +122,7 @@ def test_what_a_whole_batch_was_making_is_not_replaced_by_resuming_it(tmp_path: 
     assert (again.code, again.outcomes) == (0, {"a": "applied", "b": "applied", "c": "applied"})
 
 
+@pytest.mark.slow
 def test_who_always_kills_is_reported_and_nobody_else(tmp_path: Path) -> None:
     """Those in work beside it go on: each is run once, and what it made stays as it is."""
     chain(tmp_path, "a", "b", "c")

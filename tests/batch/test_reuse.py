@@ -35,6 +35,7 @@ def reused(ran: Ran) -> list[str]:
     return [unit["unit"] for unit in ran.json["units"] if unit["reused"]]
 
 
+@pytest.mark.slow
 def test_objects_are_looked_at_unless_an_age_is_allowed(tmp_path: Path, world: Path) -> None:
     assert reused(plan(tmp_path)) == ["c"]
     allowed = plan(tmp_path, "-reuse=15m")

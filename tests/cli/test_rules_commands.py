@@ -334,6 +334,7 @@ def test_the_twin_stands_in_the_same_file(planner, here):
     assert planner("rules", "test").code == 0
 
 
+@pytest.mark.slow
 def test_cases_are_about_their_namesake_and_what_it_reads(planner, here):
     """Two files that deny would disturb each other's cases; a helper in a third file is needed by one."""
     other = MINE.split("@name")[1].replace("no_data", "no_outputs").replace("D1", "D2")
@@ -458,6 +459,7 @@ EXPLOSIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPLOSIONS)
 def test_a_case_without_end_is_ended(planner, here, monkeypatch, name):
     rules, facts, code = EXPLOSIONS[name]
@@ -469,6 +471,7 @@ def test_a_case_without_end_is_ended(planner, here, monkeypatch, name):
     assert [d["code"] for d in document["files"][0]["cases"][0]["diagnostics"]] == [f"rules.{code}"]
 
 
+@pytest.mark.slow
 def test_a_case_that_needs_all_memory_is_ended(planner, here, monkeypatch):
     from planner.datalog.ask import limit
 
@@ -523,6 +526,7 @@ def test_checking_is_ended_when_it_takes_too_long(planner, here, monkeypatch):
     assert ran.code == 1 and "Rules too large [rules.time]" in ran.err
 
 
+@pytest.mark.slow
 def test_checking_is_ended_when_it_needs_too_much_memory(planner, here, monkeypatch):
     from planner.datalog.ask import limit
 

@@ -159,6 +159,7 @@ def test_an_interrupt_at_the_prompt_is_a_no(tmp_path: Path, number: int) -> None
     assert not (tmp_path / "terraform.tfstate").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("plan",), ("apply", "-auto-approve"), ("state", "rm", "terraform_data.first")])
 def test_an_interrupt_ends_the_wait_for_the_lock(tmp_path: Path, command: tuple[str, ...]) -> None:
     (tmp_path / "main.tf").write_text('resource "terraform_data" "first" {}')

@@ -109,7 +109,7 @@ def _state(here: Path) -> object:
 
 
 @pytest.mark.parametrize("stream", ["full", pytest.param("broken", marks=pytest.mark.slow), "missing"])
-@pytest.mark.parametrize("command", thinned(COMMANDS, 3))
+@pytest.mark.parametrize("command", thinned(COMMANDS, 6))
 def test_what_cannot_be_printed_does_not_stop_the_work(
     here: Path, forker: Forker, command: str, stream: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -121,6 +121,7 @@ many(A, B, C, D, E, F, G, H, I) :- d(A), d(B), d(C), d(D), d(E), d(F), d(G), d(H
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("folder", "more"),
     [

@@ -292,6 +292,7 @@ def test_what_contributed(planner, work: Path):
     assert ran.out.split()[2:] == ["terraform_data.a", "terraform_data.b"]
 
 
+@pytest.mark.slow
 def test_facts_that_only_a_plan_can_tell(planner, work: Path):
     for fact in ('action("terraform_data.a", "create")', 'operation("terraform_data.a", "create")'):
         ran = planner("why", fact)

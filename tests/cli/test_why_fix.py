@@ -65,6 +65,7 @@ def test_facts_of_a_graph(planner):
     assert any("-exclude=terraform_data.a [checked]" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_a_rule_of_the_users(planner, work: Path):
     rules = work / ".planner/rules"
     rules.mkdir(parents=True)

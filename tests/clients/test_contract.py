@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from thinned import thinned
 
 from tests.clients.contract import play
 from tests.clients.contract_cases import CASES
@@ -17,7 +18,7 @@ SAFER = {"backend added over a state, refused"}
 """where the reference empties a local state although the answer was not to copy it: ours keeps it"""
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", thinned(list(CASES), 2))
 def test_contract(name, tmp_path):
     seen = play(None, CASES[name], tmp_path / "work")
     expected = EXPECTED[name]

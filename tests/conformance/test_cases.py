@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import run_cases
 from forked import Forker
+from thinned import thinned
 
 HERE = Path(__file__).parent
 CASES = sorted(folder.name for folder in (HERE / "cases").iterdir() if (folder / "case.json").exists())
@@ -22,7 +23,7 @@ def forker() -> Iterator[Forker]:
     made.close()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", thinned(CASES, 2))
 def test_case(case: str, forker: Forker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--cases", str(HERE / "cases" / case), "-v", "-j", "1", "--graph-json", "--binary", BINARY]
     monkeypatch.setattr(sys, "argv", ["run_cases.py", *words])

@@ -11,6 +11,7 @@ import pytest
 import run_test_cases
 import stand_in_providers
 from forked import Forker
+from thinned import thinned
 
 HERE = Path(__file__).parent
 CASES = HERE / "test-cases"
@@ -58,7 +59,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stand_in_providers.write_mirror(tmp_path_factory.mktemp("mirror"))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", thinned(NAMES, 2))
 def test_case(name: str, forker: Forker, settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(settings))
     monkeypatch.setattr(run_test_cases, "execute", lambda *asked: forker.execute(*asked, timeout=60))

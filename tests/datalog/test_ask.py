@@ -160,6 +160,7 @@ def test_the_time_limit_ends_a_question() -> None:
     assert failure.value.diagnostics[0].code == "query.time"
 
 
+@pytest.mark.slow
 def test_the_memory_limit_ends_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
     """What pyDatalog does with memory is up to it: no answer is ever half an answer."""
     from planner.datalog.ask import limit

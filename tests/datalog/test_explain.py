@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from engine_helpers import derived, plain, program
 from proof_checker import ProofError, check
+from thinned import thinned
 
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBuilder
@@ -121,7 +122,9 @@ def test_a_given_row_of_a_derived_predicate_is_a_leaf() -> None:
     assert proved(database, "path", ("b", "z"))["proofs"]["p1"]["rule"] == "rules.3"
 
 
-@pytest.mark.parametrize("step", ["path(A, B), edge(B, C)", "edge(A, B), path(B, C)", "path(A, B), path(B, C)"])
+@pytest.mark.parametrize(
+    "step", thinned(["path(A, B), edge(B, C)", "edge(A, B), path(B, C)", "path(A, B), path(B, C)"], 3)
+)
 def test_high_proofs(step: str) -> None:
     rules = f"""
     /// e

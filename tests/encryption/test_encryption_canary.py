@@ -165,6 +165,7 @@ def test_commands_of_every_day(area: Area) -> None:
     area.run("destroy", "-auto-approve")
 
 
+@pytest.mark.slow
 def test_an_apply_that_is_killed(area: Area) -> None:
     area.run("apply", "-auto-approve", "-target=terraform_data.c")
     process = area.start("apply", "-auto-approve", "-var=hold=1")
@@ -182,6 +183,7 @@ def test_an_apply_that_is_killed(area: Area) -> None:
     assert not (area.work / "terraform.tfstate.journal").exists()
 
 
+@pytest.mark.slow
 def test_an_apply_that_cannot_save(area: Area) -> None:
     """The state is rescued into a file, encrypted; pushed, it is in its place."""
     area.run("apply", "-auto-approve", "-target=terraform_data.c")

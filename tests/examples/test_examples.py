@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from thinned import thinned
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(folder.name for folder in EXAMPLES.iterdir() if folder.is_dir())
@@ -229,7 +230,7 @@ CLAIMS: dict[str, Callable[[Outputs, Path], None]] = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", thinned(NAMES, 3))
 def test_example(name: str, tmp_path: Path) -> None:
     if "postgres" in str(name):
         pytest.skip("tests/batch/test_services.py runs it on a database of its own")

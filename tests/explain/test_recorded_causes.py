@@ -34,6 +34,7 @@ def test_every_change_has_a_cause(name: str, tmp_path: Path, monkeypatch: pytest
 TWICE = [name for name in PLANNED if (CASES / name / "prior").is_dir()]
 
 
+@pytest.mark.slow
 def test_taking_back_the_causes_takes_back_the_change(
     tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

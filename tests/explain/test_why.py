@@ -11,6 +11,7 @@ from datalog.naive_model import Model
 from datalog.proof_checker import check
 from explain.explaining import explain_recorded
 from plan.test_recorded_plans import PLANNED
+from thinned import thinned
 
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.explain.proof import proof_json
@@ -26,7 +27,7 @@ from planner.vocabulary.address import format_resource, parse_module
 RULES = [{"name": rule.name, "text": rule.text} for rule in cause_program().rules]
 
 
-@pytest.mark.parametrize("name", PLANNED)
+@pytest.mark.parametrize("name", thinned(PLANNED, 3))
 def test_every_action_and_unknown_value_has_a_proof(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     explained = explain_recorded(name, tmp_path, monkeypatch)
     if explained is None:

@@ -74,6 +74,7 @@ def test_shortest_cycle(graph: dict[Edge, int]) -> None:
     assert all(pair in graph for pair in itertools.pairwise((*found, *found[:1])))
 
 
+@pytest.mark.slow
 def test_a_large_knot_is_cut_greedily() -> None:
     size = 60
     edges = {f"n{i:02}": [f"n{(i * j + j) % size:02}" for j in (1, 2, 3, 5, 7, 11, 13)] for i in range(size)}

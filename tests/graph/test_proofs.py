@@ -22,7 +22,7 @@ RULES = [{"name": rule.name, "text": rule.text} for rule in graph_program().rule
 
 
 @pytest.mark.parametrize("phase", ["plan", "apply"])
-@pytest.mark.parametrize("folder", thinned(sorted({c.folder.name for p in ("plan", "apply") for c in cases(p)}), 3))
+@pytest.mark.parametrize("folder", thinned(sorted({c.folder.name for p in ("plan", "apply") for c in cases(p)}), 6))
 def test_every_edge_has_a_proof(folder: str, phase: str, tmp_path: Path) -> None:
     case = RecordedCase(CASES / folder)
     if case.walk(phase) is None:

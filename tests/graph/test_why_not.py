@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from datalog.proof_checker import Reader, solve
 from graph.recorded import cases
 
@@ -20,6 +21,7 @@ BODIES = {rule.name: Reader(rule.text).rule()[1] for rule in graph_program().rul
 PAIRS = 400
 
 
+@pytest.mark.slow
 def test_the_named_condition_fails(tmp_path: Path) -> None:
     chosen = random.Random(20)
     recorded = [(case, phase) for phase in ("plan", "apply") for case in cases(phase)]

@@ -188,6 +188,7 @@ def test_submodules_run_no_programs_and_read_no_files(project: Project, reposito
     assert not ran.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ref", ["--upload-pack=touch RAN", "-b", "--", "--help"])
 @pytest.mark.parametrize("depth", ["", "depth=1&"])
 def test_references_are_no_options(project: Project, repository: Path, ref: str, depth: str) -> None:

@@ -282,6 +282,7 @@ def test_links_of_a_part(tmp_path: Path, target: str, inside: bool) -> None:
         check_links(tmp_path / "part")
 
 
+@pytest.mark.slow
 def test_damaged_at_random(tmp_path: Path) -> None:
     """Whatever bytes say, there is one kind of error and nothing outside."""
     entries: list[Entry] = [("a/b", FILE, "x" * 700), ("l", LINK, "a"), ("d/", FOLDER, ""), ("é" * 70, FILE, "y")]

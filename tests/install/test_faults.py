@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from install.conftest import Project
 from install.world import PLATFORM, Reply, World, new_key, package, sha
+from thinned import thinned
 
 Spoil = Callable[[World], None]
 ARCHIVE = f"/files/acme/box/1.0.0/terraform-provider-box_1.0.0_{PLATFORM}.zip"
@@ -63,45 +64,48 @@ def expired_certificate(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("spoil", "told"),
-    [
-        (truncated, "the connection broke off after"),
-        (cut_and_consistent, "the archive is damaged"),
-        (lambda w: replaced(w, b"no zip at all"), "the archive is damaged"),
-        (lambda w: replaced(w, package({"../terraform-provider-box": b"x"})), "a member outside of it"),
-        (lambda w: replaced(w, package({"README": b"x"})), "has no program terraform-provider-box"),
-        (file(ARCHIVE, Reply(b"something else")), "has the checksum zh:"),
-        (said(shasum="0" * 64), "contradicts itself"),
-        (said(shasum="short"), "for the SHA-256"),
-        (said(os="beos"), "a package for beos"),
-        (said(download_url="ftp://localhost/x.zip"), "no URL with http or https"),
-        (said(filename="other.zip"), "has none for other.zip"),
-        (said(packages={PLATFORM: {"hashes": ["zh:" + "0" * 64], "package_size": 1}}), "1 bytes, but"),
-        (other_signer, "not signed by a valid key"),
-        (file(f"{SUMS}.sig", Reply(b"no signature")), "not signed by a valid key"),
-        (said(signing_keys={"gpg_public_keys": []}), "not signed by a valid key"),
-        (said(signing_keys={"gpg_public_keys": [{"ascii_armor": "what"}]}), "a signing key cannot be read"),
-        (file(SUMS, Reply(b"", 404)), "404 Not Found"),
-        (file(DOWNLOAD, Reply(b"", 404)), "no package of prov.example.com/acme/box 1.0.0 for"),
-        (file(DOWNLOAD, Reply(b"[1")), "no valid JSON"),
-        (file(DOWNLOAD, Reply(b"[]")), "no JSON object"),
-        (said(protocols=5), "has no list protocols"),
-        (said(signing_keys=["key"]), "has no object signing_keys"),
-        (said(signing_keys={"gpg_public_keys": True}), "has no list gpg_public_keys"),
-        (said(packages=[]), "has no object packages"),
-        (said(packages={PLATFORM: {"hashes": 1, "package_size": 1}}), "has no list hashes"),
-        (said(download_url="https://[x/y.zip"), "names https://[x/y.zip, which is no valid URL"),
-        (file("/p/acme/box/versions", Reply(b'{"versions": 1}')), "has no list versions"),
-        (
-            file("/p/acme/box/versions", Reply(b'{"versions": [{"version": "1.0.0", "protocols": 5}]}')),
-            "no list protocols",
-        ),
-        (file("/p/acme/box/versions", Reply(b'{"versions": [], "warnings": 1}')), "has no list warnings"),
-        (said(protocols=["4.0"]), "speaks the plugin protocols 4.0"),
-        (file(ARCHIVE, Reply(b"", 503)), "503 Service Unavailable"),
-        (file("/p/acme/box/versions", Reply(b"", 404)), "has no provider prov.example.com/acme/box"),
-        (file("/p/acme/box/versions", Reply(b"", 500)), "500 Internal Server Error"),
-        (expired_certificate, "certificate has expired"),
-    ],
+    thinned(
+        [
+            (truncated, "the connection broke off after"),
+            (cut_and_consistent, "the archive is damaged"),
+            (lambda w: replaced(w, b"no zip at all"), "the archive is damaged"),
+            (lambda w: replaced(w, package({"../terraform-provider-box": b"x"})), "a member outside of it"),
+            (lambda w: replaced(w, package({"README": b"x"})), "has no program terraform-provider-box"),
+            (file(ARCHIVE, Reply(b"something else")), "has the checksum zh:"),
+            (said(shasum="0" * 64), "contradicts itself"),
+            (said(shasum="short"), "for the SHA-256"),
+            (said(os="beos"), "a package for beos"),
+            (said(download_url="ftp://localhost/x.zip"), "no URL with http or https"),
+            (said(filename="other.zip"), "has none for other.zip"),
+            (said(packages={PLATFORM: {"hashes": ["zh:" + "0" * 64], "package_size": 1}}), "1 bytes, but"),
+            (other_signer, "not signed by a valid key"),
+            (file(f"{SUMS}.sig", Reply(b"no signature")), "not signed by a valid key"),
+            (said(signing_keys={"gpg_public_keys": []}), "not signed by a valid key"),
+            (said(signing_keys={"gpg_public_keys": [{"ascii_armor": "what"}]}), "a signing key cannot be read"),
+            (file(SUMS, Reply(b"", 404)), "404 Not Found"),
+            (file(DOWNLOAD, Reply(b"", 404)), "no package of prov.example.com/acme/box 1.0.0 for"),
+            (file(DOWNLOAD, Reply(b"[1")), "no valid JSON"),
+            (file(DOWNLOAD, Reply(b"[]")), "no JSON object"),
+            (said(protocols=5), "has no list protocols"),
+            (said(signing_keys=["key"]), "has no object signing_keys"),
+            (said(signing_keys={"gpg_public_keys": True}), "has no list gpg_public_keys"),
+            (said(packages=[]), "has no object packages"),
+            (said(packages={PLATFORM: {"hashes": 1, "package_size": 1}}), "has no list hashes"),
+            (said(download_url="https://[x/y.zip"), "names https://[x/y.zip, which is no valid URL"),
+            (file("/p/acme/box/versions", Reply(b'{"versions": 1}')), "has no list versions"),
+            (
+                file("/p/acme/box/versions", Reply(b'{"versions": [{"version": "1.0.0", "protocols": 5}]}')),
+                "no list protocols",
+            ),
+            (file("/p/acme/box/versions", Reply(b'{"versions": [], "warnings": 1}')), "has no list warnings"),
+            (said(protocols=["4.0"]), "speaks the plugin protocols 4.0"),
+            (file(ARCHIVE, Reply(b"", 503)), "503 Service Unavailable"),
+            (file("/p/acme/box/versions", Reply(b"", 404)), "has no provider prov.example.com/acme/box"),
+            (file("/p/acme/box/versions", Reply(b"", 500)), "500 Internal Server Error"),
+            (expired_certificate, "certificate has expired"),
+        ],
+        3,
+    ),
 )
 def test_nothing_is_installed(project: Project, world: World, spoil: Spoil, told: str) -> None:
     world.provider()
@@ -125,6 +129,7 @@ def test_nobody_answers(project: Project, world: World) -> None:
     assert "Connection refused" in project.run("init", code=1)
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers(project: Project, world: World) -> None:
     world.provider()
     world.files["/p/acme/box/versions"] = lambda headers: time.sleep(4) or Reply(b"{}")
@@ -221,6 +226,7 @@ def test_ended_while_downloading(project: Project, world: World, number: int) ->
     assert not project.leftovers()
 
 
+@pytest.mark.slow
 def test_an_expired_key_is_told_of(project: Project, world: World) -> None:
     world.signer = new_key(validity=66)  # keys are made as if a minute ago
     world.provider()

@@ -218,12 +218,14 @@ def policy(rules: list[list[str]]) -> Policies:
     return LOADED[text]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(rules=st.lists(bodies, min_size=1, max_size=3), values=st.fixed_dictionaries({"a": objects, "b": objects}))
 def test_verdicts_by_cases_are_true(rules: list[list[str]], values: dict[str, Any]) -> None:
     agrees_with_every_outcome(rules, values)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     rule=st.lists(st.sampled_from(LITERALS), min_size=7, max_size=12, unique=True),

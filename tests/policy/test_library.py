@@ -55,7 +55,7 @@ def test_there_is_a_library() -> None:
     assert all(entry.summary and entry.doc for entry in library())
 
 
-@pytest.mark.parametrize("pack", thinned(PACKS, 4), ids=lambda path: path.name)
+@pytest.mark.parametrize("pack", thinned(PACKS, 8), ids=lambda path: path.name)
 def test_cases(pack: Path) -> None:
     tested = run_tests([str(pack)])
     assert [d for d in tested.diagnostics if d.is_error] == []
@@ -108,6 +108,7 @@ def test_every_verdict_says_why() -> None:
                 assert rule.reason != "the plan must not be applied", rule.name
 
 
+@pytest.mark.slow
 def test_all_of_them_go_together() -> None:
     policies, problems = load_policies(policy_files(["builtin:all"]))
     assert policies is not None and problems == []

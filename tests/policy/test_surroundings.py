@@ -157,6 +157,7 @@ def test_every_relation(place: Place) -> None:
     assert any(m.startswith("user|") for _, _, m in said)
 
 
+@pytest.mark.slow
 def test_unknown_arguments_of_providers_stay_undecided_until_they_are_known(place: Place) -> None:
     rules = (
         'deny("prefix", C, "has the prefix name") :- provider_argument(C, "prefix", "name").\n'

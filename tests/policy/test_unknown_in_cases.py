@@ -17,6 +17,7 @@ DENIED = '.case "denied"\nchange("b", "t", "b", "", "p", "managed"). planned("b"
 DENIED += '.want deny("owner", "b", "has no owner"), deny("open", "b", "is open").\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("facts", "wanted", "holds"),
     [

@@ -62,6 +62,7 @@ def done(output: str) -> tuple[str, ...]:
     return tuple(f"{hook['action']} {hook['resource']['resource_name']}" for hook in hooks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lifecycle", "words", "order"),
     [
@@ -84,6 +85,7 @@ def test_what_runs_in_a_cluster_that_is_replaced(
     assert done(run("apply", "-auto-approve", "-json", *words)) == order
 
 
+@pytest.mark.slow
 def test_the_order_that_was_given_up_can_be_asked_for(run: Run) -> None:
     write()
     run("apply", "-auto-approve")

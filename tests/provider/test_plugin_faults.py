@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from conformance import forked
 from provider.plugins import ROOT, SOURCE, is_alive, override, pids
+from thinned import thinned
 
 REQUIRED = f"""
 terraform {{
@@ -110,7 +111,7 @@ def check_words(text: str) -> None:
     assert "out of memory, or so it seems" in text
 
 
-@pytest.mark.parametrize("call", IN_A_FIRST_RUN)
+@pytest.mark.parametrize("call", thinned(IN_A_FIRST_RUN, 3))
 def test_killed_in_a_first_run(folder: Path, call: str) -> None:
     done = run(folder, "apply", "-auto-approve", "-no-color", TEST_PROVIDER_KILL=call)
     assert done.returncode == 1
@@ -121,6 +122,7 @@ def test_killed_in_a_first_run(folder: Path, call: str) -> None:
         assert recorded(folder) >= {"terraform_data.apart"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", IN_A_SECOND_RUN)
 def test_killed_in_a_second_run(folder: Path, call: str) -> None:
     assert run(folder, "apply", "-auto-approve").returncode == 0

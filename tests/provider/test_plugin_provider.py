@@ -241,6 +241,7 @@ def test_a_hang_ends_at_the_time_limit(plugin: PluginProvider, world: Path, monk
     assert not any(map(is_alive, pids(world)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [6], indirect=True)
 def test_stop_and_close_reach_a_running_call(plugin: PluginProvider, world: Path) -> None:
     answers: list[Any] = []

@@ -144,6 +144,7 @@ def test_a_damaged_type_is_asked_anew_when_it_is_used(kept: Kept) -> None:
     assert repr(kept.look().block) == repr(first.block) and kept.starts == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 10, 39, 45, 500, -1])
 def test_an_entry_that_was_cut_is_of_no_use(kept: Kept, size: int) -> None:
     kept.look()

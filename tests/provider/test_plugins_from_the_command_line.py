@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from conformance import forked
 from provider.plugins import ROOT, SOURCE, is_alive, override, pids
+from thinned import thinned
 
 REQUIRED = f'terraform {{\n  required_providers {{\n    test = {{ source = "{SOURCE}" }}\n  }}\n}}\n'
 EVERYTHING = """
@@ -99,7 +100,7 @@ def project(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     return Project(folder, world)
 
 
-@pytest.mark.parametrize("project", [5, 6], indirect=True)
+@pytest.mark.parametrize("project", thinned([6, 5], 2), indirect=True)
 def test_the_life_of_objects(project: Project) -> None:
     project.write(EVERYTHING)
     project.run("init")

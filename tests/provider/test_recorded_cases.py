@@ -19,12 +19,12 @@ FROM_PYPI = {"tf", "pyvider"}
 """providers that need environments of their own"""
 
 
-def marked(name: str, is_second: bool) -> object:
+def marked(name: str, is_other: bool) -> object:
     """Each case is recorded with both protocols; what differs in the older one has tests of its own. Of
-    the others, every second one is run with the slow tests."""
+    the others, one in four is run by default."""
     needed = FROM_PYPI & set(names(json.loads((CASES / f"{name}.json").read_text())))
     is_twin = name.endswith("-5") and f"{name[:-1]}6" in NAMES
-    return pytest.param(name, marks=[pytest.mark.slow] if needed or is_twin or is_second else [])
+    return pytest.param(name, marks=[pytest.mark.slow] if needed or is_twin or is_other else [])
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -38,7 +38,7 @@ def run(*words: str) -> tuple[int, str]:
     return code, out.getvalue()
 
 
-@pytest.mark.parametrize("name", [marked(name, number % 2 == 1) for number, name in enumerate(NAMES)])
+@pytest.mark.parametrize("name", [marked(name, number % 4 > 0) for number, name in enumerate(NAMES)])
 def test_case(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = json.loads((CASES / f"{name}.json").read_text())
     protocol = case.get("protocol", 6)

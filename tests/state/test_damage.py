@@ -101,6 +101,7 @@ def test_a_journal_cut_off_at_every_byte(interrupted: Path, tmp_path: Path) -> N
         assert told_of_all(state, problems, begun_in(whole[:end])), end
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_journal_with_other_bytes(interrupted: Path, tmp_path: Path, data: st.DataObject) -> None:
@@ -127,6 +128,7 @@ def test_a_journal_with_other_bytes(interrupted: Path, tmp_path: Path, data: st.
         assert all("Move it away" in d.detail or "Put the state" in d.detail for d in problems if d.is_error)
 
 
+@pytest.mark.slow
 def test_every_byte_of_the_last_lines_counts(interrupted: Path, tmp_path: Path) -> None:
     """A change in any byte before the last line break is noticed."""
     whole = (interrupted / "s.journal").read_bytes()
@@ -139,6 +141,7 @@ def test_every_byte_of_the_last_lines_counts(interrupted: Path, tmp_path: Path) 
         assert told_of_all(state, problems, {"a", "b"}), at
 
 
+@pytest.mark.slow
 def test_a_state_cut_off_at_every_byte(interrupted: Path, tmp_path: Path) -> None:
     whole = (interrupted / "s").read_bytes()
     path = copy(interrupted, tmp_path / "c")
@@ -206,6 +209,7 @@ def plan() -> Plan:
     return Plan("normal", (), (), (), sample(), State(), None, {"v": "x"}, (), {}, (), timestamp="2026-01-01T00:00:00Z")
 
 
+@pytest.mark.slow
 def test_a_plan_cut_off_at_every_byte(tmp_path: Path) -> None:
     whole = plan_bytes(plan(), {"main.tf": b"# nothing\n"})
     path = tmp_path / "p"
@@ -218,6 +222,7 @@ def test_a_plan_cut_off_at_every_byte(tmp_path: Path) -> None:
         assert has_errors(problems)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_plan_with_other_bytes(tmp_path: Path, data: st.DataObject) -> None:

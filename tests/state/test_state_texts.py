@@ -46,6 +46,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(texts, "SMALLEST", 0)
 
 
+@pytest.mark.slow
 @given(st.lists(VALUES, min_size=1, max_size=6), st.integers(0, 5))
 @settings(max_examples=200, deadline=None)
 def test_the_same_bytes(values: list[Any], number: int) -> None:

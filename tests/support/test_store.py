@@ -264,6 +264,7 @@ EVIL = pickle.dumps(Evil())
 CODE = compile("__import__('os').mkdir('evil')", "", "exec")
 
 
+@pytest.mark.slow
 def test_hostile_entries_are_not_run(tmp_path: Path) -> None:
     """Every entry that a run left is replaced by what would run code, with the sums that an attacker can make."""
     (tmp_path / "work").mkdir()

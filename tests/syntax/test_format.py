@@ -80,6 +80,7 @@ def test_formatting_again_changes_nothing(text: str) -> None:
     check(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(texts)
 def test_what_parses_still_does(text: str) -> None:

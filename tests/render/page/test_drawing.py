@@ -95,6 +95,7 @@ def test_a_small_graph_looks_as_it_did(tmp_path: Path) -> None:
         assert blank.evaluate(DIFFERENCE, [texts[0], changed]) > 1.5 * LIKE
 
 
+@pytest.mark.slow
 @needs_browser
 def test_in_the_dark(tmp_path: Path) -> None:
     corner = "() => Array.from(canvas.getContext('2d').getImageData(2, 2, 1, 1).data.slice(0, 3))"
@@ -105,6 +106,7 @@ def test_in_the_dark(tmp_path: Path) -> None:
         assert min(tab.evaluate(corner)) > 240
 
 
+@pytest.mark.slow
 @needs_browser
 def test_folding_paths_causes_and_verdicts(tmp_path: Path) -> None:
     with opened(written(tmp_path, small())) as tab:
@@ -174,6 +176,7 @@ def test_large_graphs(nodes: int, modules: int, most: int, tmp_path: Path) -> No
         assert tab.get_by_role("status").inner_text().startswith("thing.number01234, resource, create; waits for")
 
 
+@pytest.mark.slow
 @needs_browser
 def test_nothing_to_draw(tmp_path: Path) -> None:
     page = Page("Nothing", (), (View("plan", "Nothing", (), ()),), LAYERS, ())

@@ -89,6 +89,7 @@ def test_a_program_of_a_profile(tmp_path: Path) -> None:
         chain(tmp_path, {})()
 
 
+@pytest.mark.slow
 def test_roles(tmp_path: Path) -> None:
     url, _ = moto()
     keys = "[base]\naws_access_key_id = B\naws_secret_access_key = b\n"

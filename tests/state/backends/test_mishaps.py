@@ -44,6 +44,7 @@ def names(place: Place) -> list[str]:
     return [r["name"] for r in json.loads(place.good(OURS, "state", "pull"))["resources"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", kinds("azurerm", "consul", "cos", "gcs", "kubernetes", "oss", "s3", quick=("s3",)))
 def test_a_lock_that_is_taken_away_stops_what_comes_next(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path)
@@ -63,6 +64,7 @@ def test_a_lock_that_is_taken_away_stops_what_comes_next(kind: str, tmp_path: Pa
     assert (place.folder / "made").read_text() == "b\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", kinds("consul", "cos", "gcs", "oss", "pg", "s3", quick=("pg",)))
 def test_a_newer_state_is_not_replaced(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path)
@@ -84,6 +86,7 @@ def test_a_newer_state_is_not_replaced(kind: str, tmp_path: Path) -> None:
     assert names(place) == ["a", "b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", kinds("consul", "http", "kubernetes", "s3", quick=("http",)))
 def test_a_server_that_hangs_for_a_while(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path)
@@ -99,6 +102,7 @@ def test_a_server_that_hangs_for_a_while(kind: str, tmp_path: Path) -> None:
     assert names(place) == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_a_database_that_starts_again(tmp_path: Path) -> None:
     """The session goes with it, and with that the lock: it is taken again, because nobody has written meanwhile."""
     import shutil
@@ -163,6 +167,7 @@ class Lossy:
                         break
 
 
+@pytest.mark.slow
 def test_answers_that_get_lost(tmp_path: Path) -> None:
     """A lock that was taken and a state that was written count, although nobody heard of it."""
     server = SERVERS["http"]()

@@ -163,6 +163,7 @@ def contending(place: Place, one: list[str], other: list[str]) -> None:
     assert place.run(one, "plan", "-detailed-exitcode", "-lock-timeout=30s")[0] == 0
 
 
+@pytest.mark.slow
 def test_in_turn_with_itself(place: Place) -> None:
     alternating(place, OURS, OURS, times=2)
 
@@ -177,6 +178,7 @@ def test_the_peer_begins(place: Place) -> None:
     alternating(place, peer(), OURS)
 
 
+@pytest.mark.slow
 def test_locks_of_its_own(place: Place) -> None:
     contending(place, OURS, OURS)
 

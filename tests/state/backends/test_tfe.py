@@ -239,6 +239,7 @@ def test_a_state_that_others_read(tmp_path: Path) -> None:
     assert 'read = "1"' in reader.good(OURS, "apply", "-auto-approve")
 
 
+@pytest.mark.slow
 def test_cloud_in_turn_with_itself(tmp_path: Path) -> None:
     alternating(placed(tmp_path / "w", "cloud", "turns"), OURS, OURS, times=2)
 
