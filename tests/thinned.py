@@ -10,6 +10,11 @@ import pytest
 
 def thinned(items: Sequence[Any], one_in: int) -> list[Any]:
     """The items as parameters, all but every so many-th marked slow."""
-    slow = [pytest.mark.slow]
-    rows = [item if type(item) is tuple else (item,) for item in items]
-    return [pytest.param(*row, marks=[] if n % one_in == 0 else slow) for n, row in enumerate(rows)]
+    return [_parameter(item, n % one_in > 0) for n, item in enumerate(items)]
+
+
+def _parameter(item: Any, is_slow: bool) -> Any:
+    marks = [pytest.mark.slow] if is_slow else []
+    if hasattr(item, "marks"):  # a parameter already
+        return pytest.param(*item.values, id=item.id, marks=[*item.marks, *marks])
+    return pytest.param(*(item if type(item) is tuple else (item,)), marks=marks)

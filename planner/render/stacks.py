@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.render.plan import SchemaOf
     from planner.render.view import View
     from planner.stacks.approval import Approval
-    from planner.stacks.deploy import DeploymentPlan, Step
+    from planner.stacks.steps import DeploymentPlan, Step
 
 _WORDS = {"plan": "", "destroy": " will be destroyed", "forget": " will be forgotten", "defer": " is deferred"}
 

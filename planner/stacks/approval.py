@@ -15,8 +15,8 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure
 from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
-    from planner.stacks.deploy import DeploymentPlan, Step
     from planner.stacks.deployments import DeploymentFlow
+    from planner.stacks.steps import DeploymentPlan, Step
 
 _COUNTED = ("add", "change", "import", "remove", "forget", "defer")
 

@@ -8,7 +8,7 @@ from planner.datalog.engine.evaluate import Database
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Prover
 from planner.stacks.approval import Approval
-from planner.stacks.deploy import DeploymentPlan
+from planner.stacks.steps import DeploymentPlan
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Span

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from heapq import heappop, heappush
 
 from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBuilder
@@ -101,14 +102,22 @@ def _derived(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:
 
 def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[str]:
     """The names so that each comes after those that it follows; else sorted."""
-    left = sorted(names)
-    waits: dict[str, set[str]] = {name: set() for name in left}
+    waits: dict[str, set[str]] = {name: set() for name in sorted(names)}
+    followers: dict[str, list[str]] = {}
     for name, other in follows:
         if name in waits and other in waits:
             waits[name].add(other)
-    done: list[str] = []
-    while left:
-        ready = next((name for name in left if waits[name] <= set(done)), left[0])
-        left.remove(ready)
-        done.append(ready)
-    return done
+            followers.setdefault(other, []).append(name)
+    ready = [name for name, others in waits.items() if not others]
+    done: dict[str, None] = {}
+    while len(done) < len(waits):
+        # the rules let nothing follow itself; if it did, somebody would have to be first
+        name = heappop(ready) if ready else next(name for name in waits if name not in done)
+        if name in done:
+            continue
+        done[name] = None
+        for follower in followers.get(name, ()):
+            waits[follower].discard(name)
+            if not waits[follower]:
+                heappush(ready, follower)
+    return list(done)

@@ -34,7 +34,7 @@ from planner.walk.hooks import Hooks
 
 if TYPE_CHECKING:
     from planner.evaluation.schemas import Schemas
-    from planner.stacks.deploy import DeploymentPlan
+    from planner.stacks.steps import DeploymentPlan
 
 TAKEN = (".terraform", "stack-states")
 

@@ -18,6 +18,8 @@ from planner.vocabulary.span import Span
 
 K = TypeVar("K", bound=Hashable)
 
+MOST_NESTED = 16
+
 
 @frozen
 class Await(Generic[K]):
@@ -30,10 +32,11 @@ class Await(Generic[K]):
 
 class Promises(Generic[K]):
     """The promises of one evaluation. `make` gives the value of a promise, and may ask for others meanwhile. What
-    `make` raises as a Failure is the outcome of the promise, for everybody who asks."""
+    `make` raises as a Failure is the outcome of the promise, for everybody who asks. `nested`: so many are made within
+    each other by one thread."""
 
-    def __init__(self, make: Callable[[K], Any]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[K], Any], nested: int = MOST_NESTED) -> None:
+        self._make, self._nested = make, nested
         self._changed = threading.Condition()
         self._values: dict[K, Any] = {}
         self._failures: dict[K, Failure] = {}
@@ -42,6 +45,8 @@ class Promises(Generic[K]):
         """by thread: what it makes, each because of the one before"""
         self._waiting: dict[int, K] = {}
         self._awaited: dict[Await[K], Span | None] = {}
+        self._asked: dict[K, list[K]] = {}
+        """for whom each asked"""
 
     # ------------------------------------------------------------ asking
 
@@ -53,7 +58,10 @@ class Promises(Generic[K]):
             mine = self._making.setdefault(me, [])
             if mine:
                 place = "" if span is None else span.place
-                self._awaited.setdefault(Await(mine[-1], key, place), span)
+                found = Await(mine[-1], key, place)
+                if found not in self._awaited:
+                    self._awaited[found] = span
+                    self._asked.setdefault(found.by, []).append(key)
             while key in self._makers and key not in self._values and key not in self._failures:
                 self._refuse_circle(me, key)
                 self._waiting[me] = key
@@ -63,9 +71,36 @@ class Promises(Generic[K]):
                 raise self._failures[key]
             if key in self._values:
                 return self._values[key]
+            if len(mine) >= self._nested:
+                return self._made_elsewhere(me, key)
             self._makers[key] = me
             mine.append(key)
         return self._made(key, mine)
+
+    def _made_elsewhere(self, me: int, key: K) -> Any:
+        """Have a fresh thread make the value, since the stack of this one is deep. The lock is held."""
+        trouble: list[BaseException] = []
+
+        def make() -> None:
+            try:
+                self._made(key, making)
+            except Failure:
+                pass  # it is kept
+            except BaseException as problem:
+                trouble.append(problem)
+
+        making = [key]
+        thread = threading.Thread(target=make, daemon=True)
+        thread.start()
+        assert thread.ident is not None
+        self._makers[key], self._making[thread.ident], self._waiting[me] = thread.ident, making, key
+        while key not in self._values and key not in self._failures:
+            self._changed.wait()
+        del self._waiting[me]
+        if key in self._values:
+            return self._values[key]
+        thread.join()
+        raise trouble[0] if trouble else self._failures[key]
 
     def _made(self, key: K, mine: list[K]) -> Any:
         try:
@@ -140,15 +175,13 @@ class Promises(Generic[K]):
 
     def nearest(self, key: K, wanted: Callable[[K], bool]) -> set[K]:
         """The first promises of a kind on all ways from a promise to what it was made from."""
-        with self._changed:
-            asked: dict[K, list[K]] = {}
-            for a in self._awaited:
-                asked.setdefault(a.by, []).append(a.awaited)
         found: set[K] = set()
         seen = {key}
         waiting = [key]
         while waiting:
-            for other in asked.get(waiting.pop(), ()):
+            with self._changed:
+                asked = tuple(self._asked.get(waiting.pop(), ()))
+            for other in asked:
                 if other not in seen:
                     seen.add(other)
                     (found.add if wanted(other) else waiting.append)(other)

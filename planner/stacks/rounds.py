@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.vocabulary.diagnostic import Diagnostic, error
 
 if TYPE_CHECKING:
-    from planner.stacks.deploy import DeploymentPlan, Step
+    from planner.stacks.steps import DeploymentPlan, Step
 
 _BECAUSE = {
     "for_each": "how many instances there are is not known yet",

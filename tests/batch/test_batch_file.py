@@ -361,6 +361,7 @@ def test_what_credentials_hold_is_not_shown_when_a_hook_prints_it(tmp_path: Path
         assert "it is (hidden)" in kept
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_ends_with_all_that_it_began(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "held")
     held = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)

@@ -464,6 +464,7 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root / "live"
 
 
+@pytest.mark.slow
 def test_units_of_terragrunt_travel_with_what_they_read(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Included files, sources and the files beside these, what was asked outside, and what only outputs name."""
     monkeypatch.setenv("WHO", "somebody")

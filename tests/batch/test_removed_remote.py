@@ -11,6 +11,7 @@ import pytest
 from batch.fleets import batch, write
 from batch.test_removed import removed
 from state.backends.servers import SERVERS, block
+from thinned import thinned
 
 SERVICES = ("s3", "pg", "http", "gcs", "remote", "cloud")
 BODY = """
@@ -21,7 +22,7 @@ output "id" { value = terraform_data.x.id }
 FILE = 'unit "a" {}\n'
 
 
-@pytest.fixture(scope="module", params=SERVICES)
+@pytest.fixture(scope="module", params=thinned(list(SERVICES), 3))
 def service(request: pytest.FixtureRequest) -> Any:
     kind = request.param
     return kind, SERVERS["remote" if kind == "cloud" else kind]()
@@ -49,6 +50,7 @@ def manifest(root: Path) -> list[str]:
     return sorted(json.loads((root / ".planner/batch/manifest.json").read_text())["units"])
 
 
+@pytest.mark.slow
 def test_they_are_orphaned(fleet: Path) -> None:
     ran = batch(fleet, "plan", "-json", "-no-cache")
     assert [found["unit"] for found in ran.json["orphaned"]] == ["old-app", "old-db"]
@@ -68,6 +70,7 @@ def test_they_are_destroyed_in_order(fleet: Path) -> None:
     assert ran.code == 0 and "Of old-db nothing is left" in " ".join(ran.out.split())
 
 
+@pytest.mark.slow
 def test_they_are_forgotten(fleet: Path) -> None:
     write(fleet, {"planner.batch.hcl": FILE + removed("old-db", "forget") + removed("old-app", "forget")})
     ran = batch(fleet, "plan", "-strict")

@@ -153,6 +153,7 @@ def test_the_page_names_nothing_outside(fleet: Path) -> None:
     assert not re.search(r"<(script|link|img)[^>]*(src|href)=", text)
 
 
+@pytest.mark.slow
 @needs_browser
 def test_very_long_texts_are_packed(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planner.render.page.document.MOST_TEXT", 100)

@@ -66,6 +66,7 @@ def test_drift_is_seen(tmp_path: Path, world: Path) -> None:
     assert seen.code == 2 and seen.unit("b")["changes"][0]["action"] == "create"
 
 
+@pytest.mark.slow
 def test_states_are_read_where_objects_are_not(tmp_path: Path, world: Path) -> None:
     assert reused(plan(tmp_path, "-refresh=false")) == []  # it never was planned like that
     again = plan(tmp_path, "-refresh=false")

@@ -258,6 +258,7 @@ def test_an_edited_digest_does_not_make_another_plan(saved: Path, tmp_path: Path
     assert ran.code == 1 and '"two"' not in state(root, "a"), said(ran)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["yes", "no"])
 def test_what_is_more_than_was_approved_is_asked(tmp_path: Path, answer: str) -> None:
     """The approved plan of b was incomplete, and what is planned on its real input has a value that nobody saw."""

@@ -210,6 +210,7 @@ def test_spoiled_plan_bytes(applied: tuple[dict[str, Any], bytes], edits: list[A
         judged(*command.replace("FILE", "next").split())
 
 
+@pytest.mark.slow
 @few
 @given(data=st.data(), command=PLAN_COMMANDS)
 def test_spoiled_plan_members(applied: tuple[dict[str, Any], bytes], data: Any, command: str) -> None:
@@ -255,6 +256,7 @@ def test_any_question(text: str, as_json: bool) -> None:
 SET = 'deps(terraform_data.*) & rdeps(terraform_data.b, 2) - "module.m (close)" + terraform_data.a["x"]'
 
 
+@pytest.mark.slow
 @few
 @given(
     spoiled_or_any(SET, "somepath(root, terraform_data.b (expand))", "blast(terraform_data.b)"),
@@ -270,6 +272,7 @@ NODE = spoiled_or_any(
 )
 
 
+@pytest.mark.slow
 @few
 @given(st.lists(NODE, min_size=1, max_size=3), st.sampled_from(([], ["-not"], ["-json"], ["-full"], ["-type=apply"])))
 def test_any_words_to_why(words: list[str], flags: list[str]) -> None:
@@ -287,6 +290,7 @@ def test_any_address_as_option(text: str, option: str) -> None:
         judged("plan", f"-{option}={text}")
 
 
+@pytest.mark.slow
 @few
 @given(
     addresses=st.lists(ADDRESS, min_size=2, max_size=2),
@@ -315,6 +319,7 @@ FLAGS = st.lists(
 )
 
 
+@pytest.mark.slow
 @few
 @given(
     st.sampled_from(("plan", "validate", "graph", "show", "output", "state list", "init", "fmt", "query", "console")),

@@ -130,6 +130,7 @@ def test_it_is_drawn_in_place_and_gone_in_the_end(tmp_path: Path) -> None:
     assert sorted(ended) == [f"unit{number}" for number in range(4)]
 
 
+@pytest.mark.slow
 def test_failures_are_named(tmp_path: Path) -> None:
     fleet(tmp_path, 3)
     write(tmp_path, {"unit0/more.tf": "locals {\n  x = nothing.here\n}\n"})
@@ -139,6 +140,7 @@ def test_failures_are_named(tmp_path: Path) -> None:
     assert "running" not in "\n".join(screen.lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "rows"), [(24, 24), (9, 24), (80, 6), (80, 4)])
 def test_small_terminals(tmp_path: Path, columns: int, rows: int) -> None:
     fleet(tmp_path, 6, "a-unit-whose-name-is-long-")
@@ -149,6 +151,7 @@ def test_small_terminals(tmp_path: Path, columns: int, rows: int) -> None:
     assert "runni" not in "\n".join(screen.lines)
 
 
+@pytest.mark.slow
 def test_a_terminal_that_gets_narrower(tmp_path: Path) -> None:
     """Lines that stand there already are broken by it; the whole table goes nevertheless."""
     fleet(tmp_path, 4, "name-", wait="1")

@@ -125,7 +125,7 @@ def many(tmp_path, monkeypatch):
     return tmp_path / "work"
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_many_files(planner, many, monkeypatch, processes):
     from planner.support import forks
 

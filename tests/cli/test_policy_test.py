@@ -96,6 +96,7 @@ def test_options_that_contradict_each_other(folder: Path) -> None:
     assert code == 1 and "Conflicting options" in problems
 
 
+@pytest.mark.slow
 def test_watching(folder: Path) -> None:
     """Cases run at once, again when a file changes, also while it is broken, and an interrupt ends it well."""
     command = [sys.executable, "-m", "planner", "policy", "test", "-watch"]

@@ -184,6 +184,7 @@ def test_an_interrupt_ends_the_wait_for_the_lock(tmp_path: Path, command: tuple[
     assert (tmp_path / "terraform.tfstate").read_text() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [("plan",), ("apply", "-auto-approve"), ("init",), ("validate",), ("show",), ("state", "list"), ("graph",)]
 )

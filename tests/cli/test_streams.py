@@ -109,7 +109,7 @@ def _state(here: Path) -> object:
 
 
 @pytest.mark.parametrize("stream", ["full", pytest.param("broken", marks=pytest.mark.slow), "missing"])
-@pytest.mark.parametrize("command", thinned(COMMANDS, 6))
+@pytest.mark.parametrize("command", thinned(COMMANDS, 9))
 def test_what_cannot_be_printed_does_not_stop_the_work(
     here: Path, forker: Forker, command: str, stream: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -139,9 +139,12 @@ def test_without_any_stream(here: Path, command: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    sorted(
-        index.ANSWERS
-        - {"fmt", "batch policy", "batch query", "batch graph", "batch why", "rules stats", "state verify"}
+    thinned(
+        sorted(
+            index.ANSWERS
+            - {"fmt", "batch policy", "batch query", "batch graph", "batch why", "rules stats", "state verify"}
+        ),
+        3,
     ),
 )
 def test_only_the_answer_is_printed_where_programs_read(here: Path, forker: Forker, command: str) -> None:

@@ -109,6 +109,7 @@ def test_what_a_change_reaches(watched: Watched) -> None:
     assert watched.process.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_what_nobody_reads_begins_no_round(watched: Watched) -> None:
     watched.round()
     Path("report.json").write_text("what a round writes itself")
@@ -117,6 +118,7 @@ def test_what_nobody_reads_begins_no_round(watched: Watched) -> None:
     assert watched.round().startswith("\ntext changed: 1 of 3 test files to run.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("-coverage",)])
 def test_coverage_is_that_of_all_files(watched: Watched) -> None:
     Path("two.tftest.hcl").write_text('variables {\n  v = "y"\n}\nrun "x" {\n}\n')

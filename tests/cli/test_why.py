@@ -319,6 +319,7 @@ def test_a_fact_about_what_is_no_vertex(planner):
         assert "No such vertex" in ran.err, ran.err
 
 
+@pytest.mark.slow
 def test_an_order_of_a_rule_is_no_reference(planner, work: Path):
     rules = work / ".planner" / "rules"
     rules.mkdir(parents=True)

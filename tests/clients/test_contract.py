@@ -18,7 +18,7 @@ SAFER = {"backend added over a state, refused"}
 """where the reference empties a local state although the answer was not to copy it: ours keeps it"""
 
 
-@pytest.mark.parametrize("name", thinned(list(CASES), 2))
+@pytest.mark.parametrize("name", thinned(list(CASES), 4))
 def test_contract(name, tmp_path):
     seen = play(None, CASES[name], tmp_path / "work")
     expected = EXPECTED[name]

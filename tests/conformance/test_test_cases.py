@@ -59,7 +59,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stand_in_providers.write_mirror(tmp_path_factory.mktemp("mirror"))
 
 
-@pytest.mark.parametrize("name", thinned(NAMES, 2))
+@pytest.mark.parametrize("name", thinned(NAMES, 3))
 def test_case(name: str, forker: Forker, settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(settings))
     monkeypatch.setattr(run_test_cases, "execute", lambda *asked: forker.execute(*asked, timeout=60))

@@ -156,6 +156,7 @@ def test_completion(folder: Path) -> None:
     converse(talk)
 
 
+@pytest.mark.slow
 def test_documentation_declarations_and_references(folder: Path) -> None:
     async def talk(client: Client) -> None:
         rules = opened(client, folder / "house.dl")
@@ -179,6 +180,7 @@ def test_documentation_declarations_and_references(folder: Path) -> None:
     converse(talk)
 
 
+@pytest.mark.slow
 def test_formatting_and_cases(folder: Path) -> None:
     async def talk(client: Client) -> None:
         rules = opened(client, folder / "house.dl", "advice( A,B,C ):-b(A,B,C).\n")

@@ -30,6 +30,7 @@ import pytest
 from explain.explaining import explain
 from explain.turning_back import Former, unexplained
 from provider.plugins import attached, write_plugin
+from thinned import thinned
 
 from planner.explain.because import Because, Step
 from planner.model.plan import change_name
@@ -49,7 +50,7 @@ def configurations() -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("entry", configurations())
+@pytest.mark.parametrize("entry", thinned(configurations(), 3))
 def test_every_change_has_the_causes_that_it_should(
     entry: dict[str, Any], tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

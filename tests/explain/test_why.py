@@ -27,7 +27,7 @@ from planner.vocabulary.address import format_resource, parse_module
 RULES = [{"name": rule.name, "text": rule.text} for rule in cause_program().rules]
 
 
-@pytest.mark.parametrize("name", thinned(PLANNED, 3))
+@pytest.mark.parametrize("name", thinned(PLANNED, 8))
 def test_every_action_and_unknown_value_has_a_proof(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     explained = explain_recorded(name, tmp_path, monkeypatch)
     if explained is None:

@@ -147,6 +147,7 @@ def test_a_failure_that_passes(project: Project, world: World) -> None:
     project.run("init")
 
 
+@pytest.mark.slow
 def test_a_download_goes_on_where_it_broke_off(project: Project, world: World) -> None:
     content = {"terraform-provider-box": os.urandom(900_000)}
     world.provider(content=content)

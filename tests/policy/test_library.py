@@ -80,7 +80,7 @@ def is_verdict(rule) -> bool:
     return rule.head.predicate in VERDICTS
 
 
-@pytest.mark.parametrize("name", thinned(sorted(WHERE), 3))
+@pytest.mark.parametrize("name", thinned(sorted(WHERE), 6))
 def test_every_rule_has_a_case_that_fails_without_it(name: str) -> None:
     program = policies_of(name).program
     functions: dict[int, list[str]] = {}

@@ -116,6 +116,7 @@ def told(relation: str, *columns: str) -> str:
     return f'deny("{relation}", "it", {shown} ++ "") :- {relation}({", ".join(names)}).\n'
 
 
+@pytest.mark.slow
 def test_every_relation(place: Place) -> None:
     rules = "".join(
         (

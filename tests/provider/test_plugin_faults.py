@@ -217,6 +217,7 @@ def test_bad_starts(folder: Path, start: str, words: str) -> None:
     assert SOURCE in said and words in said
 
 
+@pytest.mark.slow
 def test_a_slow_start_is_waited_for(folder: Path) -> None:
     assert run(folder, "validate", TEST_PROVIDER_START="slow").returncode == 0
 

@@ -220,6 +220,7 @@ def data_config(plugin: PluginProvider) -> dict[str, object]:
     return {name: "x" if name == "id" else Null(attributes[name].type) for name in attributes}
 
 
+@pytest.mark.slow
 def test_the_cache_does_not_grow_for_ever(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema_cache.SCHEMAS, "most_entries", 3)
     for i in range(6):

@@ -159,6 +159,7 @@ def test_each_configuration_has_a_process_of_its_own(project: Project) -> None:
     assert project.attributes("test_thing.b")["id"] == "two-x"
 
 
+@pytest.mark.slow
 def test_import_block_and_command(project: Project) -> None:
     project.write('resource "test_thing" "a" { name = "a" }\n')
     project.run("apply", "-auto-approve")

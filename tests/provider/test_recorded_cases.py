@@ -21,7 +21,7 @@ FROM_PYPI = {"tf", "pyvider"}
 
 def marked(name: str, is_other: bool) -> object:
     """Each case is recorded with both protocols; what differs in the older one has tests of its own. Of
-    the others, one in four is run by default."""
+    the others, one in six is run by default."""
     needed = FROM_PYPI & set(names(json.loads((CASES / f"{name}.json").read_text())))
     is_twin = name.endswith("-5") and f"{name[:-1]}6" in NAMES
     return pytest.param(name, marks=[pytest.mark.slow] if needed or is_twin or is_other else [])
@@ -38,7 +38,7 @@ def run(*words: str) -> tuple[int, str]:
     return code, out.getvalue()
 
 
-@pytest.mark.parametrize("name", [marked(name, number % 4 > 0) for number, name in enumerate(NAMES)])
+@pytest.mark.parametrize("name", [marked(name, number % 6 > 0) for number, name in enumerate(NAMES)])
 def test_case(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = json.loads((CASES / f"{name}.json").read_text())
     protocol = case.get("protocol", 6)

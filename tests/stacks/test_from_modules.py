@@ -153,6 +153,7 @@ def test_what_has_no_place_in_a_stack(text: str, said: str, folder: Path, planne
     end_all()
 
 
+@pytest.mark.slow
 def test_there_and_back_again(folder: Path, planner: Planner) -> None:
     assert planner("apply", "-auto-approve").code == 0
     before = json.loads((folder / "old.tfstate").read_text())["resources"]

@@ -35,8 +35,10 @@ def oracle(graph: dict[int, list[int]]) -> dict[int, int | None]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(graphs, st.integers(0, 1000), st.sampled_from((1, 2, 4)))
-def test_values_do_not_depend_on_who_comes_first(graph: dict[int, list[int]], seed: int, workers: int) -> None:
+@given(graphs, st.integers(0, 1000), st.sampled_from((1, 2, 4)), st.sampled_from((1, 2, 16)))
+def test_values_do_not_depend_on_who_comes_first(
+    graph: dict[int, list[int]], seed: int, workers: int, nested: int
+) -> None:
     rng = random.Random(seed)
     made: list[int] = []
     pauses = {n: rng.random() / 2000 for n in range(10)}
@@ -46,7 +48,7 @@ def test_values_do_not_depend_on_who_comes_first(graph: dict[int, list[int]], se
         time.sleep(pauses[n])
         return 1 + sum(promises.ask(m) for m in graph.get(n, []))
 
-    promises: Promises[int] = Promises(make)
+    promises: Promises[int] = Promises(make, nested)
     order = rng.sample(range(10), 10)
     problems = promises.ask_all(order, workers)
     wanted = oracle(graph)
@@ -102,3 +104,18 @@ def test_what_breaks_off_leaves_nobody_waiting() -> None:
     promises: Promises[str] = Promises(make)
     with pytest.raises(ZeroDivisionError):
         promises.ask_all("ab", 2)
+
+
+def test_a_long_chain_needs_no_deep_stack() -> None:
+    promises: Promises[int] = Promises(lambda n: 1 + promises.ask(n + 1) if n < 3_000 else 1)
+    assert not promises.ask_all([0], 1)
+    assert promises.known(0) == 3_001
+
+
+def test_a_defect_in_another_thread_comes_through() -> None:
+    def make(n: int) -> int:
+        return promises.ask(n + 1) if n < 40 else 1 // 0
+
+    promises: Promises[int] = Promises(make)
+    with pytest.raises(ZeroDivisionError):
+        promises.ask(0)

@@ -91,6 +91,7 @@ def test_second_process_is_refused_and_told_who(path: Path) -> None:
         assert not store.lock_file.held
 
 
+@pytest.mark.slow
 def test_waiting_gets_the_lock_on_the_replaced_file(path: Path) -> None:
     StateStore(str(path)).write(State(terraform_version="x"))
     with holding(path) as holder:

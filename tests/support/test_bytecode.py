@@ -49,6 +49,7 @@ def _entry(copy: Path) -> Path:
     return entry
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bytecode", [True, False])
 def test_the_second_start_reads_one_file(copy: Path, bytecode: bool) -> None:
     assert _ask(copy, bytecode=bytecode) == ["0", "SourceFileLoader", "0.4"]
@@ -57,6 +58,7 @@ def test_the_second_start_reads_one_file(copy: Path, bytecode: bool) -> None:
     assert int(count) > 30 and kind == "_Loader" and _entry(copy).stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_an_edited_module_is_loaded_anew(copy: Path) -> None:
     _ask(copy)
     path = copy / "planner" / "state" / "lock.py"
@@ -76,6 +78,7 @@ def test_what_is_damaged_is_not_believed(copy: Path) -> None:
     assert _ask(copy) == ["0", "SourceFileLoader", "0.4"]
 
 
+@pytest.mark.slow
 def test_many_that_are_missing_are_added(copy: Path) -> None:
     _ask(copy)
     for path in (copy / "planner" / "config").glob("*.py"):

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -131,6 +132,7 @@ def test_every_walk_ends_as_the_sequential_one(plot: Plot, parallelism: int) -> 
             assert place["end", other] < place["begin", node]
 
 
+@pytest.mark.slow
 @given(plots(), st.integers(1, 3), st.integers(1, 6))
 @settings(max_examples=40, deadline=None)
 def test_a_stop_at_any_node_ends_the_walk(plot: Plot, parallelism: int, after: int) -> None:

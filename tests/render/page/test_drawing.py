@@ -130,6 +130,7 @@ def test_folding_paths_causes_and_verdicts(tmp_path: Path) -> None:
         assert details.get_by_role("heading").first.inner_text() == "web"
 
 
+@pytest.mark.slow
 @needs_browser
 def test_pointing(tmp_path: Path) -> None:
     with opened(written(tmp_path, small())) as tab:

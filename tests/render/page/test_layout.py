@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from planner.render.page.layout import columns
 
 
@@ -46,5 +48,6 @@ def test_cycles_and_nothing() -> None:
     assert columns(0, []) == []
 
 
+@pytest.mark.slow
 def test_a_long_chain() -> None:
     assert columns(20_000, [(i, i - 1) for i in range(1, 20_000)]) == [[i] for i in range(20_000)]

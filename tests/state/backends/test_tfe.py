@@ -191,6 +191,7 @@ def placed(folder: Path, kind: str, name: str, **workspaces: Any) -> Place:
     return place
 
 
+@pytest.mark.slow
 def test_plans_that_run_there(tmp_path: Path) -> None:
     place = placed(tmp_path / "w", "remote", "runs-there")
     place.good(OURS, "init", "-input=false")
@@ -202,6 +203,7 @@ def test_plans_that_run_there(tmp_path: Path) -> None:
     place.good(OURS, "apply", "-auto-approve")
 
 
+@pytest.mark.slow
 def test_a_local_state_becomes_that_of_a_workspace(tmp_path: Path) -> None:
     place = placed(tmp_path / "w", "cloud", "migrated")
     (place.folder / "backend.tf").rename(place.folder / "backend.txt")
@@ -213,6 +215,7 @@ def test_a_local_state_becomes_that_of_a_workspace(tmp_path: Path) -> None:
     place.good(OURS, "plan", "-detailed-exitcode")
 
 
+@pytest.mark.slow
 def test_workspaces_by_tags(tmp_path: Path) -> None:
     place = placed(tmp_path / "w", "cloud", "", tags=["t1"])
     code, text = place.run(OURS, "init", "-input=false")
@@ -224,6 +227,7 @@ def test_workspaces_by_tags(tmp_path: Path) -> None:
     assert place.good(OURS, "workspace", "list").split() == ["t1-one", "*", "t1-two"]
 
 
+@pytest.mark.slow
 def test_a_state_that_others_read(tmp_path: Path) -> None:
     place = placed(tmp_path / "w", "remote", "shared")
     place.good(OURS, "init", "-input=false")

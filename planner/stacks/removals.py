@@ -1,0 +1,160 @@
+"""What goes: instances that are recorded and not asked for any more, or all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from planner.config.stack_files.model import RemovedComponent, StackConfig
+from planner.datalog.engine.fact_base import FactBuilder
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Planned, Start
+from planner.stacks.decisions import Decided, data_flow, decide, declaration, facts_of
+from planner.stacks.flow import Asked, Flow, repeated
+from planner.stacks.names import Name
+from planner.stacks.states import Notes, States
+from planner.stacks.steps import Recorded, Step, judged
+from planner.values.value import UNKNOWN, Value, unmark_deep
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.walks import Mode
+
+Blocks = Mapping[str, tuple[RemovedComponent, Name, Value]]
+
+
+class Planner(Protocol):
+    """Who plans the deployment."""
+
+    stack: StackConfig
+    deployment: str
+    inputs: Mapping[str, Value]
+    states: States
+    options: OperationOptions
+    steps: dict[str, Step]
+    asked: dict[str, Asked]
+
+    def instance(self, asked: Asked, mode: Mode) -> Planned[Start]: ...
+
+    def settle(self, asked: Asked, step: Step) -> None: ...
+
+
+def plan_removals(planner: Planner, recorded: list[Name], planned_by: Flow | None) -> tuple[Decided, list[Diagnostic]]:
+    """Plan the end of what is recorded and not asked for (of everything, to destroy it)."""
+    flow = Flow(planner.stack, planner.inputs, Recorded(planner.states))
+    mode = planner.options.mode
+    blocks: dict[str, tuple[RemovedComponent, Name, Value]] = {}
+    facts = FactBuilder()
+    facts.add("deployment_mode", mode)
+    if planned_by is not None:
+        data_flow(facts, planned_by)
+    for asked in planner.asked.values():
+        for predicate, *columns in facts_of(asked):
+            facts.add(predicate, *columns)
+    for step in planner.steps.values():
+        if step.plan is not None and step.plan.deferred:
+            facts.add("partial_plan", str(step.name))
+        if step.has_changes:
+            facts.add("is_going_to_change", str(step.name))
+    for name in recorded:
+        facts.add("recorded", str(name), declaration(name))
+    for path in flow.paths() if mode != "destroy" or planner.stack.root.removed else [()]:
+        for block in flow.module(path).removed:
+            for name, each in removed_instances(flow, block, path, recorded):
+                blocks[str(name)] = (block, name, each)
+                how = "destroy" if block.destroy else "forget"
+                facts.add("removal_block", str(name), how, source=block.from_span)
+    notes = planner.states.notes() if recorded else Notes({})
+    for name in recorded:
+        for other in notes.made_from.get(str(name), ()):
+            facts.add("made_before", str(name), other)
+    decided = decide(facts)
+    problems = [*_unclaimed(decided, planner.deployment), *_contradicting(decided, blocks)]
+    for name in recorded:
+        what = decided.does.get(str(name))
+        if what == "forget":
+            planner.steps[str(name)] = Step(name, "forget")
+        elif what == "destroy":
+            try:
+                asked = _asked_to_destroy(flow, name, blocks.get(str(name)))
+                planned, verdict = judged(planner.instance(asked, "destroy"))
+            except Failure as failure:
+                problems += failure.diagnostics
+                continue
+            planner.settle(asked, Step(name, "destroy", planned, verdict=verdict))
+    return decided, problems
+
+
+def _asked_to_destroy(flow: Flow, name: Name, removed: tuple[RemovedComponent, Name, Value] | None) -> Asked:
+    if removed is not None:
+        block, _, each = removed
+        if block.kind == "stack":  # nothing in it says with which module and providers
+            detail = (
+                f"{name} cannot be destroyed by a removed block for a whole child stack. Keep the stack block, "
+                "write removed blocks for its components into the child stack, apply, and delete the block then."
+            )
+            raise Failure(error("stack.removed_stack", "Child stack cannot be removed", detail, block.span))
+        return flow.asked(block, name, each)
+    component = flow.module(name.path).components.get(f"component.{name.name}")
+    if component is None:
+        detail = f"{name} has a state, and no component block says which module and providers it was made with."
+        raise Failure(error("stack.no_module", "Instance without a component", f"{detail}{_advice(name)}"))
+    return flow.asked(component, name)
+
+
+def _unclaimed(decided: Decided, deployment: str) -> list[Diagnostic]:
+    return [
+        error(
+            "stack.unclaimed",
+            "Component without a block",
+            f"{name} has a state in the deployment {deployment}, and the configuration says nothing about it."
+            f"{_advice_text(name)}",
+        )
+        for name in decided.unclaimed
+    ]
+
+
+def _contradicting(decided: Decided, blocks: Blocks) -> list[Diagnostic]:
+    return [
+        error(
+            "stack.removed_still_declared",
+            "Removed component still exists",
+            f"{name} is asked for by a component block, and said to be removed by this one.",
+            blocks[name][0].span,
+        )
+        for name in decided.declared_and_removed
+    ]
+
+
+def removed_instances(flow: Flow, block: RemovedComponent, path: Any, recorded: list[Name]) -> list[tuple[Name, Value]]:
+    """The recorded instances that a removed block is about, with the values that go with its for_each. Raises
+    Failure."""
+    depth = len(path)
+    if block.kind == "component":
+        mine = [name for name in recorded if name.path == path and name.name == block.name]
+    else:
+        below = [name for name in recorded if name.path[:depth] == path and len(name.path) > depth]
+        mine = [name for name in below if name.path[depth][0] == block.name]
+    if block.key is None:
+        return [(name, UNKNOWN) for name in mine]
+    items: dict[Any, Value] = {None: UNKNOWN}
+    if block.for_each is not None:
+        value = repeated(flow.evaluate(block.for_each, flow.scope(path)), block.for_each)
+        items = dict(value) if isinstance(value, dict) else {}
+    found: list[tuple[Name, Value]] = []
+    for key, each in items.items():
+        wanted, _ = unmark_deep(flow.evaluate(block.key, flow.scope(path, key, each)))
+        for name in mine:
+            own = name.key if block.kind == "component" else name.path[depth][1]
+            if own == wanted:
+                found.append((name, each))
+    return found
+
+
+def _advice(name: Name) -> str:
+    return _advice_text(str(name))
+
+
+def _advice_text(name: str) -> str:
+    return (
+        " If it is to go, say so, with the module and providers that it was made with:\n\n"
+        f'  removed {{\n    from   = {name}\n    source = "..."\n  }}'
+    )
