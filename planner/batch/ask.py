@@ -16,15 +16,15 @@ from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.datalog.engine.native import reduction
 from planner.datalog.engine.program import Program
-from planner.datalog.front.values import Fraction, decode
+from planner.datalog.front.values import decode
 from planner.graph.answers import Answers
+from planner.policy.facts.of_units import contents_needed, written
 from planner.programs.fleet import batch_program
 from planner.programs.table import Files
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.records import evolve
 
-CONTENTS = "batch/contents.dl"
 OUTCOMES = ("earlier", "result", "changed_output", "unknown_output", "awaits", "status")
 """relations that say how the plans of units ended"""
 
@@ -199,13 +199,6 @@ def _proofs(
 # ---------------------------------------------------------------- contents
 
 
-def contents_needed(program: Program, want: tuple[str, ...]) -> tuple[str, ...]:
-    """The relations about plans that these predicates rest on."""
-    needed = program.needed(want)
-    contents = (p.name for p in program.predicates.values() if p.number in needed and p.span.filename == CONTENTS)
-    return tuple(sorted(name for name in contents if program.predicates[name].is_input))
-
-
 def plans_needed(program: Program, want: tuple[str, ...]) -> bool:
     """Whether these predicates rest on how the plans of units ended."""
     needed = program.needed(want)
@@ -232,7 +225,7 @@ def with_contents(analysis: Analysis, done: dict[str, Done]) -> FactBase:
         for name, rows in (end.result.facts if end.result is not None else {}).items():
             for row in rows:
                 if None not in row:
-                    builder.add(name, unit, *(Fraction(v["decimal"]) if v.__class__ is dict else v for v in row))
+                    builder.add(name, unit, *map(written, row))
     return builder.build()
 
 

@@ -147,9 +147,9 @@ def of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) -> 
 
 
 def _facts(request: Request, made: Made[Start]) -> dict[str, list[list[Any]]]:
-    from planner.batch.unit_facts import facts_of
+    from planner.policy.facts.of_units import facts_of
 
-    return facts_of(request, made)
+    return facts_of(request.facts, made.plan, made.loaded.config)
 
 
 def _with_outputs(request: Request, made: Made[Start], short: Result) -> Result:

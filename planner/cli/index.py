@@ -66,10 +66,12 @@ COMMANDS = {
     "stacks destroy": "Destroy everything in deployments",
     "stacks fmt": "Rewrite stack files in the standard layout",
     "stacks from-modules": "Make a stack of a root module",
+    "stacks graph": "Draw which component is made from which",
     "stacks init": "Install what a stack calls, and select providers",
     "stacks output": "Show the outputs of deployments",
     "stacks plan": "Show what applying deployments would do",
     "stacks providers-lock": "Record checksums of a stack's providers for several platforms",
+    "stacks query": "Ask a question about a planned deployment",
     "stacks to-modules": "Make a root module of a deployment",
     "stacks validate": "Check a stack",
     "stacks why": "Explain why a component is deferred, and what it is made from",
@@ -112,6 +114,17 @@ ALIASES = {
     "env delete": "workspace delete",
 }
 
+HOSTED = {
+    "stacks configuration": "what would be uploaded there is read from the working directory here",
+    "stacks create": "a stack is a directory here, and there is nothing to create",
+    "stacks deployment-group": "here, planner stacks plan and apply take deployments by -deployment",
+    "stacks deployment-run": "here, planner stacks plan and apply take deployments by -deployment",
+    "stacks diagnostics": "here, planner stacks validate and plan say what is wrong",
+    "stacks list": "a stack is a directory here; planner stacks show lists its deployments",
+    "stacks migrate": "here it is planner stacks from-modules that makes a stack of a root module",
+}
+"""commands of `terraform stacks` that only its hosted service has a meaning for, and what there is instead"""
+
 ANSWERS = frozenset(
     (
         *(
@@ -138,6 +151,7 @@ ANSWERS = frozenset(
             "rules graph",
         ),
         *("rules list", "rules stats", "show", "state list", "state pull", "state show", "state verify", "version"),
+        *("stacks graph", "stacks query"),
         *("why", "workspace list", "workspace show"),
     )
 )

@@ -121,8 +121,8 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
 
 
 def find(words: list[str]) -> tuple[str | None, list[str]]:
-    """The command that the first one or two words name, and the remaining words."""
-    for count in (2, 1):
+    """The command that the first words name, three at most, and the remaining words."""
+    for count in (3, 2, 1):
         if len(words) < count:
             continue
         name = " ".join(words[:count])
@@ -248,6 +248,9 @@ def _unknown(words: list[str], terminal: Terminal) -> int:
     from planner.vocabulary.nearest import nearest
 
     name = words[0]
+    if name in index.HOSTED:
+        detail = f"planner {name} asks the hosted service, which planner does not need: {index.HOSTED[name]}."
+        return _usage_error(terminal, UsageError(f"{name} is a command of the hosted service", detail))
     family, gap, member = name.rpartition(" ")
     hit = nearest(member, [c.rpartition(" ")[2] for c in index.COMMANDS if c.rpartition(" ")[0] == family])
     detail = f"Did you mean {family}{gap}{hit}?\n" if hit else ""

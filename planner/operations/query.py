@@ -85,7 +85,7 @@ def query(
     of_policies = mentioned(options, program, words[0], made.plan.policy if made is not None else None)
     if of_policies is not None:
         return _ask_policies(options, asked, made, program, of_policies, words[0])
-    expression = _node_set(words, program)
+    expression = node_set(words, program)
     if expression is not None:
         return _ask_graph(options, program, expression, asked, made)
     parsed, problems = _parsed(program, words[0])
@@ -164,7 +164,7 @@ _CALLED = re.compile(r"\s*([a-z_][\w.]*)\(")
 _NAMED = re.compile(r'\s*(\(|"[^"]*"\s*([-+&]|$)|[a-z_*?][\w*?-]*([.*?\[][^,]*|\s*)$)')
 
 
-def _node_set(words: tuple[str, ...], program: Program) -> NodeSet | None:
+def node_set(words: tuple[str, ...], program: Program) -> NodeSet | None:
     """The expression that the words are, None when they are a question in Datalog. Raises Failure."""
     from planner.syntax.node_sets import VERBS, parse_node_set
     from planner.vocabulary.nearest import did_you_mean
@@ -305,7 +305,7 @@ def _ask_state(
     from planner.operations.show import ShownState, show
 
     program = _state_program()
-    if _node_set(words, graph_program()) is not None:
+    if node_set(words, graph_program()) is not None:
         detail = "A state has no graph: verbs and sets of vertices need the configuration or a plan."
         raise Failure(error("query.no_graph", "There is no graph", detail))
     try:

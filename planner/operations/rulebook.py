@@ -66,6 +66,12 @@ def _stacks() -> Program:
     return stack_program()
 
 
+def _deployments() -> Program:
+    from planner.programs.rule_programs import deployment_program
+
+    return deployment_program()
+
+
 def _causes() -> Program:
     from planner.programs.rule_programs import cause_program
 
@@ -99,6 +105,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "verdicts": _verdicts,
     "testing": _tests,
     "stacks": _stacks,
+    "deployments": _deployments,
 }
 """What is evaluated together, by name. Programs share column types and files; what stands in a file of several is
 listed with the first."""

@@ -15,10 +15,10 @@ def batch_program(own: Files = ()) -> Program:
     return checked(own)[0]
 
 
-def checked(own: Files) -> tuple[Program, list[Diagnostic]]:
+def checked(own: Files, name: str = "batch") -> tuple[Program, list[Diagnostic]]:
     """The program with users' files, and warnings about these. Raises Failure."""
-    core = files_of("batch")
-    program, problems = load("batch", own)
+    core = files_of(name)
+    program, problems = load(name, own)
     if program is None:
         raise Failure([d for d in problems if d.is_error])
     return program, [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]

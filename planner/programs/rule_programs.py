@@ -54,3 +54,8 @@ def suite_program() -> Program:
 def stack_program() -> Program:
     """What is done about the instances of components of a deployment."""
     return program("stacks")
+
+
+def deployment_program() -> Program:
+    """The same, with all that a plan of a deployment contains: for questions."""
+    return program("deployments")

@@ -41,6 +41,7 @@ _DECISION = (
 )
 _PLANNED = ("shared/action", "shared/deposed", "shared/resource", "shared/reference")
 _MOVES = ("plan/implied_moves", "plan/moves", "plan/move_errors")
+_STACKS = ("stacks/approval", "stacks/instances")
 FILES: dict[str, tuple[str, ...]] = {
     "graph": (*_CLASSES, *_PLANNED, "shared/edges", "shared/order", "shared/mocked", "inputs/*", "graph/*", "apply/*"),
     "decisions": _DECISION,
@@ -65,7 +66,8 @@ FILES: dict[str, tuple[str, ...]] = {
     "state": ("inputs/state",),
     "providers": ("graph/needed_providers",),
     "testing": ("test/*",),
-    "stacks": ("stacks/*",),
+    "stacks": _STACKS,
+    "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),
 }
 """program -> its files below rules, without `.dl`, besides the column types; `*`: all of a folder"""
 

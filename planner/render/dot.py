@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from planner.model.graph import Graph, Node
 from planner.vocabulary.address import AddressError, ResourceAddress, join, parse_address
 
-NOTES = frozenset(("root_variable", "output_destroy"))
+NOTES = frozenset(("root_variable", "output_destroy", "stack"))
 DIAMONDS = frozenset(("provider",))
 BOXES = frozenset(
     (
@@ -20,6 +20,7 @@ BOXES = frozenset(
         "deposed_destroy",
         "instance_forget",
         "deposed_forget",
+        "component",
     )
 )
 

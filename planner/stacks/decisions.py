@@ -9,7 +9,7 @@ from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.programs.rule_programs import stack_program
 from planner.stacks.flow import Asked, Flow
-from planner.stacks.names import Name, Wild
+from planner.stacks.names import Name, Wild, path_text
 from planner.vocabulary.records import frozen
 
 _DECIDED = (
@@ -37,6 +37,11 @@ def expansions(name: Name) -> list[Name]:
     parts = [(f"stack.{stack}", name.path[:depth], key) for depth, (stack, key) in enumerate(name.path)]
     parts.append((f"component.{name.name}", name.path, name.key))
     return [Name("each", called, path) for called, path, key in parts if isinstance(key, Wild)]
+
+
+def stack_of(name: Name) -> str:
+    """The child stack that something is in, "" for the stack itself."""
+    return path_text(name.path).removesuffix(".")
 
 
 def declaration(name: Name) -> str:
@@ -91,6 +96,8 @@ def data_flow(facts: FactBuilder, flow: Flow) -> None:
     """What asked for what while the flow was evaluated, with the places."""
     for one, span in flow.promises.awaited:
         facts.add("asks_for", str(one.by), str(one.awaited), source=span)
+        for name in (one.by, one.awaited):
+            facts.add("promise", str(name), name.kind, stack_of(name))
 
 
 def _derived(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:

@@ -15,6 +15,7 @@ from planner.programs.fleet import batch_program
 from planner.programs.rule_programs import (
     cause_program,
     decision_program,
+    deployment_program,
     limit_program,
     move_program,
     relevance_program,
@@ -31,7 +32,7 @@ HERE = Path(__file__).parent
 def programs() -> list[Program]:
     """The programs that the product runs."""
     product = [graph_program(), decision_program(), move_program(), cause_program(), batch_program(), limit_program()]
-    product += [relevance_program(), verdict_program(), suite_program(), stack_program()]
+    product += [relevance_program(), verdict_program(), suite_program(), stack_program(), deployment_program()]
     return [*product, rulebook.program("policy")]
 
 

@@ -12,7 +12,7 @@ from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
-    from planner.batch.policy import Finding, Verdict
+    from planner.policy.together import Finding, Verdict
 
 USAGE = "[options] [WORDS...]"
 HELP = f"""Judges the plans of all units together by rules that derive deny(code, unit, message) or warn(code, unit,

@@ -56,6 +56,13 @@ A question about action, operation or what policies read makes a plan, or
 reads the one of -plan.
 All relations and their columns are documented in the rules: planner rules doc."""
 KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
+ANSWER = (
+    Flag("timeout", "duration", "End the question after this time (30s).", 30.0, "DURATION"),
+    Flag("limit", "int", "How many paths allpaths lists (100).", 100, "N"),
+    Flag("csv", "bool", "Print comma-separated values."),
+    Flag("dot", "bool", "Print the part of the graph that the answer is about in the DOT language."),
+    JSON,
+)
 FLAGS = (
     Flag("type", "string", f"About which graph: {', '.join(KINDS)}.", value="TYPE"),
     Flag(
@@ -65,11 +72,7 @@ FLAGS = (
         value="FILE",
     ),
     Flag("state-only", "string", "About this state file alone, without a configuration.", value="FILE"),
-    Flag("timeout", "duration", "End the question after this time (30s).", 30.0, "DURATION"),
-    Flag("limit", "int", "How many paths allpaths lists (100).", 100, "N"),
-    Flag("csv", "bool", "Print comma-separated values."),
-    Flag("dot", "bool", "Print the part of the graph that the answer is about in the DOT language."),
-    JSON,
+    *ANSWER,
     POLICY[0],
     DESTROY,
     *OPERATION,
@@ -86,6 +89,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if not arguments.words:
         raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")
     answers, diagnostics = query(operation_options(arguments), tuple(arguments.words), _asked(arguments))
+    return tell(answers, diagnostics, arguments, terminal)
+
+
+def tell(answers: Any, diagnostics: list[Diagnostic], arguments: Arguments, terminal: Terminal) -> int:
+    """The answers in the form that is asked for; the exit code."""
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if not any(arguments[name] for name in FORMATS):
@@ -94,6 +102,16 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     terminal.data(_document(arguments, answers))
     _warn(diagnostics, terminal)
     return 0
+
+
+def check_formats(arguments: Arguments) -> None:
+    """Raises UsageError."""
+    if sum(arguments[name] for name in FORMATS) > 1:
+        raise UsageError("Conflicting options", "Choose one of -json, -csv and -dot.")
+    if arguments["timeout"] <= 0:
+        raise UsageError("Option -timeout must be more than nothing", "Write for example -timeout=30s.")
+    if arguments["limit"] < 1:
+        raise UsageError("Option -limit must be at least 1")
 
 
 def _asked(arguments: Arguments) -> Any:
@@ -107,12 +125,7 @@ def _asked(arguments: Arguments) -> Any:
         raise UsageError("Conflicting options", "A plan file has a graph of type apply, and one of type plan.")
     if state_file and (plan_file or kind):
         raise UsageError("Conflicting options", "-state-only asks about a state alone: there is no plan and no graph.")
-    if sum(arguments[name] for name in FORMATS) > 1:
-        raise UsageError("Conflicting options", "Choose one of -json, -csv and -dot.")
-    if arguments["timeout"] <= 0:
-        raise UsageError("Option -timeout must be more than nothing", "Write for example -timeout=30s.")
-    if arguments["limit"] < 1:
-        raise UsageError("Option -limit must be at least 1")
+    check_formats(arguments)
     return Asked(
         kind=kind,
         plan_file=plan_file or None,

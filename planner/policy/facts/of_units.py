@@ -1,13 +1,19 @@
-"""What a unit's plan says as rows of relations, for questions and policies about all units."""
+"""What the plan of a unit, or of an instance of a component, says as rows of relations, for questions and policies
+about all of them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.batch.model import Request
-
 if TYPE_CHECKING:
-    from planner.operations.plan import Made, Start
+    from collections.abc import Iterable
+
+    from planner.config.model import Config
+    from planner.datalog.engine.program import Program
+    from planner.model.plan import Plan
+
+CONTENTS = "batch/contents.dl"
+"""the file of relations about plans"""
 
 HIDDEN = "(sensitive)"
 """what stands in facts in the place of sensitive values"""
@@ -27,19 +33,26 @@ _POLICY_NAMES = {
 """relations of rules/batch/contents.dl, and those of rules/policy/inputs.dl that they are made from"""
 
 
-def facts_of(request: Request, made: Made[Start]) -> dict[str, list[list[Any]]]:
+def contents_needed(program: Program, want: Iterable[str]) -> tuple[str, ...]:
+    """The relations about plans that these predicates rest on."""
+    needed = program.needed(tuple(want))
+    contents = (p.name for p in program.predicates.values() if p.number in needed and p.span.filename == CONTENTS)
+    return tuple(sorted(name for name in contents if program.predicates[name].is_input))
+
+
+def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list[list[Any]]]:
     """The rows of the wanted relations, without the unit. Sensitive values are left out."""
     from planner.datalog.front.values import decode, sorted_rows
     from planner.policy.facts.build import plan_facts
     from planner.policy.facts.relations import Reads
 
-    wanted = {name: _POLICY_NAMES[name] for name in request.facts if name in _POLICY_NAMES}
+    wanted = {name: _POLICY_NAMES[name] for name in names if name in _POLICY_NAMES}
     reads = Reads(frozenset({*wanted.values(), "sensitive_at"}))
 
     def graph() -> Any:
         raise AssertionError("none of these relations reads the graph")
 
-    facts = plan_facts(made.plan, made.loaded.config, reads, graph)
+    facts = plan_facts(plan, config, reads, graph)
     found: dict[str, list[list[Any]]] = {}
     for name, source in wanted.items():
         rows = []
@@ -59,3 +72,10 @@ def facts_of(request: Request, made: Made[Start]) -> dict[str, list[list[Any]]]:
 def _plain(value: Any) -> Any:
     """A value of a row for JSON; a decimal that is no float as an object."""
     return {"decimal": str(value)} if value.__class__.__name__ == "Decimal" else value
+
+
+def written(value: Any) -> Any:
+    """A value of a row as it is in a fact base."""
+    from planner.datalog.front.values import Fraction
+
+    return Fraction(value["decimal"]) if value.__class__ is dict else value

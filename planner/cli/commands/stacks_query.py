@@ -1,0 +1,53 @@
+"""`stacks query`: a question about a planned deployment."""
+
+from __future__ import annotations
+
+from planner.cli.commands.query import ANSWER, check_formats, tell
+from planner.cli.commands.stacks_plan import SHARED
+from planner.cli.flags import Arguments, UsageError
+from planner.cli.options import DESTROY
+from planner.render.terminal import Terminal
+
+USAGE = "[options] 'QUESTION' | VERB NODES"
+HELP = """Plans a deployment and answers a question about it, in the language of `planner query`:
+  planner stacks query 'made_from(A, "component.network")'
+  planner stacks query 'component_changes(C, "remove", N), N > 0'
+  planner stacks query 'unit_planned(C, A, "input.port", P)'
+  planner stacks query rdeps component.network
+
+The verbs are those of `planner query` (deps, rdeps, somepath, allpaths, blast), about the graph that `planner stacks
+graph` draws. The relations that questions need most:
+  component(C), recorded(C, Declaration)
+                                 instances that are asked for; those with a
+                                 state
+  does(C, What)                  plan, destroy, forget or defer
+  made_from(A, B)                instance A is made from instance B
+  asks_for(Value, Other)         what asked for what, values and all
+  edge(A, B), flow_node(N, Kind, Stack)
+                                 the graph
+  component_deferred(C, Why), waits_until(C, Other)
+                                 what has to wait, and for what
+  component_changes(C, Action, N)
+                                 how many objects: add, change, remove, ...
+  unit_change(C, Address, Action), unit_planned(C, Address, Path, Value),
+  unit_prior, unit_unknown_after, unit_output, kind_of
+                                 what the plan of each instance contains
+All relations: planner rules doc."""
+FLAGS = (*ANSWER, DESTROY, *SHARED)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
+    from planner.cli.stack_plans import plan_of
+    from planner.stacks.questions import query
+    from planner.vocabulary.told import Told
+
+    if not arguments.words:
+        raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")
+    check_formats(arguments)
+    told = Told()
+    asked = plan_of(arguments, told)
+    answers, problems = query(
+        asked.plan, tuple(arguments.words), arguments["timeout"], arguments["limit"], arguments["dot"]
+    )
+    return tell(answers, [*told, *problems], arguments, terminal)

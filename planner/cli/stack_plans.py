@@ -1,0 +1,58 @@
+"""Plans of deployments that somebody asks about: nothing is shown while they are made, and nothing applied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.cli.commands.stacks_plan import surroundings
+from planner.cli.flags import Arguments
+from planner.cli.options import operation_options
+from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.records import evolve, frozen
+from planner.walk.hooks import Hooks
+
+if TYPE_CHECKING:
+    from planner.config.stack_files.model import Deployment
+    from planner.stacks.session import Session
+    from planner.stacks.steps import DeploymentPlan
+    from planner.vocabulary.told import Told
+
+
+@frozen(eq=False)
+class Asked:
+    """A plan of a deployment that is asked about."""
+
+    session: Session
+    deployment: Deployment
+    plan: DeploymentPlan
+
+
+def plans_of(arguments: Arguments, told: Told, keeps_values: bool = False) -> list[Asked]:
+    """The plans of the chosen deployments, and in `told` what there is to say. `keeps_values`: the causes of what they
+    say will be asked for. Raises Failure."""
+    from planner.stacks.session import open_stack
+
+    options = evolve(operation_options(arguments), keeps_values=keeps_values)
+    session = open_stack(".", surroundings(arguments), told)
+    found = []
+    for deployment in session.chosen(arguments["deployment"]):
+        runner = session.runner(deployment, options, Hooks())
+        try:
+            plan = runner.plan()
+        finally:
+            told += runner.release()
+        told += [d for d in plan.diagnostics if d not in told]
+        found.append(Asked(session, deployment, plan))
+    return found
+
+
+def plan_of(arguments: Arguments, told: Told, keeps_values: bool = False) -> Asked:
+    """The same of a single deployment. Raises Failure where several are meant."""
+    from planner.stacks.session import open_stack
+
+    chosen = open_stack(".", surroundings(arguments), told).chosen(arguments["deployment"])
+    if len(chosen) > 1:
+        names = ", ".join(deployment.name for deployment in chosen)
+        raise Failure(error("stack.which", "Which deployment?", f"Name one of {names} with -deployment."))
+    (asked,) = plans_of(arguments, told, keeps_values)
+    return asked

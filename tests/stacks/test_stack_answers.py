@@ -1,0 +1,141 @@
+"""What deployments answer: their graph, questions, policies over all components, and why."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from stacks.test_deployments import LATER, TWO, Stack, stack
+
+__all__ = ["stack"]
+DEPLOY = 'deployment "a" { inputs = { name = "a", regions = ["eu", "us"] } }\n'
+BOTH = DEPLOY + 'deployment "b" { inputs = { name = "b", regions = ["eu"] } }\n'
+WITH_PROVIDER = """
+variable "name" { type = string }
+required_providers {
+  terraform = { source = "terraform.io/builtin/terraform" }
+}
+provider "terraform" "x" {
+  config {}
+}
+component "first" {
+  source    = "./m"
+  inputs    = { name = var.name }
+  providers = { terraform = provider.terraform.x }
+}
+locals { between = component.first.name }
+stack "inner" {
+  source = "./s"
+  inputs = { name = local.between }
+}
+"""
+
+
+@pytest.fixture
+def two(stack: Stack) -> Stack:
+    stack.write(TWO, DEPLOY)
+    stack.run("init")
+    return stack
+
+
+# ---------------------------------------------------------------- the graph
+
+
+def test_the_graph_has_components_providers_and_child_stacks(stack: Stack) -> None:
+    stack.write(WITH_PROVIDER, 'deployment "a" { inputs = { name = "a" } }\n')
+    stack.run("init")
+    (graph,) = json.loads(stack.run("graph", "-json"))["deployments"]
+    assert graph["deployment"] == "a"
+    assert {name: (node["kind"], node["module"]) for name, node in graph["details"].items()} == {
+        "component.first": ("component", ""),
+        "provider.terraform.x": ("provider", ""),
+        "stack.inner": ("stack", ""),
+        "stack.inner.component.c": ("component", "stack.inner"),
+    }
+    assert graph["reduced_edges"] == [
+        ["component.first", "provider.terraform.x"],
+        ["stack.inner", "component.first"],
+        ["stack.inner.component.c", "stack.inner"],
+    ]
+    text = stack.run("graph")
+    assert '"[root] provider.terraform.x" [label = "provider.terraform.x", shape = "diamond"]' in text
+    assert '"[root] stack.inner" -> "[root] component.first"' in text
+
+
+def test_the_graph_of_several_deployments_tells_them_apart(stack: Stack) -> None:
+    stack.write(TWO, BOTH)
+    stack.run("init")
+    text = stack.run("graph")
+    assert '"[root] a: component.net"' in text
+    assert '"[root] b: component.web[\\"eu\\"]" -> "[root] b: component.net"' in text
+    assert "b:" not in stack.run("graph", "-deployment=a")
+
+
+def test_the_graph_of_a_destruction_is_that_of_the_states(two: Stack) -> None:
+    two.run("apply", "-auto-approve")
+    (graph,) = json.loads(two.run("graph", "-json", "-destroy"))["deployments"]
+    assert ['component.web["eu"]', "component.net"] in graph["edges"]
+
+
+# ---------------------------------------------------------------- questions
+
+
+def rows(stack: Stack, *words: str) -> list[list[object]]:
+    return json.loads(stack.run("query", "-json", *words))["rows"]  # type: ignore[no-any-return]
+
+
+def test_questions_about_the_flow_and_the_plans(two: Stack) -> None:
+    web = 'component.web["eu"]'
+    assert rows(two, f"made_from('{web}', X)".replace("'", '"').replace('["eu"]', '[\\"eu\\"]')) == [["component.net"]]
+    assert [web, 1] in rows(two, 'component_changes(C, "add", N)')
+    assert [web, 0] in rows(two, 'component_changes(C, "remove", N)')
+    assert rows(two, 'unit_planned(C, A, "input", "a")') == [["component.net", "terraform_data.x"]]
+    assert rows(two, "component(C), not unit_change(C, _, _)") == []
+    assert rows(two, "deployment(D)") == [["a"]]
+    assert "No." in two.run("query", "component_deferred(_, _)")
+
+
+def test_verbs_about_the_graph(two: Stack) -> None:
+    everything = [["component.net"], ['component.web["eu"]'], ['component.web["us"]']]
+    assert rows(two, "rdeps", "component.net") == everything
+    assert rows(two, 'deps(component.web["eu"]) - component.net') == [['component.web["eu"]']]
+    assert rows(two, "somepath", 'component.web["us"]', "component.net") == [
+        [0, 'component.web["us"]'],
+        [1, "component.net"],
+    ]
+    assert [1, 'component.web["us"]', 'component.web["us"]', "plan"] in rows(two, "blast", "component.net")
+    assert "digraph" in two.run("query", "-dot", "edge(A, B)")
+    assert 'The graph has no vertex "component.no"' in two.run("query", "deps", "component.no", code=1)
+    assert "Did you mean" in two.run("query", "made_form(A, B)", code=1)
+
+
+def test_a_question_is_about_one_deployment(stack: Stack) -> None:
+    stack.write(TWO, BOTH)
+    stack.run("init")
+    assert "Name one of a, b with -deployment" in " ".join(stack.run("query", "component(C)", code=1).split())
+    assert "A question is needed" in stack.run("query", code=1)
+
+
+def test_what_waits_can_be_asked_for(stack: Stack) -> None:
+    stack.write(LATER, 'deployment "a" { inputs = { name = "a" } }\n')
+    stack.run("init")
+    assert ["component.many[*]", "for_each"] in rows(stack, "component_deferred(C, W)")
+    assert ["component.last", "component.first"] in rows(stack, "waits_until(C, O)")
+
+
+def test_secrets_are_not_answered(stack: Stack) -> None:
+    (stack.folder / "m" / "main.tf").write_text(
+        'variable "name" { type = string }\n'
+        'resource "terraform_data" "x" { input = sensitive(var.name) }\n'
+        'output "name" {\n  value     = terraform_data.x.output\n  sensitive = true\n}\n'
+    )
+    component = 'component "c" {\n  source = "./m"\n  inputs = { name = "hush-hush" }\n}\n'
+    stack.write(component, 'deployment "a" { inputs = {} }\n')
+    stack.run("init")
+    assert "hush" not in stack.run("query", "unit_planned(C, A, P, V)")
+    assert rows(stack, 'unit_planned(C, A, "input", V)') == [["component.c", "terraform_data.x", "(sensitive)"]]
+
+
+@pytest.mark.parametrize("words", [("create",), ("deployment-run", "list"), ("configuration", "upload"), ("list",)])
+def test_commands_of_the_hosted_service_say_so(stack: Stack, words: tuple[str, ...]) -> None:
+    assert f"stacks {words[0]} is a command of the hosted service" in stack.run(*words, code=1)
