@@ -70,6 +70,7 @@ COMMANDS = {
     "stacks init": "Install what a stack calls, and select providers",
     "stacks output": "Show the outputs of deployments",
     "stacks plan": "Show what applying deployments would do",
+    "stacks policy": "Judge planned deployments as a whole",
     "stacks providers-lock": "Record checksums of a stack's providers for several platforms",
     "stacks query": "Ask a question about a planned deployment",
     "stacks to-modules": "Make a root module of a deployment",
@@ -151,7 +152,7 @@ ANSWERS = frozenset(
             "rules graph",
         ),
         *("rules list", "rules stats", "show", "state list", "state pull", "state show", "state verify", "version"),
-        *("stacks graph", "stacks query"),
+        *("stacks graph", "stacks policy", "stacks query"),
         *("why", "workspace list", "workspace show"),
     )
 )

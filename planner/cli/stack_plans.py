@@ -27,12 +27,14 @@ class Asked:
     plan: DeploymentPlan
 
 
-def plans_of(arguments: Arguments, told: Told, keeps_values: bool = False) -> list[Asked]:
+def plans_of(arguments: Arguments, told: Told, keeps_values: bool = False, judges: bool = True) -> list[Asked]:
     """The plans of the chosen deployments, and in `told` what there is to say. `keeps_values`: the causes of what they
-    say will be asked for. Raises Failure."""
+    say will be asked for; `judges`: the plan of each component is judged by policies. Raises Failure."""
     from planner.stacks.session import open_stack
 
     options = evolve(operation_options(arguments), keeps_values=keeps_values)
+    if not judges:
+        options = evolve(options, policies=(), standing_policies=())
     session = open_stack(".", surroundings(arguments), told)
     found = []
     for deployment in session.chosen(arguments["deployment"]):

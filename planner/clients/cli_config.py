@@ -61,7 +61,8 @@ class CliConfig:
     shared, "" for nowhere; `may_break_lock`: whether a package from there may be used without a recorded checksum;
     `hosts`: services by host; `tokens`: credentials by host; `helper`: name and arguments of the program that knows
     more; `retries` and `timeout` (seconds) of requests to registries, `download_retries` of packages; `policies` and
-    `batch_policies`: files, folders and builtin:NAME that plans and fleets are always judged by."""
+    `batch_policies`: files, folders and builtin:NAME that plans and fleets are always judged by, and `stack_policies`
+    those for deployments of stacks."""
 
     overrides: Mapping[str, str] = {}
     methods: tuple[Method, ...] | None = None
@@ -75,6 +76,7 @@ class CliConfig:
     download_retries: int = 2
     policies: tuple[str, ...] = ()
     batch_policies: tuple[str, ...] = ()
+    stack_policies: tuple[str, ...] = ()
 
     @property
     def mirrors(self) -> tuple[Mirror, ...] | None:
@@ -151,6 +153,8 @@ def _with_settings(config: CliConfig, settings: Any, base: Path, environ: Mappin
             config = evolve(config, policies=(*config.policies, *_paths(value, name[0], base, environ)))
         elif name == ("batch_policies",):
             config = evolve(config, batch_policies=(*config.batch_policies, *_paths(value, name[0], base, environ)))
+        elif name == ("stack_policies",):
+            config = evolve(config, stack_policies=(*config.stack_policies, *_paths(value, name[0], base, environ)))
         elif name == ("registry_protocols",):
             given = {key[0]: item for key, item in _block(value, name[0])}
             config = evolve(

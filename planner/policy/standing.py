@@ -2,8 +2,9 @@
 
 The organisation's stand in the settings of the command line tool (`policies = ["/etc/planner/policies"]`) and in the
 environment, `PLANNER_POLICIES`: paths and builtin:NAME, separated as in `PATH`. For fleets they are `batch_policies`
-and `PLANNER_BATCH_POLICIES`. Who writes a configuration can neither leave them out nor add to what they declare; a path
-that does not exist is an error, like that of any policy.
+and `PLANNER_BATCH_POLICIES`, for deployments of stacks `stack_policies` and `PLANNER_STACK_POLICIES`. Who writes a
+configuration can neither leave them out nor add to what they declare; a path that does not exist is an error, like that
+of any policy.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ if TYPE_CHECKING:
 OWN = os.path.join(".planner", "policies")
 SETTINGS = (os.path.join(".planner", "policy.toml"), os.path.join(".planner", "waivers.toml"))
 FLEET = os.path.join(".planner", "batch-policies")
-"""the folders of a configuration and of a fleet"""
+STACK = os.path.join(".planner", "stack-policies")
+"""the folders of a configuration, of a fleet and of a stack"""
 
 
-def organisation(kind: Literal["policies", "batch_policies"], environ: Mapping[str, str]) -> tuple[str, ...]:
+def organisation(
+    kind: Literal["policies", "batch_policies", "stack_policies"], environ: Mapping[str, str]
+) -> tuple[str, ...]:
     """The policies of the organisation, with absolute paths. Raises Failure when the settings cannot be read."""
     from planner.clients.cli_files import setting_files
 
     standing: tuple[str, ...] = ()
     if setting_files(environ):
         settings = _settings(environ)
-        standing = settings.policies if kind == "policies" else settings.batch_policies
+        standing = getattr(settings, kind)
     return tuple(dict.fromkeys((*standing, *_words(environ.get(f"PLANNER_{kind.upper()}", "")))))
 
 

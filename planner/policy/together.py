@@ -45,18 +45,19 @@ class Finding:
     would: str = ""
     waits_for: tuple[Missing, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, noun: str = "unit") -> dict[str, Any]:
+        """`noun`: what that is which is planned by itself."""
         document: dict[str, Any] = {
             "kind": self.kind,
             "code": self.code,
-            "unit": self.unit,
+            noun: self.unit,
             "message": self.message,
             "rule": self.rule,
             "proof": self.proof,
         }
         if self.kind == "undecided":
             document["would"] = self.would
-            document["waits_for"] = [{"unit": u, "address": a, "path": p} for u, a, p in self.waits_for]
+            document["waits_for"] = [{noun: u, "address": a, "path": p} for u, a, p in self.waits_for]
         return document
 
 
@@ -70,9 +71,9 @@ class Verdict:
     def is_denied(self) -> bool:
         return any(finding.kind in REFUSALS for finding in self.findings)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, noun: str = "unit") -> dict[str, Any]:
         """Format 1.0: {"format_version", "verdict": deny, broken, undecided or pass, "denied", "counts",
-        "findings"}."""
+        "findings"}. `noun`: what that is which is planned by itself."""
         counts: dict[str, int] = {kind: sum(f.kind == kind for f in self.findings) for kind in KINDS}
         counts = {kind: n for kind, n in counts.items() if n or kind in ("deny", "undecided", "warn")}
         return {
@@ -80,7 +81,7 @@ class Verdict:
             "verdict": next((kind for kind in (*REFUSALS, "undecided") if counts.get(kind)), "pass"),
             "denied": self.is_denied,
             "counts": counts,
-            "findings": [finding.to_json() for finding in self.findings],
+            "findings": [finding.to_json(noun) for finding in self.findings],
         }
 
 
@@ -89,6 +90,8 @@ def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
     instead. Raises Failure."""
     files_read: list[tuple[str, str]] = []
     for word in words:
+        if word.startswith("builtin:"):
+            raise Failure(error("policy.pack_for_all", "A pack judges single plans", f"{word}: {of_packs}"))
         problems: list[Diagnostic] = []
         files = files_below(word, problems) if os.path.isdir(word) else [Path(word)]
         if problems:

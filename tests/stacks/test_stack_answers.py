@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from stacks.test_deployments import LATER, TWO, Stack, stack
@@ -139,3 +140,90 @@ def test_secrets_are_not_answered(stack: Stack) -> None:
 @pytest.mark.parametrize("words", [("create",), ("deployment-run", "list"), ("configuration", "upload"), ("list",)])
 def test_commands_of_the_hosted_service_say_so(stack: Stack, words: tuple[str, ...]) -> None:
     assert f"stacks {words[0]} is a command of the hosted service" in stack.run(*words, code=1)
+
+
+# ---------------------------------------------------------------- policies over all components
+
+POLICY = """
+@name("p.deletions") @reason("{C} destroys {N}")
+deny("deletions", C, "destroys " ++ N) :- deployment("a"), component_changes(C, "remove", N), N > 0.
+@name("p.same") @reason("{C} and {D} have the same name")
+deny("same", C, "has the name of " ++ D) :-
+  unit_planned(C, _, "input", N), unit_planned(D, _, "input", N), C < D.
+@name("p.deferred")
+warn("late", C, "waits because of " ++ W) :- component_deferred(C, W).
+"""
+
+
+def judged(stack: Stack, *words: str, code: int = 0) -> dict[str, list[tuple[str, str, str]]]:
+    ran = stack.planner("stacks", "policy", "-json", *words)
+    assert ran.code == code, ran.out + ran.err
+    return {
+        d["deployment"]: [(f["kind"], f["code"], f["component"]) for f in d["findings"]]
+        for d in json.loads(ran.out)["deployments"]
+    }
+
+
+def test_policies_see_several_components_at_once(stack: Stack) -> None:
+    (stack.folder / "p.dl").write_text(POLICY)
+    two = 'component "c" {\n  source = "./m"\n  inputs = { name = var.name }\n}\n'
+    text = 'variable "name" { type = string }\n' + two + two.replace('"c"', '"d"').replace("var.name", '"x"')
+    stack.write(text, 'deployment "a" { inputs = { name = "x" } }\ndeployment "b" { inputs = { name = "y" } }\n')
+    stack.run("init")
+    denied = [("deny", "same", "component.c")]
+    assert judged(stack, "-policy=p.dl", code=1) == {"a": denied, "b": []}
+    assert judged(stack, "-policy=p.dl", "-deployment=b") == {"b": []}
+    text = stack.run("policy", "-policy=p.dl", "-why", code=1)
+    assert "has the name of component.d" in text and "component.c and component.d have the same name [p.same]" in text
+    assert 'unit_planned("component.c", "terraform_data.x", "input", "x")' in text
+
+
+def test_policies_of_the_stack_keep_a_deployment_from_being_applied(two: Stack) -> None:
+    folder = two.folder / ".planner" / "stack-policies"
+    folder.mkdir(parents=True)
+    (folder / "p.dl").write_text(POLICY)
+    two.run("apply", "-auto-approve")
+    text = " ".join(two.run("plan", "-destroy", code=1).split())
+    assert "Denied by policy deletions" in text
+    assert "In the deployment a: component.net destroys 1 [p.deletions]" in text
+    two.run("destroy", "-auto-approve", code=1)
+    assert set(two.states()) == {"a", "a.net", "a.web~eu", "a.web~us"}
+    (folder / "p.dl").write_text("deny(1")
+    two.run("plan", code=1)
+
+
+def test_policies_of_the_organisation_are_not_left_out(two: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    (two.folder / "org.dl").write_text('deny("none", C, "is not wanted") :- component(C).\n')
+    monkeypatch.setenv("PLANNER_STACK_POLICIES", str(two.folder / "org.dl"))
+    assert "component.net is not wanted" in " ".join(two.run("plan", code=1).split())
+    assert len(judged(two, code=1)["a"]) == 3
+
+
+def test_what_policies_cannot_decide_is_not_approved_by_checks(stack: Stack) -> None:
+    folder = stack.folder / ".planner" / "stack-policies"
+    folder.mkdir(parents=True)
+    (folder / "p.dl").write_text('deny("id", C, "has this id") :- unit_planned(C, _, "id", "x").\n')
+    deploy = DEPLOY.replace("} }", "}\n  deployment_group = deployment_group.g\n}").replace("{ inputs", "{\n  inputs")
+    checks = 'deployment_auto_approve "r" {\n  check { condition = context.success }\n}\n'
+    stack.write(TWO, f'{deploy}deployment_group "g" {{ auto_approve_checks = [deployment_auto_approve.r] }}\n{checks}')
+    stack.run("init")
+    assert judged(stack)["a"][0] == ("undecided", "id", "component.net")
+    text = stack.run("apply", "-input=false", code=1)
+    assert "Undecided policy id" in text and stack.states() == {}
+    shutil.rmtree(folder)
+    stack.run("apply", "-input=false")
+
+
+def test_policies_that_are_not_there(two: Stack) -> None:
+    assert "No policies" in two.run("policy", code=1)
+    assert "no.dl" in two.run("policy", "-policy=no.dl", code=1)
+    assert "packs judge the plans of single components" in " ".join(
+        two.run("policy", "-policy=builtin:required_tags", code=1).split()
+    )
+
+
+def test_what_waits_is_told_to_policies(stack: Stack) -> None:
+    (stack.folder / "p.dl").write_text(POLICY)
+    stack.write(LATER, 'deployment "a" { inputs = { name = "a" } }\n')
+    stack.run("init")
+    assert ("warn", "late", "component.many[*]") in judged(stack, "-policy=p.dl")["a"]

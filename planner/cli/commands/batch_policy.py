@@ -42,7 +42,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or on errors."""
     from planner.batch.policy import policy
     from planner.batch.schedule import Listener
-    from planner.render.rows import table
     from planner.render.verdicts import counted
 
     verdict, diagnostics = policy(batch_options(arguments), tuple(arguments["policy"]), Listener())
@@ -50,13 +49,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         terminal.data(_document(verdict, diagnostics))
         return int(verdict.is_denied or has_errors(diagnostics))
-    if findings:
-        rows = [(finding.kind, finding.code, finding.unit, finding.message) for finding in findings]
-        terminal.out(table(("VERDICT", "CODE", "UNIT", "MESSAGE"), rows))
-    if arguments["why"]:
-        for finding in findings:
-            terminal.out(f"\n{finding.kind} {finding.code} {finding.unit}")
-            terminal.out(_proof(finding, terminal))
+    tell([("", verdict)], "UNIT", arguments["why"], terminal)
     code = finish(diagnostics, terminal)
     if not code:
         terminal.out(("\n" if findings else "") + counted(verdict))
@@ -67,6 +60,21 @@ def _document(verdict: Verdict, diagnostics: list[Diagnostic]) -> str:
     from planner.batch.described import described
 
     return json_text({**verdict.to_json(), "diagnostics": list(described(diagnostics))})
+
+
+def tell(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: bool, terminal: Terminal) -> None:
+    """A table of what policies say (of each deployment, say, by its name, where there are several), and the proofs."""
+    from planner.render.rows import table
+
+    found = [(name, finding) for name, verdict in verdicts for finding in verdict.findings]
+    names = [name for name, _ in verdicts if name]
+    if found:
+        rows = [((name,) if names else ()) + (f.kind, f.code, f.unit, f.message) for name, f in found]
+        headers = ("VERDICT", "CODE", noun, "MESSAGE")
+        terminal.out(table(("DEPLOYMENT", *headers) if names else headers, rows))
+    for name, finding in found if with_proofs else ():
+        terminal.out(f"\n{' '.join(filter(None, (name, finding.kind, finding.code, finding.unit)))}")
+        terminal.out(_proof(finding, terminal))
 
 
 def _proof(finding: Finding, terminal: Terminal) -> str:

@@ -8,6 +8,7 @@ from planner.cli.approval import ask
 from planner.cli.commands.stacks_plan import SHARED, check_words, surroundings
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, INPUT, may_ask, operation_options
+from planner.cli.stack_policies import judged, standing_policies
 from planner.cli.views import hear_interrupts
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from planner.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
     from planner.render.view import View
+    from planner.stacks.policy import DeploymentPolicies
     from planner.stacks.session import Session
     from planner.vocabulary.told import Told
 
@@ -52,9 +54,10 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
     with told.until_an_error():
         session = open_stack(".", surroundings(arguments), told)
         told += session.left_behind()
+        policies = standing_policies(".")
         for deployment in session.chosen(arguments["deployment"]):
             with told.until_an_error():  # the others are deployed all the same
-                code |= _deploy(session, deployment, options, arguments, view, terminal, told)
+                code |= _deploy(session, deployment, policies, options, arguments, view, terminal, told)
     view.diagnostics(told)
     return int(code or has_errors(told))
 
@@ -62,6 +65,7 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
 def _deploy(
     session: Session,
     deployment: Deployment,
+    policies: DeploymentPolicies | None,
     options: OperationOptions,
     arguments: Arguments,
     view: View,
@@ -88,9 +92,14 @@ def _deploy(
             if waiting and waiting == before and not plan.can_apply:
                 told += no_progress(plan)
                 return 1
+            said = judged(policies, plan)
+            told += [d for d in said if d not in told]
+            if has_errors(said):
+                return 1
+            is_undecided = any(d.code == "policy.undecided" for d in said)
             found = approval(session.flow, deployment, plan, replans)
             tell_approval(found, terminal)
-            is_approved = bool(found.by) or arguments["auto-approve"]
+            is_approved = (bool(found.by) and not is_undecided) or arguments["auto-approve"]
             if plan.can_apply and not is_approved and not _approved(plan.deployment, arguments, terminal):
                 view.log("\nApply cancelled.")
                 return 1

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, LOCK, POLICY, SHOW_SENSITIVE, operation_options
+from planner.cli.stack_policies import judged, standing_policies
 from planner.cli.views import hear_interrupts
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
@@ -23,15 +24,13 @@ AROUND = (
     Flag("varset-dir", "string", "Where variable sets are (varsets).", value="DIR"),
     Flag("upstream", "list", "Where an upstream stack is. May be repeated.", value="ADDRESS=DIR"),
 )
-SHARED = (
-    Flag("deployment", "list", "Only these deployments; patterns are allowed. May be repeated.", value="NAME"),
-    *AROUND,
+DEPLOYMENTS = Flag("deployment", "list", "Only these deployments; patterns are allowed. May be repeated.", value="NAME")
+PLANNING = (
     Flag("parallelism", "int", "How many operations of providers may run at once (10).", 10, "N"),
     Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
-    SHOW_SENSITIVE,
-    *POLICY,
     *LOCK,
 )
+SHARED = (DEPLOYMENTS, *AROUND, *PLANNING, SHOW_SENSITIVE, *POLICY)
 FLAGS = (
     Flag("detailed-exitcode", "bool", "Exit with 2 when there is something to do."),
     DESTROY,
@@ -60,6 +59,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     with told.until_an_error():
         session = open_stack(".", surroundings(arguments), told)
         told += session.left_behind()
+        policies = standing_policies(".")
         for deployment in session.chosen(arguments["deployment"]):
             with told.until_an_error():  # the others are planned all the same
                 runner = session.runner(deployment, options, hooks)
@@ -68,6 +68,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
                 told += [d for d in plan.diagnostics if d not in told]
                 if not arguments["json"] and not has_errors(plan.diagnostics):
                     show_plan(plan, view, terminal, SchemaLookup(runner.schemas).resource_schema)
+                told += [d for d in judged(policies, plan) if d not in told]
                 told += runner.release()
     if arguments["json"]:
         found = document(plans, lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))

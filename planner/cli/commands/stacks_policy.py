@@ -1,0 +1,74 @@
+"""`stacks policy`: what policies say about deployments as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.cli.commands.batch_policy import tell
+from planner.cli.commands.stacks_plan import AROUND, DEPLOYMENTS, PLANNING, check_words
+from planner.cli.finish import finish, json_text
+from planner.cli.flags import Arguments, Flag
+from planner.cli.options import DESTROY, JSON
+from planner.render.terminal import Terminal
+from planner.vocabulary.diagnostic import Failure, error, has_errors
+
+if TYPE_CHECKING:
+    from planner.policy.together import Verdict
+
+USAGE = "[options]"
+HELP = """Plans deployments, and judges each as a whole by rules that derive deny(code, component, message) or
+warn(code, component, message) from the relations of planner stacks query:
+  deny("deletions", C, M) :-
+    deployment("prod"), component_changes(C, "remove", N), N > 3,
+    M = "destroys " ++ N ++ " objects".
+
+Those in .planner/stack-policies are asked by planner stacks plan and apply, too: what they deny is not applied. (Their
+option -policy names policies about the plan of a single component.)
+
+A verdict that hinges on values which are not known yet is undecided. One that computes something that has no value is
+broken, as bad as a denial.
+
+Ends with 0, or with 1 when a deployment is denied or something is wrong."""
+FLAGS = (
+    Flag("policy", "list", "A file or folder of policies (.planner/stack-policies). May be repeated.", value="PATH"),
+    Flag("why", "bool", "Show the proof of each verdict below it."),
+    JSON,
+    DESTROY,
+    DEPLOYMENTS,
+    *AROUND,
+    *PLANNING,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when something is denied or on errors."""
+    from planner.cli.stack_plans import plans_of
+    from planner.render.diagnostics_json import diagnostic_json
+    from planner.render.verdicts import counted
+    from planner.stacks.policy import deployment_policies
+    from planner.vocabulary.told import Told
+
+    check_words(arguments)
+    told = Told()
+    verdicts: list[tuple[str, Verdict]] = []
+    with told.until_an_error():
+        policies = deployment_policies(".", tuple(arguments["policy"]))
+        if policies is None:
+            detail = "Name files or folders with -policy, or put rules into .planner/stack-policies."
+            raise Failure(error("stack.no_policies", "No policies", detail))
+        told += policies.problems
+        for asked in plans_of(arguments, told, judges=False):
+            if not has_errors(asked.plan.diagnostics):
+                verdicts.append((asked.plan.deployment, policies.verdict(asked.plan)))
+    is_denied = any(verdict.is_denied for _, verdict in verdicts)
+    if arguments["json"]:
+        documents = [{"deployment": name, **verdict.to_json("component")} for name, verdict in verdicts]
+        said = [diagnostic_json(problem) for problem in told]
+        terminal.data(json_text({"format_version": "1.0", "deployments": documents, "diagnostics": said}))
+        return int(is_denied or has_errors(told))
+    tell(verdicts, "COMPONENT", arguments["why"], terminal)
+    code = finish(told, terminal)
+    if not code:
+        for name, verdict in verdicts:
+            terminal.out(f"{name}: {counted(verdict)}")
+    return max(code, int(is_denied))
