@@ -65,7 +65,8 @@ def init(
             return told
         root = read if read is not None and read.config is not None else root_alone(options)
         if root.config is None or (root is not read and has_errors(root.problems)):
-            raise Failure(root.problems)
+            broken = read_tests(options.directory, test_directory)
+            raise Failure([*root.problems, *(() if broken is None else broken.problems)])
         encryption = encryption_of(root.config, root.begun.given, root.begun.workspace)
         if backend:
             say("Initializing the backend...")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from planner.config.test_files.discover import DEFAULT_DIRECTORY, find_test_files
-from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
     from planner.config.model import Config
@@ -58,3 +59,11 @@ def named_providers(tests: TestFiles | None, config: Config) -> set[str]:
         for blocks in (file.providers, file.mocks)
         for block in blocks.values()
     }
+
+
+def beside_tests(of_configuration: Iterable[Diagnostic], of_tests: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """What is wrong with a configuration and with its test files, which are mended before anything is installed."""
+    of_tests = list(of_tests)
+    if has_errors(of_tests):
+        of_configuration = [d for d in of_configuration if d.code != "config.module_not_installed"]
+    return [*of_configuration, *of_tests]

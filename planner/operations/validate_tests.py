@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.config.test_files.discover import DEFAULT_DIRECTORY, find_test_files
 from planner.operations.loading import Loaded, load
 from planner.operations.providers_needed import override_warnings
+from planner.operations.test_modules import beside_tests, read_tests
 from planner.operations.validate import validate_loaded
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.told import Told
@@ -25,7 +26,8 @@ def validate_with_tests(options: Options, test_directory: str = "") -> list[Diag
         names, is_there = find_test_files(options.directory, test_directory or DEFAULT_DIRECTORY)
         tests = _of_tests(loaded, test_directory) if names or (test_directory and not is_there) else []
         return [*override_warnings(loaded.config), *told, *validate_loaded(loaded), *tests]
-    return told
+    broken = read_tests(options.directory, test_directory)
+    return beside_tests(told, () if broken is None else broken.problems)
 
 
 def _of_tests(loaded: Loaded[Any], test_directory: str) -> list[Diagnostic]:

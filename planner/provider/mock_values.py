@@ -27,6 +27,7 @@ from planner.values.types import (
     Type,
     friendly_name,
 )
+from planner.values.unify import conversion_possible
 from planner.values.value import List, Map, Null, Set, Unknown, Value, type_of
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
@@ -126,7 +127,8 @@ class _Composer:
         try:
             return convert(given[name], schema.type)
         except ConversionError as bad:
-            reason = _reason(given[name], schema.type, bad)
+            kind = type_of(given[name])
+            reason = bad.reason if conversion_possible(kind, schema.type) else _reason(kind, schema.type)
             self.wrong(title, f"Values provided for override / mock must match resource fields types: {reason}.")
             return Null(schema.type)
 
@@ -182,9 +184,30 @@ class _Composer:
         return Null()
 
 
-def _reason(value: Value, wanted: Type, problem: ConversionError) -> str:
-    """Why a value does not fit: where its parts are not to blame, in the words of the ecosystem."""
-    given = type_of(value)
-    if isinstance(given, Primitive) and not isinstance(wanted, Primitive):
+def _reason(given: Type, wanted: Type) -> str:
+    """Why values of one type never become another, in the words of the ecosystem."""
+    if isinstance(given, ObjectType) and isinstance(wanted, ObjectType):
+        missing = [f'"{name}"' for name in sorted(wanted.attributes.keys() - given.attributes.keys())]
+        if missing:
+            names = f"{'s' if len(missing) > 1 else ''} {_enumerated(missing)} {'are' if len(missing) > 1 else 'is'}"
+            return f"attribute{names} required"
+        for name in sorted(wanted.attributes.keys() & given.attributes.keys()):
+            if not conversion_possible(given.attributes[name], wanted.attributes[name]):
+                return f'attribute "{name}": {_reason(given.attributes[name], wanted.attributes[name])}'
+    if isinstance(given, TupleType) and isinstance(wanted, (ListType, SetType)):
+        for i, element in enumerate(given.elements):
+            if not conversion_possible(element, wanted.element):
+                return f"element {i}: {_reason(element, wanted.element)}"
+    if isinstance(given, ObjectType) and isinstance(wanted, MapType):
+        for name in sorted(given.attributes):
+            if not conversion_possible(given.attributes[name], wanted.element):
+                return f'element "{name}": {_reason(given.attributes[name], wanted.element)}'
+    if isinstance(given, Primitive) is not isinstance(wanted, Primitive):
         return f"{friendly_name(wanted)} required, but have {friendly_name(given)}"
-    return str(problem)
+    return f"{friendly_name(wanted)} required"
+
+
+def _enumerated(words: list[str]) -> str:
+    if len(words) < 3:
+        return " and ".join(words)
+    return f"{', '.join(words[:-1])}, and {words[-1]}"

@@ -64,7 +64,7 @@ def _items(source: Source) -> list[tuple[int, int]]:
 
 def _skip_blank(text: str, at: int) -> int:
     while at < len(text):
-        if text[at].isspace():
+        if text[at].isspace() or text[at] == "\ufeff":
             at += 1
         elif text[at] == "#" or text.startswith("//", at):
             at = _line_end(text, at)

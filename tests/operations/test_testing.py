@@ -493,6 +493,88 @@ run "x" {
         0,
         ("Success! 1 passed, 0 failed.",),
     ),
+    "a module is made up, and modules within it": (
+        {
+            "main.tf": 'module "m" {\n  source = "./m"\n}\noutput "o" {\n  value = module.m.out\n}\n',
+            "m/main.tf": 'module "n" {\n  source = "./n"\n}\noutput "out" {\n  value = module.n.out\n}\n',
+            "m/n/main.tf": 'output "out" {\n  value = "real"\n}\n',
+            "a.tftest.hcl": """
+override_module {
+  target  = module.m.module.n
+  outputs = { out = "inner" }
+}
+run "inner" {
+  assert {
+    condition     = output.o == "inner"
+    error_message = "it is ${output.o}"
+  }
+}
+run "outer" {
+  override_module {
+    target  = module.m
+    outputs = { out = "outer" }
+  }
+  assert {
+    condition     = output.o == "outer"
+    error_message = "it is ${output.o}"
+  }
+}
+""",
+        },
+        (),
+        0,
+        ("Success! 2 passed, 0 failed.",),
+    ),
+    "objects of a module stay while it is made up": (
+        {
+            "main.tf": 'module "m" {\n  source = "./m"\n}\nlocals {\n  gone = fileexists("gone")\n}\n',
+            "m/main.tf": """
+module "n" {
+  source = "../n"
+}
+""",
+            "n/main.tf": """
+resource "terraform_data" "a" {
+  provisioner "local-exec" {
+    when    = destroy
+    command = "touch gone"
+  }
+}
+""",
+            "a.tftest.hcl": """
+run "real" {
+}
+run "made_up" {
+  override_module {
+    target = module.m
+  }
+}
+run "after" {
+  assert {
+    condition     = !local.gone
+    error_message = "destroyed"
+  }
+}
+""",
+            "b.tftest.hcl": """
+run "cleaned_up" {
+  assert {
+    condition     = local.gone
+    error_message = "still there"
+  }
+}
+""",
+        },
+        ("-parallelism=1",),
+        0,
+        ("Success! 4 passed, 0 failed.",),
+    ),
+    "a filter with a way to the file": (
+        {"tests/a.tftest.hcl": 'run "x" {\n}\n', "tests/b.tftest.hcl": FAILING},
+        ("-filter=./tests//a.tftest.hcl",),
+        0,
+        ("tests/a.tftest.hcl... pass", "Success! 1 passed, 0 failed."),
+    ),
     "nothing at all": ({}, (), 0, ("Success! 0 passed, 0 failed.",)),
     "json": (
         {
@@ -659,6 +741,19 @@ def test_broken_test_files_are_no_secret(here: Path, planner: Callable[..., Any]
     write(here, {"tests/a.tftest.hcl": "run {\n}\n", "other/b.tftest.hcl": "zip {\n}\n"})
     assert "Missing name for run" in planner(*words).err
     assert "Unsupported block type" in planner(*words, "-test-directory=other").err
+
+
+@pytest.mark.parametrize("words", [("validate",), ("init",), ("test",)])
+@pytest.mark.parametrize("more", ["", "also {\n}\n"])
+def test_test_files_are_mended_before_modules_are_installed(
+    here: Path, planner: Callable[..., Any], words: tuple[str, ...], more: str
+) -> None:
+    call = 'module "m" {\n  source = "./m"\n}\n'
+    write(here, {"main.tf": call + more, "m/main.tf": "", "a.tftest.hcl": "wrong {\n}\n"})
+    ran = planner(*words, "-no-color")
+    assert ran.code == 1 and 'Blocks of type "wrong" are not expected here.' in ran.out + ran.err
+    assert ('Blocks of type "also"' in ran.out + ran.err) is bool(more)
+    assert "not installed" not in ran.out + ran.err
 
 
 def test_validate_without_tests_and_of_their_modules(here: Path, planner: Callable[..., Any]) -> None:

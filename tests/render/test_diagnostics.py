@@ -173,6 +173,11 @@ def test_enclosing_block(piece, block):
     assert enclosing_block(MAIN, TEXT.index(piece)) == block
 
 
+def test_the_mark_of_an_encoding_is_in_no_block():
+    text = '\ufeffrun "x" {\n  a = 1\n}\n'
+    assert enclosing_block(Source("t.tftest.hcl", text), text.index("a =")) == 'run "x"'
+
+
 def test_blocks_are_looked_for_once_in_a_file(monkeypatch):
     ends = []
     real = source_context._item_end

@@ -26,7 +26,16 @@ from planner.operations.testing.plan_options import is_limited, limits_of
 from planner.operations.testing.results import FileResult, Interrupted, Left, Listener, RunResult, Shown
 from planner.operations.testing.transform import depends_on_values, duplicates, transformed
 from planner.operations.testing.variables import Outputs, RunValues, mentioned_runs, run_values
-from planner.operations.testing.walks import Asked, Subject, UnderWay, apply, destroy, plan
+from planner.operations.testing.walks import (
+    Asked,
+    Subject,
+    UnderWay,
+    apply,
+    destroy,
+    plan,
+    with_hidden,
+    without_made_up,
+)
 from planner.state.model import State
 from planner.values.value import SENSITIVE, UNKNOWN, Null, Value, mark
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
@@ -229,7 +238,8 @@ class FileRunner:
     ) -> None:
         contexts: list[EvaluationContext] = []
         asked = self._asked(it, limits, contexts.append)
-        made, problems = plan(subject, self._kept(it.run).state, values.root, asked, self.subjects.parallelism)
+        before, _ = without_made_up(self._kept(it.run).state, self.result.file, it.run)
+        made, problems = plan(subject, before, values.root, asked, self.subjects.parallelism)
         self._cover(it, contexts, made, subject, values)
         if not is_limited(it.run) and not self._checked(it, subject.validate()):
             return
@@ -256,7 +266,8 @@ class FileRunner:
         kept = self._kept(it.run)
         contexts: list[EvaluationContext] = []
         asked = self._asked(it, limits, contexts.append if self.covers else None)
-        made, problems = plan(subject, kept.state, values.root, asked, self.subjects.parallelism)
+        before, hidden = without_made_up(kept.state, self.result.file, it.run)
+        made, problems = plan(subject, before, values.root, asked, self.subjects.parallelism)
         self._cover(it, contexts, made, subject, values)
         for context in contexts:
             context.take_apart()
@@ -271,7 +282,7 @@ class FileRunner:
         self.under_way[it.index] = UnderWay(creating, kept.state)
         state, found = apply(subject, made, values.root, self.subjects.parallelism)
         del self.under_way[it.index]
-        kept.state, kept.run, kept.subject = state, it, subject
+        kept.state, kept.run, kept.subject = with_hidden(state, hidden), it, subject
         self._now(it, changed=state_name(it.run))
         if not self._checked(it, settle(found, expected)):
             return

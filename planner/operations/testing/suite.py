@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from planner.config.test_files.discover import DEFAULT_DIRECTORY
 from planner.operations.loading import Loaded, begin, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import needed_providers
+from planner.operations.test_modules import beside_tests
 from planner.support.files_read import files_read, forget_files_read
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
@@ -71,7 +74,6 @@ def load_suite(options: TestOptions) -> tuple[Suite | None, list[Diagnostic]]:
 
 def _load(options: TestOptions, told: Told) -> Suite:
     from planner.config.load import load_config
-    from planner.config.test_files.discover import DEFAULT_DIRECTORY
     from planner.config.test_files.load import load_test_files
     from planner.operations.testing.variables import global_values
     from planner.state.workspace import data_directory
@@ -85,7 +87,7 @@ def _load(options: TestOptions, told: Told) -> Suite:
     tests = load_test_files(
         options.directory, options.test_directory, variables=given, workspace=begun.workspace, data_dir=data_dir
     )
-    told.check([*problems, *tests.problems])
+    told.check(beside_tests(problems, tests.problems))
     if config is None:
         raise Failure(())
     files = _chosen(tests.files, options.filters, told)
@@ -99,6 +101,7 @@ def _chosen(files: tuple[TestFile, ...], filters: tuple[str, ...], told: Told) -
     if not filters:
         return files
     names = [file.name for file in files]
+    filters = tuple(map(posixpath.normpath, filters))
     for wanted in filters:
         if wanted not in names:
             detail = f"There is no test file {wanted}.{did_you_mean(wanted, names)}"

@@ -128,8 +128,9 @@ def _merged_resources(run: Iterable[Override], file: Iterable[Override], problem
 
 
 def _with_modules(root: ModuleConfig, file: TestFile, run: TestRun, problems: Problems) -> ModuleConfig:
+    declared, emptied = root, set[tuple[str, ...]]()
     for override in _merged_modules(run.module_overrides, file.module_overrides, problems):
-        module = root.descendant(override.path)
+        module = declared.descendant(override.path)
         if module is None:
             detail = "Target points to an undefined module. Please, ensure module exists."
             title = f"Module not found: {_module(override.path)}"
@@ -139,7 +140,9 @@ def _with_modules(root: ModuleConfig, file: TestFile, run: TestRun, problems: Pr
             if name not in module.outputs:
                 detail = "Specified output to override is not present in the module and will be ignored."
                 problems.warning("override_output", f"Output not found: {name}", detail, override.target.span)
-        root = _changed(root, override.path, _giving(override))
+        if not any(override.path[: len(path)] == path for path in emptied):  # else nothing is left of it
+            root = _changed(root, override.path, _giving(override))
+            emptied.add(override.path)
     return root
 
 

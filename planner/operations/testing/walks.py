@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 
 from planner.apply.walk import apply_walk
 from planner.apply.work import ApplyOptions
-from planner.config.model import Config
+from planner.config.model import Config, ModulePath
+from planner.config.test_files.model import TestFile, TestRun
 from planner.config.variables import RootVariable
 from planner.evaluation.context import EvaluationContext
 from planner.model.graph import Graph
@@ -18,10 +19,11 @@ from planner.operations.providers_needed import not_installed
 from planner.operations.validate import validate_loaded
 from planner.plan.options import PlanOptions
 from planner.plan.planning import make_plan
-from planner.state.model import State
+from planner.state.model import ResourceState, State
 from planner.support.stop import StopSignal
+from planner.vocabulary.address import parse_module
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.vocabulary.records import define, field, frozen
+from planner.vocabulary.records import define, evolve, field, frozen
 from planner.vocabulary.walks import Mode, Walk
 from planner.walk.hooks import Hooks
 
@@ -122,3 +124,22 @@ def destroy(subject: Subject, state: State, variables: Variables, parallelism: i
         return state, problems
     after, found = apply(subject, made, variables, parallelism)
     return after, [*problems, *found]
+
+
+def without_made_up(state: State, file: TestFile, run: TestRun) -> tuple[State, Mapping[str, ResourceState]]:
+    """The state that a run plans from, and the resources that stay as they are meanwhile: objects that were real before
+    their module was made up are no business of the run."""
+    paths = {override.path for override in (*file.module_overrides, *run.module_overrides)}
+    hidden = {a: r for a, r in state.resources.items() if paths and r.module and _is_within(r.module, paths)}
+    seen = {address: resource for address, resource in state.resources.items() if address not in hidden}
+    return (evolve(state, resources=seen) if hidden else state), hidden
+
+
+def with_hidden(state: State, hidden: Mapping[str, ResourceState]) -> State:
+    """A state after a run, and what the run did not see."""
+    return evolve(state, resources={**state.resources, **hidden}) if hidden else state
+
+
+def _is_within(module: str, paths: Set[ModulePath]) -> bool:
+    path = parse_module(module).path
+    return any(path[:length] in paths for length in range(1, len(path) + 1))
