@@ -41,7 +41,7 @@ _DECISION = (
 )
 _PLANNED = ("shared/action", "shared/deposed", "shared/resource", "shared/reference")
 _MOVES = ("plan/implied_moves", "plan/moves", "plan/move_errors")
-_STACKS = ("stacks/approval", "stacks/instances")
+_STACKS = ("stacks/approval", "stacks/instances", "stacks/rounds")
 FILES: dict[str, tuple[str, ...]] = {
     "graph": (*_CLASSES, *_PLANNED, "shared/edges", "shared/order", "shared/mocked", "inputs/*", "graph/*", "apply/*"),
     "decisions": _DECISION,

@@ -13,7 +13,7 @@ from planner.operations.encryption import UNENCRYPTED, Encryption
 from planner.operations.loading import Loaded, grown, new_schemas
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Planned, Start, plan_opened
-from planner.operations.storing import Opened
+from planner.operations.storing import Opened, locked
 from planner.stacks.decisions import Decided, declaration, in_order, put_off
 from planner.stacks.flow import Asked, Flow, output_value
 from planner.stacks.loading import requirements
@@ -73,6 +73,8 @@ class Runner:
         outputs: dict[str, Value] = {}
         decided: Decided | None = None
         try:
+            if to_apply:
+                self._hold(problems)
             recorded = self.states.recorded()
             if mode == "destroy":
                 decided, problems = plan_removals(self, recorded, None)
@@ -91,6 +93,12 @@ class Runner:
         told = [d for step in self.steps.values() if step.planned for d in step.planned.diagnostics]
         whole = list({id(d): d for d in [*told, *problems]}.values())
         return DeploymentPlan(self.deployment, mode, tuple(self._ordered(decided)), outputs, decided, tuple(whole))
+
+    def _hold(self, told: list[Diagnostic]) -> None:
+        """Take the lock of the deployment: its outputs and notes are written by one at a time. Raises Failure."""
+        self.states.create()
+        with locked(self.states.store(), self.options, "OperationTypeApply", told, keep=True, hooks=self.hooks):
+            pass
 
     def _ordered(self, decided: Decided | None) -> list[Step]:
         follows = decided.follows if decided is not None else frozenset()

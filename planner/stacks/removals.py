@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from planner.config.stack_files.model import RemovedComponent, StackConfig
@@ -15,7 +15,7 @@ from planner.stacks.names import Name
 from planner.stacks.states import Notes, States
 from planner.stacks.steps import Recorded, Step, judged
 from planner.values.value import UNKNOWN, Value, unmark_deep
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.walks import Mode
 
 Blocks = Mapping[str, tuple[RemovedComponent, Name, Value]]
@@ -40,6 +40,8 @@ class Planner(Protocol):
 def plan_removals(planner: Planner, recorded: list[Name], planned_by: Flow | None) -> tuple[Decided, list[Diagnostic]]:
     """Plan the end of what is recorded and not asked for (of everything, to destroy it)."""
     flow = Flow(planner.stack, planner.inputs, Recorded(planner.states))
+    # a place without a state is no instance: somebody else's folder, or what a killed apply had just begun
+    recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]
     mode = planner.options.mode
     blocks: dict[str, tuple[RemovedComponent, Name, Value]] = {}
     facts = FactBuilder()
@@ -64,10 +66,14 @@ def plan_removals(planner: Planner, recorded: list[Name], planned_by: Flow | Non
                 facts.add("removal_block", str(name), how, source=block.from_span)
     notes = planner.states.notes() if recorded else Notes({})
     for name in recorded:
-        for other in notes.made_from.get(str(name), ()):
-            facts.add("made_before", str(name), other)
+        if str(name) not in planner.asked:
+            noted: Iterable[object] | None = notes.made_from.get(str(name))
+            for other in _as_configured(flow, name) if noted is None else noted:
+                facts.add("made_before", str(name), str(other))
     decided = decide(facts)
     problems = [*_unclaimed(decided, planner.deployment), *_contradicting(decided, blocks)]
+    if notes.is_damaged and "destroy" in decided.does.values():
+        problems.append(_damaged(planner.deployment))
     for name in recorded:
         what = decided.does.get(str(name))
         if what == "forget":
@@ -98,6 +104,24 @@ def _asked_to_destroy(flow: Flow, name: Name, removed: tuple[RemovedComponent, N
         detail = f"{name} has a state, and no component block says which module and providers it was made with."
         raise Failure(error("stack.no_module", "Instance without a component", f"{detail}{_advice(name)}"))
     return flow.asked(component, name)
+
+
+def _as_configured(flow: Flow, name: Name) -> tuple[Name, ...]:
+    """What an instance is made from as the configuration has it now, where nothing was noted when it was made. Of what
+    only a removed block is about, nobody knows."""
+    try:
+        flow.promises.ask(name)
+    except Failure:  # told when it is planned
+        return ()
+    return flow.awaited(name)
+
+
+def _damaged(deployment: str) -> Diagnostic:
+    detail = (
+        f"What was noted about the instances of the deployment {deployment} when they were made cannot be read. They "
+        "are destroyed in the order that follows from the configuration as it is now."
+    )
+    return warning("stack.notes", "Notes of a deployment are damaged", detail)
 
 
 def _unclaimed(decided: Decided, deployment: str) -> list[Diagnostic]:

@@ -31,6 +31,7 @@ class Notes:
     they are destroyed; and what the deployment has published."""
 
     made_from: Mapping[str, tuple[str, ...]]
+    is_damaged: bool = False
 
 
 class States:
@@ -39,7 +40,7 @@ class States:
     def __init__(self, backend: Backend, deployment: str) -> None:
         self.backend, self.deployment = backend, deployment
         self._stores: dict[str, Store] = {}
-        self._created: list[Name] = []
+        self._created: list[Name | None] = []
 
     def workspace(self, name: Name | None = None) -> str:
         """What the state of an instance (or of the deployment) is called."""
@@ -64,7 +65,7 @@ class States:
         try:
             if workspace not in self.backend.workspaces():
                 self.backend.create_workspace(workspace)
-                self._created += [] if name is None else [name]
+                self._created.append(name)
         except OSError as problem:
             raise _failed(workspace, problem) from None
 
@@ -91,8 +92,8 @@ class States:
             raise Failure(problems)
         return state
 
-    def forget(self, name: Name) -> list[Diagnostic]:
-        """Remove the state of an instance that is no more."""
+    def forget(self, name: Name | None) -> list[Diagnostic]:
+        """Remove the state of an instance that is no more (or the place of the deployment)."""
         workspace = self.workspace(name)
         self._stores.pop(workspace, None)
         try:
@@ -110,6 +111,8 @@ class States:
                 problems += store.unlock()
         for name in self._created:
             state, found = self.store(name).read()
+            if name is None and self.store().beside(_NOTES) is not None:
+                continue
             if state is None and not has_errors(found):
                 problems += self.forget(name)
         self._created = []
@@ -132,14 +135,15 @@ class States:
         return problems
 
     def notes(self) -> Notes:
-        """What was noted; nothing where it is lost."""
+        """What was noted; nothing where it is lost or damaged."""
         data = self.store().beside(_NOTES)
-        try:
-            raw: Any = loads(data) if data else {}
-            found = raw["made_from"] if isinstance(raw, dict) else {}
-            return Notes({str(k): tuple(map(str, v)) for k, v in found.items()})
-        except (ValueError, KeyError, TypeError, AttributeError):
+        if not data:
             return Notes({})
+        try:
+            raw: Any = loads(data)
+            return Notes({str(k): tuple(map(str, v)) for k, v in raw["made_from"].items()})
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return Notes({}, is_damaged=True)
 
     def note(self, notes: Notes) -> None:
         self.create()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import Ran
 from stacks.test_deployments import MODULE, Planner
+from state.test_state_lock import holding
 
 from planner.stacks.states import decoded
 
@@ -49,6 +50,39 @@ upstream_input "other" {
 }
 publish_output "p" { value = upstream_input.other.p }
 deployment "d" { destroy = upstream_input.other.p == 1 }
+"""
+
+
+APART = """
+component "a" {
+  source = "./m"
+  inputs = { name = "n" }
+}
+component "b" {
+  source = "./m"
+  inputs = { name = component.a.name }
+}
+"""
+NEVER = """
+component "c" {
+  source = "./m"
+  inputs = { name = %s }
+}
+component "d" {
+  for_each = toset([component.c.ever])
+  source   = "./m"
+  inputs   = { name = "d" }
+}
+"""
+EVER = """
+variable "name" { type = string }
+data "terraform_remote_state" "x" {
+  backend = "local"
+  config  = { path = "${path.root}/${terraform_data.x.id}/../nothing.tfstate" }
+}
+resource "terraform_data" "x" { input = var.name }
+output "name" { value = var.name }
+output "ever" { value = data.terraform_remote_state.x.outputs.ever }
 """
 
 
@@ -104,7 +138,7 @@ def test_an_ephemeral_value_is_kept_in_no_output(run: Planner) -> None:
     deploy = 'deployment "d" { inputs = { secret = "s", token = "TOKEN" } }'
     ran = run(deploy, "apply", "-auto-approve", components=SECRET % "var.token", code=1)
     assert "The value of output.n is ephemeral" in ran.err
-    assert not os.path.exists("stack-states")
+    assert not os.listdir("stack-states")
 
 
 @pytest.mark.parametrize(("category", "name"), [("env", "v.env"), ("terraform", "v.tfvars")])
@@ -164,3 +198,48 @@ def test_a_removed_child_stack_is_forgotten_or_refused(run: Planner) -> None:
     forget = gone % "  lifecycle { destroy = false }\n"
     run('deployment "d" {}', "apply", "-auto-approve", components=forget)
     assert os.listdir("stack-states") == ["d"]
+
+
+def test_a_file_that_is_none_is_named(run: Planner, planner: Planner) -> None:
+    run('deployment "d" {}', "validate")
+    os.mkfifo("y.tfdeploy.hcl")
+    assert "y.tfdeploy.hcl: Not a regular file" in planner("stacks", "validate").err
+
+
+def test_what_means_nothing_here_is_told(run: Planner) -> None:
+    ran = run('deployment "d" { import = true }', "validate")
+    assert "Nothing is imported" in ran.out + ran.err
+
+
+@pytest.mark.parametrize("notes", [None, b"{", b"[]", b'{"made_from": 3}'])
+def test_without_notes_the_configuration_says_what_is_destroyed_first(run: Planner, notes: bytes | None) -> None:
+    """By name a would go first; b is made from it."""
+    run('deployment "d" {}', "apply", "-auto-approve", components=APART)
+    path = Path("stack-states/d/.terraform.stack.json")
+    assert path.exists()
+    path.unlink() if notes is None else path.write_bytes(notes)
+    ran = run('deployment "d" {}', "destroy", "-auto-approve", components=APART)
+    last, first = (ran.out.index(f"component.{name}: terraform_data.x: Destroying") for name in "ab")
+    assert first < last
+    assert ("Notes of a deployment are damaged" in ran.out + ran.err) == (notes is not None)
+
+
+def test_a_deployment_is_applied_by_one_at_a_time(run: Planner) -> None:
+    run('deployment "d" {}', "apply", "-auto-approve")
+    with holding(Path("stack-states/d/terraform.tfstate")):
+        ran = run('deployment "d" {}', "apply", "-auto-approve", code=1)
+        assert "stack-states/d/terraform.tfstate" in ran.err
+        run('deployment "d" {}', "plan")
+    run('deployment "d" {}', "apply", "-auto-approve")
+
+
+def test_a_place_without_a_state_is_no_instance(run: Planner) -> None:
+    run('deployment "d" {}', "apply", "-auto-approve")
+    Path("stack-states/d.backup").mkdir()
+    assert "d.backup" not in run('deployment "d" {}', "plan").out
+    run('deployment "d" {}', "destroy", "-auto-approve")
+
+
+def test_a_cancelled_apply_leaves_no_place(run: Planner) -> None:
+    run('deployment "d" {}', "apply", "-input=false", code=1)
+    assert not os.listdir("stack-states")

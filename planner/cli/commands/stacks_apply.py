@@ -31,7 +31,6 @@ FLAGS = (
     INPUT,
     *SHARED,
 )
-MOST_ROUNDS = 50
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -76,11 +75,11 @@ def _deploy(
     from planner.render.schema_lookup import SchemaLookup
     from planner.render.stacks import outputs_text, show_plan, tell_approval
     from planner.stacks.approval import approval
-    from planner.stacks.rounds import no_progress
+    from planner.stacks.rounds import Rounds
 
-    before: frozenset[str] | None = None
     done = [0, 0, 0]
-    for replans in range(MOST_ROUNDS):
+    rounds = Rounds()
+    while True:
         runner = session.runner(deployment, options, view.hooks)
         try:
             plan = runner.plan(to_apply=True)
@@ -88,16 +87,16 @@ def _deploy(
             if has_errors(plan.diagnostics):
                 return 1
             show_plan(plan, view, terminal, SchemaLookup(runner.schemas).resource_schema)
-            waiting = frozenset(plan.decided.incomplete if plan.decided is not None else ())
-            if waiting and waiting == before and not plan.can_apply:
-                told += no_progress(plan)
+            no_progress = rounds.problems(plan)
+            if no_progress:
+                told += no_progress
                 return 1
             said = judged(policies, plan)
             told += [d for d in said if d not in told]
             if has_errors(said):
                 return 1
             is_undecided = any(d.code == "policy.undecided" for d in said)
-            found = approval(session.flow, deployment, plan, replans)
+            found = approval(session.flow, deployment, plan, rounds.number - 1)
             tell_approval(found, terminal)
             is_approved = (bool(found.by) and not is_undecided) or arguments["auto-approve"]
             if plan.can_apply and not is_approved and not _approved(plan.deployment, arguments, terminal):
@@ -113,7 +112,6 @@ def _deploy(
             told += runner.release()
         if not plan.is_partial:
             break
-        before = waiting
     text = f"{plan.deployment}: {done[0]} added, {done[1]} changed, {done[2]} destroyed."
     terminal.out(f"\n{terminal.paint(text, 'bold', 'green')}")
     if outputs:

@@ -70,6 +70,14 @@ class _Checks:
             self.expression(deployment.inputs, _SHARED)
             self.expression(deployment.destroy, _SHARED)
             self.expression(deployment.imported, _SHARED)
+            if deployment.imported is not None:
+                self.problems.warning(
+                    "stack_import",
+                    "Nothing is imported",
+                    f"{called} has an argument import, by which the hosted service moves states. Here it does nothing: "
+                    "planner stacks from-modules moves the state of a root module.",
+                    deployment.imported.span,
+                )
             if deployment.group is not None and deployment.group_span is not None:
                 self.named(deployment.group, self.all.groups, "deployment_group", deployment.group_span)
         for group in self.all.groups.values():

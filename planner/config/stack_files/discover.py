@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from stat import S_ISREG
 
 from planner.vocabulary.records import frozen
 
@@ -24,7 +23,7 @@ class StackFiles:
 def stack_files(directory: str) -> StackFiles:
     """The stack files of a directory; hidden files and editors' backups are left out. Raises OSError."""
     with os.scandir(directory) as entries:
-        names = sorted(entry.name for entry in entries if is_stack_file(entry.name) and _is_file(entry))
+        names = sorted(entry.name for entry in entries if is_stack_file(entry.name) and not _is_folder(entry))
     return StackFiles(
         tuple(name for name in names if name.endswith(COMPONENTS)),
         tuple(name for name in names if name.endswith(DEPLOYMENTS)),
@@ -47,8 +46,8 @@ def is_stack(directory: str) -> bool:
     return bool(found.components or found.deployments)
 
 
-def _is_file(entry: os.DirEntry[str]) -> bool:
+def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
-        return S_ISREG(entry.stat().st_mode)
+        return entry.is_dir()
     except OSError:
-        return True  # a link to nothing: reading it says what is wrong
+        return False  # a link that leads to itself: reading it says what is wrong
