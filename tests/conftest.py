@@ -19,6 +19,11 @@ for settings in ("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"):  # of the machine: w
         os.environ.pop(settings, None)
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are processors: many tests wait for other processes."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture
 def planner(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """Runs a command line in this process: words in; exit code and texts out."""
