@@ -48,11 +48,19 @@ class JsonLines:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._lock = threading.Lock()
+        self._about: dict[str, str] = {}
+
+    def about(self, **more: str) -> JsonLines:
+        """Where messages have these keys, too."""
+        lines = JsonLines(self._stream)
+        lines._lock, lines._about = self._lock, {**self._about, **more}
+        return lines
 
     def message(self, text: str, type: str = "", level: str = "info", **more: Any) -> None:
         """One line. Further keys come in alphabetical order, `type` among them."""
         from planner.support.exact_json import dumps
 
+        more = {**self._about, **more}
         now = time.time()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1_000_000):06d}Z"
         line = {"@level": level, "@message": text, "@module": "planner.ui", "@timestamp": stamp}
@@ -125,15 +133,21 @@ class JsonLines:
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:
         """The output values after apply; sensitive ones without their value."""
-        from planner.render.outputs_json import output_json
-
-        shown = {}
-        for name in sorted(outputs):
-            data = output_json(outputs[name])
-            if outputs[name].sensitive:
-                del data["value"]
-            shown[name] = data
+        shown = shown_outputs(outputs)
         self.message(f"Outputs: {len(shown)}", "outputs", outputs=shown)
+
+
+def shown_outputs(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
+    """Output values as messages have them: sensitive ones without their value."""
+    from planner.render.outputs_json import output_json
+
+    shown = {}
+    for name in sorted(outputs):
+        data = output_json(outputs[name])
+        if outputs[name].sensitive:
+            del data["value"]
+        shown[name] = data
+    return shown
 
 
 def change_json(change: ResourceChange) -> dict[str, Any]:
@@ -169,6 +183,9 @@ class JsonHooks(Hooks):
     def __init__(self, lines: JsonLines) -> None:
         self.lines = lines
         self._running = StillRunning(self._still)
+
+    def inside(self, component: str) -> Hooks:
+        return JsonHooks(self.lines.about(component=component))
 
     def _hook(self, type: str, text: str, address: str, **more: Any) -> None:
         self.lines.message(f"{address}: {text}", type, hook={"resource": resource_json(address), **more})

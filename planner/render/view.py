@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from planner.model.plan import Plan
     from planner.policy.model import Verdict
     from planner.render.because import Causes
+    from planner.render.json_ui import JsonLines
     from planner.render.plan import SchemaOf
     from planner.state.model import OutputState
 
@@ -48,6 +49,13 @@ class View:
     def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
         """A line of a command that neither plans nor applies: `text` for people (None: nothing), `message` (else the
         text without its last full stop) with more fields for programs."""
+
+    def tell(self, text: str) -> None:
+        """A line for people alone."""
+
+    def about(self, **more: str) -> View:
+        """Who says what there is to say of a part, such as a deployment: its messages have these keys, too."""
+        return self
 
     def document(self, text: str, data: Any) -> None:
         """Text for people, and the JSON document of the same for programs."""
@@ -129,6 +137,9 @@ class HumanView(View):
         if text is not None:
             self.terminal.out(text)
 
+    def tell(self, text: str) -> None:
+        self.terminal.out(text)
+
     def document(self, text: str, data: Any) -> None:
         self.terminal.out(text)
 
@@ -147,11 +158,21 @@ class JsonView(View):
     """UI messages."""
 
     def __init__(self, stream: object) -> None:
-        from planner.render.json_ui import JsonHooks, JsonLines
+        from planner.render.json_ui import JsonLines
 
-        self.lines = JsonLines(stream)  # type: ignore[arg-type]
-        self.hooks = JsonHooks(self.lines)
+        self._speak(JsonLines(stream))  # type: ignore[arg-type]
         self.lines.version()
+
+    def _speak(self, lines: JsonLines) -> None:
+        from planner.render.json_ui import JsonHooks
+
+        self.lines = lines
+        self.hooks = JsonHooks(lines)
+
+    def about(self, **more: str) -> View:
+        view = JsonView.__new__(JsonView)
+        view._speak(self.lines.about(**more))
+        return view
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.lines.diagnostics(diagnostics)
@@ -239,6 +260,13 @@ class BothViews(View):
     def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
         for view in self.views:
             view.say(text, message, level, **more)
+
+    def tell(self, text: str) -> None:
+        for view in self.views:
+            view.tell(text)
+
+    def about(self, **more: str) -> View:
+        return BothViews(*(view.about(**more) for view in self.views))
 
     def document(self, text: str, data: Any) -> None:
         for view in self.views:

@@ -32,7 +32,6 @@ from planner.stacks.steps import (
 from planner.values.value import SENSITIVE, UNKNOWN, Value, is_wholly_known, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.records import evolve
-from planner.walk.hooks import PrefixedHooks
 
 if TYPE_CHECKING:
     from planner.evaluation.schemas import Schemas
@@ -126,7 +125,7 @@ class Runner:
 
     def heard(self, name: Name) -> Hooks:
         """Where what is done in an instance is told."""
-        return PrefixedHooks(self.hooks, f"{name}: ")
+        return self.hooks.inside(str(name))
 
     def settle(self, asked: Asked, step: Step) -> None:
         with self._lock:

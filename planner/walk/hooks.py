@@ -98,12 +98,21 @@ class Hooks:
     def log(self, message: str) -> None:
         """A remark for people without a place of its own, such as "Acquiring state lock"."""
 
+    # ---- walks of something larger
+
+    def inside(self, component: str) -> Hooks:
+        """Who listens to what is done in a component of a stack."""
+        return PrefixedHooks(self, f"{component}: ")
+
 
 class HookGroup(Hooks):
     """Passes every call on to several listeners, in order."""
 
     def __init__(self, hooks: Iterable[Hooks]) -> None:
         self.hooks = tuple(hooks)
+
+    def inside(self, component: str) -> Hooks:
+        return HookGroup(hook.inside(component) for hook in self.hooks)
 
 
 def _forward(name: str) -> object:
@@ -115,7 +124,7 @@ def _forward(name: str) -> object:
     return call
 
 
-for _name in [name for name in vars(Hooks) if not name.startswith("_")]:
+for _name in [name for name in vars(Hooks) if not name.startswith("_") and name != "inside"]:
     setattr(HookGroup, _name, _forward(_name))
 del _name
 

@@ -96,10 +96,14 @@ class Stack:
         """What is done about each component of each deployment."""
         ran = self.planner("stacks", "plan", "-json", *words)
         assert ran.code == code, ran.out + ran.err
-        return {
-            d["deployment"]: {c["address"]: c["action"] for c in d["components"]}
-            for d in json.loads(ran.out)["deployments"]
-        }
+        lines = [json.loads(line) for line in ran.out.splitlines()]
+        found: dict[str, dict[str, str]] = {}
+        for line in lines:
+            if line.get("type") == "component_planned":
+                found.setdefault(line["deployment"], {})[line["component"]] = line["action"]
+            elif line.get("type") == "deployment_planned":
+                found.setdefault(line["deployment"], {})
+        return found
 
     def states(self) -> dict[str, list[str]]:
         found = {}

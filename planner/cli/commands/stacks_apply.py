@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.cli.approval import ask
-from planner.cli.commands.stacks_plan import SHARED, check_words, surroundings
+from planner.cli.commands.stacks_plan import SHARED, check_words, show_problems, surroundings
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import DESTROY, INPUT, may_ask, operation_options
+from planner.cli.options import DESTROY, INPUT, JSON_LINES, may_ask, operation_options
 from planner.cli.stack_policies import judged, standing_policies
-from planner.cli.views import hear_interrupts
+from planner.cli.views import open_view, usage_error_lines
+from planner.render.summary import Counts
 from planner.render.terminal import Terminal
-from planner.render.view import HumanView
 from planner.vocabulary.diagnostic import has_errors
 
 if TYPE_CHECKING:
@@ -24,13 +24,17 @@ if TYPE_CHECKING:
 
 USAGE = "[options]"
 HELP = """Plans deployments of the stack, shows the plans, asks, and does what they say. A deployment of which something
-is deferred is planned again, round after round, until everything is there."""
+is deferred is planned again, round after round, until everything is there.
+
+With -json, what happens is told in lines as by `planner apply -json`, each with its deployment and component."""
 FLAGS = (
     Flag("auto-approve", "bool", "Do not ask before applying."),
     DESTROY,
     INPUT,
     *SHARED,
+    *JSON_LINES,
 )
+usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -45,19 +49,20 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
 
     check_words(arguments)
     options = operation_options(arguments, "destroy" if destroys else "normal")
-    view = HumanView(terminal, arguments["show-sensitive"])
-    if terminal.owns_process:
-        hear_interrupts(view)
+    view = open_view(arguments, terminal)
     told = Told()
+    parts = []
     code = 0
     with told.until_an_error():
         session = open_stack(".", surroundings(arguments), told)
         told += session.left_behind()
         policies = standing_policies(".")
         for deployment in session.chosen(arguments["deployment"]):
+            begin = len(told)
             with told.until_an_error():  # the others are deployed all the same
                 code |= _deploy(session, deployment, policies, options, arguments, view, terminal, told)
-    view.diagnostics(told)
+            parts.append((deployment.name, begin, len(told)))
+    show_problems(told, parts, view)
     return int(code or has_errors(told))
 
 
@@ -73,14 +78,15 @@ def _deploy(
 ) -> int:
     """Round after round. 1 when the answer was no, or something failed."""
     from planner.render.schema_lookup import SchemaLookup
-    from planner.render.stacks import outputs_text, show_plan, tell_approval
+    from planner.render.stacks import add, show_plan, tell_applied, tell_approval, tell_outputs
     from planner.stacks.approval import approval
     from planner.stacks.rounds import Rounds
 
-    done = [0, 0, 0]
     rounds = Rounds()
+    done = Counts()
+    whole = view.about(deployment=deployment.name)
     while True:
-        runner = session.runner(deployment, options, view.hooks)
+        runner = session.runner(deployment, options, whole.hooks)
         try:
             plan = runner.plan(to_apply=True)
             told += [d for d in plan.diagnostics if d not in told]
@@ -97,14 +103,14 @@ def _deploy(
                 return 1
             is_undecided = any(d.code == "policy.undecided" for d in said)
             found = approval(session.flow, deployment, plan, rounds.number - 1)
-            tell_approval(found, terminal)
+            tell_approval(found, whole)
             is_approved = (bool(found.by) and not is_undecided) or arguments["auto-approve"]
             if plan.can_apply and not is_approved and not _approved(plan.deployment, arguments, terminal):
-                view.log("\nApply cancelled.")
+                whole.log("\nApply cancelled.")
                 return 1
             problems, outputs = runner.apply(plan)
-            for place, word in enumerate(("add", "change", "remove")):
-                done[place] += sum(getattr(step.counts, word) for step in plan.steps)
+            for step in plan.steps:
+                add(done, step.counts)
             told += [d for d in problems if d not in told]
             if has_errors(problems):
                 return 1
@@ -112,10 +118,8 @@ def _deploy(
             told += runner.release()
         if not plan.is_partial:
             break
-    text = f"{plan.deployment}: {done[0]} added, {done[1]} changed, {done[2]} destroyed."
-    terminal.out(f"\n{terminal.paint(text, 'bold', 'green')}")
-    if outputs:
-        terminal.out(f"\nOutputs of {plan.deployment}:\n\n{outputs_text(outputs, arguments['show-sensitive'])}")
+    tell_applied(plan.deployment, done, plan.mode, whole, terminal)
+    tell_outputs(plan.deployment, outputs, whole, arguments["show-sensitive"])
     return 0
 
 

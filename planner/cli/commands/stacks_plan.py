@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON, LOCK, POLICY, SHOW_SENSITIVE, operation_options
+from planner.cli.options import DESTROY, JSON_LINES, LOCK, POLICY, SHOW_SENSITIVE, operation_options
+from planner.cli.page_file import write_page
 from planner.cli.stack_policies import judged, standing_policies
-from planner.cli.views import hear_interrupts
+from planner.cli.views import open_view, usage_error_lines
 from planner.render.terminal import Terminal
-from planner.render.view import HumanView
+from planner.render.view import BothViews, HumanView
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.walk.hooks import Hooks
 
 if TYPE_CHECKING:
+    from planner.render.view import View
     from planner.stacks.deployments import Surroundings
+    from planner.stacks.steps import DeploymentPlan
 
 USAGE = "[options]"
 HELP = """Plans the deployments of the stack in the working directory, each component by the values that those before it
-are going to give. What cannot be planned yet is deferred, with the reason."""
+are going to give. What cannot be planned yet is deferred, with the reason.
+
+With -json, what happens is told in lines as by `planner plan -json`, each with its deployment and component."""
 AROUND = (
     Flag("identity-token", "list", "The file with an identity token. May be repeated.", value="NAME=FILE"),
     Flag("varset-dir", "string", "Where variable sets are (varsets).", value="DIR"),
@@ -34,65 +38,74 @@ SHARED = (DEPLOYMENTS, *AROUND, *PLANNING, SHOW_SENSITIVE, *POLICY)
 FLAGS = (
     Flag("detailed-exitcode", "bool", "Exit with 2 when there is something to do."),
     DESTROY,
+    Flag("report", "string", "Write the plans as one JSON document to this file.", value="FILE"),
     *SHARED,
-    JSON,
+    *JSON_LINES,
 )
+usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors; with -detailed-exitcode 2 when there is something to do."""
-    from planner.documents.json_plan import plan_json
     from planner.render.schema_lookup import SchemaLookup
-    from planner.render.stacks import document, show_plan
+    from planner.render.stacks import show_plan
     from planner.stacks.session import open_stack
-    from planner.support.exact_json import dumps
     from planner.vocabulary.told import Told
 
     check_words(arguments)
     options = operation_options(arguments, "destroy" if arguments["destroy"] else "normal")
-    view = HumanView(terminal, arguments["show-sensitive"])
-    if terminal.owns_process:
-        hear_interrupts(view)
-    hooks = Hooks() if arguments["json"] else view.hooks
+    view = open_view(arguments, terminal)
     told = Told()
     plans = []
+    parts = []
     with told.until_an_error():
         session = open_stack(".", surroundings(arguments), told)
         told += session.left_behind()
         policies = standing_policies(".")
         for deployment in session.chosen(arguments["deployment"]):
+            begin = len(told)
             with told.until_an_error():  # the others are planned all the same
-                runner = session.runner(deployment, options, hooks)
+                whole = view.about(deployment=deployment.name)
+                runner = session.runner(deployment, options, whole.hooks)
                 plan = runner.plan()
                 plans.append(plan)
                 told += [d for d in plan.diagnostics if d not in told]
-                if not arguments["json"] and not has_errors(plan.diagnostics):
+                if not has_errors(plan.diagnostics):
                     show_plan(plan, view, terminal, SchemaLookup(runner.schemas).resource_schema)
                 told += [d for d in judged(policies, plan) if d not in told]
                 told += runner.release()
-    if arguments["json"]:
-        found = document(plans, lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))
-        terminal.data(dumps({**found, **said(told)}).decode())
-    else:
-        view.diagnostics(told)
-    if has_errors(told):
+            parts.append((deployment.name, begin, len(told)))
+    show_problems(told, parts, view)
+    written = not arguments["report"] or _write(arguments["report"], plans, told, view)
+    if has_errors(told) or not written:
         return 1
     return 2 if arguments["detailed-exitcode"] and any(p.can_apply or p.is_partial for p in plans) else 0
 
 
-def said(diagnostics: list[Diagnostic]) -> dict[str, Any]:
-    """What there was to say, for programs."""
+def show_problems(told: list[Diagnostic], parts: list[tuple[str, int, int]], view: View) -> None:
+    """What there was to say; `parts`: where what is said of each deployment begins and ends."""
+    if isinstance(view, BothViews):
+        for one in view.views:
+            show_problems(told, parts, one)
+        return
+    if isinstance(view, HumanView):  # who puts like ones together
+        view.diagnostics(told)
+        return
+    of = {number: name for name, begin, end in parts for number in range(begin, end)}
+    for number, problem in enumerate(told):
+        (view.about(deployment=of[number]) if number in of else view).diagnostics([problem])
+
+
+def _write(path: str, plans: list[DeploymentPlan], told: list[Diagnostic], view: View) -> bool:
+    """Write the plans as one document, for their owner alone: they have values."""
+    from planner.documents.json_plan import plan_json
     from planner.render.diagnostics_json import diagnostic_json
-
-    return {"errored": has_errors(diagnostics), "diagnostics": [diagnostic_json(d) for d in diagnostics]}
-
-
-def failure(diagnostics: list[Diagnostic], terminal: Terminal) -> int:
-    """With -json, what stopped the command is in a document too."""
+    from planner.render.stacks import document
     from planner.support.exact_json import dumps
 
-    terminal.data(dumps({"format_version": "1.0", "deployments": [], **said(diagnostics)}).decode())
-    return 1
+    found = document(plans, lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))
+    said = {"errored": has_errors(told), "diagnostics": [diagnostic_json(d) for d in told]}
+    return not view.finish(write_page(path, dumps({**found, **said}).decode() + "\n", 0o600))
 
 
 def check_words(arguments: Arguments) -> None:
