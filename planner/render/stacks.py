@@ -41,9 +41,11 @@ def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: S
     quiet = [str(step.name) for step in plan.steps if step.what == "plan" and not step.has_changes]
     if quiet:
         whole.tell(f"\nNo changes: {', '.join(quiet)}.")
+    if plan.left_out:
+        whole.tell(f"\nLeft out, as only others were named: {', '.join(plan.left_out)}.")
     text = summary(plan)
     more: dict[str, Any] = {"mode": plan.mode, "applyable": plan.can_apply, "complete": not plan.is_partial}
-    more["changes"] = _numbers(total(plan))
+    more |= {"changes": _numbers(total(plan)), "left_out": list(plan.left_out)}
     whole.say(f"\n{terminal.paint(text, 'bold')}", text, type="deployment_planned", **more)
 
 
@@ -132,6 +134,7 @@ def document(plans: Iterable[DeploymentPlan], plan_json: Any) -> dict[str, Any]:
                 "mode": plan.mode,
                 "applyable": plan.can_apply,
                 "complete": not plan.is_partial,
+                "left_out": list(plan.left_out),
                 "components": [
                     {
                         "address": str(step.name),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from planner.config.stack_files.model import StackConfig
@@ -14,6 +14,7 @@ from planner.operations.loading import Loaded, grown, new_schemas
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Planned, Start, plan_opened
 from planner.operations.storing import Opened, locked
+from planner.stacks.chosen import chosen
 from planner.stacks.decisions import Decided, declaration, in_order, put_off
 from planner.stacks.flow import Asked, Flow, output_value
 from planner.stacks.loading import requirements
@@ -63,9 +64,11 @@ class Runner:
 
     # ------------------------------------------------------------ planning
 
-    def plan(self, to_apply: bool = False) -> DeploymentPlan:
-        """Plan every instance. `to_apply`: the states stay locked until `release`."""
+    def plan(self, to_apply: bool = False, only: Collection[str] = ()) -> DeploymentPlan:
+        """Plan every instance, or those that are named and what they are made from. `to_apply`: the states stay locked
+        until `release`."""
         self.to_apply = to_apply
+        left_out: list[str] = []
         self.steps, self.asked = {}, {}
         mode = self.options.mode
         problems: list[Diagnostic] = []
@@ -75,23 +78,31 @@ class Runner:
             if to_apply:
                 self._hold(problems)
             recorded = self.states.recorded()
+            if mode == "destroy" and only:
+                detail = "Everything in the deployment is to be destroyed: name no component."
+                raise Failure(error("stack.component_destroy", "Components cannot be chosen", detail))
             if mode == "destroy":
                 decided, problems = plan_removals(self, recorded, None)
             else:
                 flow = Flow(self.stack, self.inputs, _Planning(self))
                 instances, found = flow.instances()
                 problems += found
-                problems += flow.promises.ask_all(instances, workers(self.options))
+                wanted = [name for name in chosen({*instances, *recorded}, only) if name in instances]
+                problems += flow.promises.ask_all(wanted if only else instances, workers(self.options))
+                if only:
+                    named = {str(name) for name in chosen({*instances, *recorded}, only)}
+                    left_out = sorted({str(n) for n in (*instances, *recorded)} - named - self.asked.keys())
                 if not has_errors(problems):
-                    decided, more = plan_removals(self, recorded, flow)
+                    decided, more = plan_removals(self, recorded, flow, left_out)
                     problems += more
-                if not has_errors(problems):
+                if not has_errors(problems) and not only:
                     outputs = self._outputs(flow)
         except Failure as failure:
             problems += failure.diagnostics
         told = [d for step in self.steps.values() if step.planned for d in step.planned.diagnostics]
         whole = list({id(d): d for d in [*told, *problems]}.values())
-        return DeploymentPlan(self.deployment, mode, tuple(self._ordered(decided)), outputs, decided, tuple(whole))
+        steps = tuple(self._ordered(decided))
+        return DeploymentPlan(self.deployment, mode, steps, outputs, decided, tuple(whole), tuple(left_out))
 
     def _hold(self, told: list[Diagnostic]) -> None:
         """Take the lock of the deployment: its outputs and notes are written by one at a time. Raises Failure."""

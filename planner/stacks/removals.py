@@ -37,8 +37,10 @@ class Planner(Protocol):
     def settle(self, asked: Asked, step: Step) -> None: ...
 
 
-def plan_removals(planner: Planner, recorded: list[Name], planned_by: Flow | None) -> tuple[Decided, list[Diagnostic]]:
-    """Plan the end of what is recorded and not asked for (of everything, to destroy it)."""
+def plan_removals(
+    planner: Planner, recorded: list[Name], planned_by: Flow | None, left_out: Iterable[str] = ()
+) -> tuple[Decided, list[Diagnostic]]:
+    """Plan the end of what is recorded and not asked for (of everything, to destroy it), but for what is left out."""
     flow = Flow(planner.stack, planner.inputs, Recorded(planner.states))
     # a place without a state is no instance: somebody else's folder, or what a killed apply had just begun
     recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]
@@ -58,6 +60,8 @@ def plan_removals(planner: Planner, recorded: list[Name], planned_by: Flow | Non
             facts.add("is_going_to_change", str(step.name))
     for name in recorded:
         facts.add("recorded", str(name), declaration(name))
+    for one in left_out:
+        facts.add("not_chosen", one)
     for path in flow.paths() if mode != "destroy" or planner.stack.root.removed else [()]:
         for block in flow.module(path).removed:
             for name, each in removed_instances(flow, block, path, recorded):

@@ -57,6 +57,8 @@ class DeploymentPlan:
     outputs: Mapping[str, Value]
     decided: Decided | None
     diagnostics: tuple[Diagnostic, ...]
+    left_out: tuple[str, ...] = ()
+    """what was not planned, because only others were named"""
 
     @property
     def can_apply(self) -> bool:

@@ -227,3 +227,33 @@ def test_what_waits_is_told_to_policies(stack: Stack) -> None:
     stack.write(LATER, 'deployment "a" { inputs = { name = "a" } }\n')
     stack.run("init")
     assert ("warn", "late", "component.many[*]") in judged(stack, "-policy=p.dl")["a"]
+
+
+# ---------------------------------------------------------------- some components alone
+
+
+def test_a_component_is_planned_with_what_it_is_made_from(two: Stack) -> None:
+    assert two.plan('-component=component.web["eu"]') == {"a": {"component.net": "plan", 'component.web["eu"]': "plan"}}
+    assert len(two.plan("-component=component.web")["a"]) == 3
+    assert two.plan("-component=component.net") == {"a": {"component.net": "plan"}}
+    text = two.run("plan", "-component=component.net")
+    assert 'Left out, as only others were named: component.web["eu"], component.web["us"].' in text
+    assert 'Did you mean "component.net"' in " ".join(two.run("plan", "-component=component.ne", code=1).split())
+    assert "Conflicting options" in two.run("plan", "-component=component.net", "-destroy", code=1)
+
+
+def test_what_is_left_out_is_neither_removed_nor_missed(two: Stack) -> None:
+    two.run("apply", "-auto-approve")
+    two.write(TWO, DEPLOY.replace('"eu", ', ""))
+    two.run("plan", code=1)
+    assert two.plan("-component=component.net") == {"a": {"component.net": "plan"}}
+    assert 'component.web["eu"] has a state' in " ".join(two.run("plan", "-component=component.web", code=1).split())
+
+
+def test_a_child_stack_is_planned_and_what_stands_for_all(stack: Stack) -> None:
+    stack.write(LATER, 'deployment "a" { inputs = { name = "a" } }\n')
+    stack.run("init")
+    deferred = {"component.first": "plan", "component.many[*]": "defer"}
+    assert stack.plan('-component=component.many["x"]') == {"a": deferred}
+    inner = {"component.first": "plan", "stack.inner[*].component.c": "defer"}
+    assert stack.plan("-component=stack.inner") == {"a": inner}

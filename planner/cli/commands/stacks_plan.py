@@ -38,6 +38,12 @@ SHARED = (DEPLOYMENTS, *AROUND, *PLANNING, SHOW_SENSITIVE, *POLICY)
 FLAGS = (
     Flag("detailed-exitcode", "bool", "Exit with 2 when there is something to do."),
     DESTROY,
+    Flag(
+        "component",
+        "list",
+        "Only this component (an instance, all of them, a child stack) and what it is made from. May be repeated.",
+        value="ADDRESS",
+    ),
     Flag("report", "string", "Write the plans as one JSON document to this file.", value="FILE"),
     *SHARED,
     *JSON_LINES,
@@ -53,6 +59,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.vocabulary.told import Told
 
     check_words(arguments)
+    if arguments["component"] and arguments["destroy"]:
+        detail = "Everything in a deployment is destroyed: components cannot be chosen."
+        raise UsageError("Conflicting options", detail)
     options = operation_options(arguments, "destroy" if arguments["destroy"] else "normal")
     view = open_view(arguments, terminal)
     told = Told()
@@ -67,7 +76,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             with told.until_an_error():  # the others are planned all the same
                 whole = view.about(deployment=deployment.name)
                 runner = session.runner(deployment, options, whole.hooks)
-                plan = runner.plan()
+                plan = runner.plan(only=arguments["component"])
                 plans.append(plan)
                 told += [d for d in plan.diagnostics if d not in told]
                 if not has_errors(plan.diagnostics):
