@@ -38,7 +38,7 @@ def command_help(command: str, module: ModuleType) -> str:
     below = index.subcommands(command)
     if below:
         lines += ["", "Commands:"]
-        lines += _table([(name.split(" ")[1], index.COMMANDS[name]) for name in below])
+        lines += _table([(name.rpartition(" ")[2], index.COMMANDS[name]) for name in below])
     shown = [(_spelling(flag), flag.help) for flag in (*module.FLAGS, *COMMON) if flag.help]
     lines += ["", "Options:"]
     lines += _table(sorted(shown))

@@ -73,6 +73,12 @@ COMMANDS = {
     "stacks policy": "Judge planned deployments as a whole",
     "stacks providers-lock": "Record checksums of a stack's providers for several platforms",
     "stacks query": "Ask a question about a planned deployment",
+    "stacks show": "Show what deployments have",
+    "stacks state": "Look into the states of deployments and edit them",
+    "stacks state list": "List the resource instances of deployments",
+    "stacks state mv": "Give an object of a component another address",
+    "stacks state rm": "Forget objects of a component without destroying them",
+    "stacks state show": "Show one resource instance of a component",
     "stacks to-modules": "Make a root module of a deployment",
     "stacks validate": "Check a stack",
     "stacks why": "Explain why a component is deferred, and what it is made from",
@@ -101,7 +107,7 @@ COMMANDS = {
     "workspace show": "Show the selected workspace",
 }
 
-FAMILIES = ("batch", "metadata", "policy", "rules", "stacks", "state", "workspace")
+FAMILIES = ("batch", "metadata", "policy", "rules", "stacks", "stacks state", "state", "workspace")
 """commands that only have commands below them"""
 
 ALIASES = {
@@ -152,7 +158,7 @@ ANSWERS = frozenset(
             "rules graph",
         ),
         *("rules list", "rules stats", "show", "state list", "state pull", "state show", "state verify", "version"),
-        *("stacks graph", "stacks policy", "stacks query"),
+        *("stacks graph", "stacks policy", "stacks query", "stacks show", "stacks state list", "stacks state show"),
         *("why", "workspace list", "workspace show"),
     )
 )
@@ -166,5 +172,5 @@ def module_name(command: str) -> str:
 
 
 def subcommands(command: str) -> list[str]:
-    """The commands below a command, for its help."""
-    return [name for name in COMMANDS if name.startswith(f"{command} ")]
+    """The commands directly below a command, for its help."""
+    return [name for name in COMMANDS if name.rpartition(" ")[0] == command]

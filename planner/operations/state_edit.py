@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
@@ -23,13 +23,18 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.records import evolve
 from planner.vocabulary.told import Told
 
+if TYPE_CHECKING:
+    from planner.state.backend import Store
+
+Change: TypeAlias = Callable[[State], tuple[State, list[str], list[Diagnostic]]]
+"""makes another state, and says what it did"""
 Entry: TypeAlias = tuple[ResourceAddress, ResourceState, InstanceState]
 
 
 def edit(
     options: StateOptions,
     operation: str,
-    change: Callable[[State], tuple[State, list[str], list[Diagnostic]]],
+    change: Change,
     dry_run: bool = False,
     exactly: bool = False,
     usual_backup: bool = False,
@@ -42,24 +47,38 @@ def edit(
     with told.until_an_error():
         kept = kept_state(options if usual_backup else evolve(options, backup=options.backup or "-"), told)
         told.check()
-        store = kept.store
-        with locked(store, options, operation, told):
-            old, problems = store.read()
-            if has_errors(problems):
-                raise Failure(problems)
-            if old is None and not exactly:
-                raise Failure(no_state())
-            new, done, problems = change(old or State())
-            told.check(problems)
-            if dry_run or not done:
-                return done, told
-            if options.backup is None and old is not None and not usual_backup:
-                store.keep_backup(f"{store.place}.{int(time.time())}.backup")
-            written, problems = store.put(new) if exactly else store.write(new)
-            told += problems
-            if not exactly and old is not None:
-                carry_record(store, old, written)
+        done = edit_in(kept.store, options, operation, change, told, dry_run, exactly, usual_backup)
     return done, told
+
+
+def edit_in(
+    store: Store,
+    options: StateOptions,
+    operation: str,
+    change: Change,
+    told: Told,
+    dry_run: bool = False,
+    exactly: bool = False,
+    usual_backup: bool = False,
+) -> list[str]:
+    """The same of a state whose store is known. Raises Failure."""
+    with locked(store, options, operation, told):
+        old, problems = store.read()
+        if has_errors(problems):
+            raise Failure(problems)
+        if old is None and not exactly:
+            raise Failure(no_state())
+        new, done, problems = change(old or State())
+        told.check(problems)
+        if dry_run or not done:
+            return done
+        if options.backup is None and old is not None and not usual_backup:
+            store.keep_backup(f"{store.place}.{int(time.time())}.backup")
+        written, problems = store.put(new) if exactly else store.write(new)
+        told += problems
+        if not exactly and old is not None:
+            carry_record(store, old, written)
+    return done
 
 
 def no_state() -> Diagnostic:

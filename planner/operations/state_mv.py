@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
-from planner.operations.state_edit import Entry, edit, entries, parse, rebuilt, unknown
+from planner.operations.state_edit import Change, Entry, edit, entries, parse, rebuilt, unknown
 from planner.state.model import State
 from planner.support.signals import STOP
 from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress
@@ -27,6 +27,12 @@ def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -
     moved: list[Moved] = []
     if options.state_out:
         return _move_across(options, source, target, dry_run)
+    _, problems = edit(options, "state-mv", movement(source, target, moved), dry_run)
+    return moved, problems
+
+
+def movement(source: Address, target: Address, moved: list[Moved]) -> Change:
+    """What gives objects another address in their state, and adds to `moved` what moved as a whole."""
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         taken, rest = _taken(state, source)
@@ -34,8 +40,7 @@ def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -
         moved.extend(pairs)
         return rebuilt(state, _freed(rest + renamed, source)), [new for _, new in pairs], problems
 
-    _, problems = edit(options, "state-mv", move, dry_run)
-    return moved, problems
+    return move
 
 
 def _move_across(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from planner.operations.options import StateOptions
-from planner.operations.state_edit import edit, entries, parse, rebuilt, unknown
+from planner.operations.state_edit import Change, edit, entries, parse, rebuilt, unknown
 from planner.vocabulary.address import sort_key
 from planner.vocabulary.diagnostic import Diagnostic
 
@@ -18,6 +18,11 @@ def state_rm(
     options: StateOptions, addresses: Iterable[str], dry_run: bool = False
 ) -> tuple[list[str], list[Diagnostic]]:
     """Forget the instances that the addresses cover; their addresses. At least one of them must be in the state."""
+    return edit(options, "state-rm", removal(addresses), dry_run)
+
+
+def removal(addresses: Iterable[str]) -> Change:
+    """What forgets the instances that the addresses cover."""
     wanted = [(text, parse(text)) for text in addresses]
 
     def remove(state: State) -> tuple[State, list[str], list[Diagnostic]]:
@@ -29,4 +34,4 @@ def state_rm(
         problems = [] if gone else [unknown(text) for text, _ in wanted]
         return rebuilt(state, kept), sorted(gone, key=sort_key), problems
 
-    return edit(options, "state-rm", remove, dry_run)
+    return remove

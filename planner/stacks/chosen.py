@@ -31,3 +31,16 @@ def _means(word: str, name: Name) -> bool:
     if word in (whole, declared) or whole.startswith(f"{word}.") or declared.startswith(f"{word}."):
         return True
     return name.is_wild and word.startswith(f"{whole.removesuffix('[*]')}[")
+
+
+def split(names: Collection[Name], text: str) -> tuple[Name, str]:
+    """The instance of a component that an address begins with, and the rest of it, the address of something in its
+    state ("" for the instance itself). Raises Failure."""
+    hits = [name for name in names if text == str(name) or text.startswith(f"{name}.")]
+    if not hits:
+        known = {str(name) for name in names}
+        there = f" There is {', '.join(sorted(known)[:10])}." if known else " There is none."
+        detail = f"{text} begins with no component of the deployment that has a state.{there}"
+        raise Failure(error("stack.unknown_component", "No such component", detail))
+    name = max(hits, key=lambda hit: len(str(hit)))
+    return name, text[len(str(name)) + 1 :]

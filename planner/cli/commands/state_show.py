@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from planner.cli.commands.state_list import instances, no_state
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, SHOW_SENSITIVE, VARIABLES, state_options
@@ -9,8 +11,12 @@ from planner.cli.views import open_plain_view, usage_error_lines
 from planner.render.terminal import Terminal
 from planner.state.model import InstanceState, ResourceState, State
 from planner.vocabulary.address import format_key
-from planner.vocabulary.diagnostic import error
+from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.records import evolve
+
+if TYPE_CHECKING:
+    from planner.operations.show import ShownState
+    from planner.render.view import View
 
 USAGE = "[options] ADDRESS"
 HELP = "Shows the attributes of one resource instance. `planner state list` lists the addresses."
@@ -31,9 +37,7 @@ def only(resource: ResourceState, instance: InstanceState) -> State:
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
-    from planner.operations.show import ShownState, shown_json, stored_state
-    from planner.render.schema_lookup import SchemaLookup
-    from planner.render.state import StateText
+    from planner.operations.show import stored_state
 
     if len(arguments.words) != 1:
         raise UsageError("One address is needed", "Write the address of a resource instance.")
@@ -43,12 +47,24 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         return view.finish(problems)
     if shown.state is None:
         return view.finish([no_state()])
-    found = instances(shown.state, arguments.words)
-    if found != arguments.words:
-        detail = f"{arguments.words[0]} stands for several instances: {', '.join(found)}."
+    return tell(shown, arguments.words[0], problems, view, arguments["show-sensitive"], terminal)
+
+
+def tell(
+    shown: ShownState, wanted: str, problems: list[Diagnostic], view: View, show_sensitive: bool, terminal: Terminal
+) -> int:
+    """Show one instance of a state that there is. Raises Failure for an address that is none."""
+    from planner.operations.show import ShownState, shown_json
+    from planner.render.schema_lookup import SchemaLookup
+    from planner.render.state import StateText
+
+    assert shown.state is not None
+    found = instances(shown.state, [wanted])
+    if found != [wanted]:
+        detail = f"{wanted} stands for several instances: {', '.join(found)}."
         return view.finish([error("state.not_an_instance", "Not a single instance", detail)])
     lookup = SchemaLookup(shown.schemas)
-    text = StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"])
+    text = StateText(lookup.resource_schema, lookup.decode, terminal, show_sensitive)
     for resource, instance in shown.state.instances():
         if resource.address + format_key(instance.key) == found[0] and instance.current is not None:
             alone = ShownState(only(resource, instance), shown.schemas)

@@ -1,0 +1,20 @@
+"""`stacks state`: the commands about the states of deployments; by itself it only lists them."""
+
+from __future__ import annotations
+
+import sys
+
+from planner.cli.flags import Arguments, Flag
+from planner.render.terminal import Terminal
+
+USAGE = "COMMAND [options]"
+HELP = "Looks into the states of the components of deployments and edits them."
+FLAGS: tuple[Flag, ...] = ()
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """Print the help; 1, because no command was given."""
+    from planner.cli.help import command_help
+
+    terminal.out(command_help("stacks state", sys.modules[__name__]))
+    return 1

@@ -1,0 +1,60 @@
+"""`stacks state list`: what the states of deployments have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.cli.commands.stacks_plan import DEPLOYMENTS
+from planner.cli.commands.state_list import instances
+from planner.cli.flags import Arguments
+from planner.cli.options import JSON_LINES
+from planner.cli.views import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.vocabulary.diagnostic import Failure
+
+if TYPE_CHECKING:
+    from planner.stacks.shown import Deployed
+
+USAGE = "[options] [ADDRESS...]"
+HELP = """Lists the resource instances in the states of deployments, each after the component that it is in:
+component.web["eu"].aws_instance.server. With addresses only those of these components, child stacks, modules and
+resources. Of several deployments each line begins with one."""
+FLAGS = (DEPLOYMENTS, *JSON_LINES)
+usage_error = usage_error_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when an address is in no state."""
+    from planner.stacks.deployments import Surroundings
+    from planner.stacks.session import open_stack
+    from planner.stacks.shown import deployed
+    from planner.vocabulary.told import Told
+
+    view = open_plain_view(arguments, terminal)
+    told = Told()
+    session = open_stack(".", Surroundings(), told)
+    found = deployed(session, arguments["deployment"])
+    for one in found:
+        before = f"{one.deployment}: " if len(found) > 1 else ""
+        for component, address in _listed(one, arguments.words):
+            more = {"deployment": one.deployment, "component": component}
+            view.say(f"{before}{component}.{address}", address, type="resource_address", **more)
+    return view.finish(told)
+
+
+def _listed(found: Deployed, words: list[str]) -> list[tuple[str, str]]:
+    """Components and addresses in them. Raises Failure for a word that means nothing."""
+    from planner.stacks.chosen import chosen, split
+
+    if not words:
+        return [(str(name), address) for name, state in found.components.items() for address in instances(state, [])]
+    listed: dict[tuple[str, str], None] = {}
+    for word in words:
+        try:
+            wanted = [(name, "") for name in chosen(found.components, [word])]
+        except Failure:  # then it is something in a component
+            wanted = [split(found.components, word)]
+        for name, rest in wanted:
+            inside = instances(found.components[name], [rest] if rest else [])
+            listed |= dict.fromkeys((str(name), address) for address in inside)
+    return sorted(listed)

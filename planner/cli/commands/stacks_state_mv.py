@@ -1,0 +1,65 @@
+"""`stacks state mv`: give objects of a component another address."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.cli.commands.stacks_plan import DEPLOYMENTS
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import JSON_LINES, LOCK, state_options
+from planner.cli.views import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+from planner.vocabulary.diagnostic import Failure, error, has_errors
+from planner.vocabulary.shell import word
+
+if TYPE_CHECKING:
+    from planner.cli.stack_states import Meant
+
+USAGE = "[options] FROM TO"
+HELP = """Moves a resource instance, a resource or a module in the state of a component to another address in it:
+component.web["eu"].aws_instance.old component.web["eu"].aws_instance.new. The real objects stay as they are. Between
+components of which the states are files, `planner state mv -state=FILE -state-out=FILE` moves."""
+FLAGS = (DEPLOYMENTS, Flag("dry-run", "bool", "Only say what would be moved."), *LOCK, *JSON_LINES)
+usage_error = usage_error_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when nothing could be moved."""
+    from planner.cli.stack_states import meant
+    from planner.operations.state_edit import edit_in, parse
+    from planner.operations.state_mv import Moved, movement
+    from planner.render.literals import quoted
+    from planner.vocabulary.told import Told
+
+    if len(arguments.words) != 2:
+        raise UsageError("Two addresses are needed", "Write the old address and the new one.")
+    view = open_plain_view(arguments, terminal)
+    options, dry = state_options(arguments), arguments["dry-run"]
+    told = Told()
+    moved: list[Moved] = []
+    with told.until_an_error():
+        found = meant(arguments, arguments.words, told)
+        (name, old), (_, new) = found.parts
+        _check(found)
+        edit_in(found.states.store(name), options, "state-mv", movement(parse(old), parse(new), moved), told, dry)
+        for before, after in moved:
+            view.say(f"{'Would move' if dry else 'Move'} {quoted(f'{name}.{before}')} to {quoted(f'{name}.{after}')}")
+    if not has_errors(told):
+        view.say(f"{'Would have moved' if dry else 'Successfully moved'} {len(moved)} object(s).")
+    return view.finish(told)
+
+
+def _check(found: Meant) -> None:
+    """Raises Failure when the objects would go to another component."""
+
+    (name, old), (other, new) = found.parts
+    if name == other:
+        return
+    here, there = (found.states.store(component).place for component in (name, other))
+    command = f"planner state mv {word(f'-state={here}')} {word(f'-state-out={there}')} {word(old)} {word(new)}"
+    detail = (
+        f"{name} and {other} have a state each: {here} and {there}. Where these are files, this moves the "
+        "objects: "
+        f"`{command}`; of others, edit copies (planner state pull, push)."
+    )
+    raise Failure(error("stack.move_across", "Objects stay in their component", detail))

@@ -1,0 +1,40 @@
+"""`stacks state show`: the attributes of one resource instance of a component."""
+
+from __future__ import annotations
+
+from planner.cli.commands.stacks_plan import DEPLOYMENTS
+from planner.cli.flags import Arguments, UsageError
+from planner.cli.options import JSON_LINES, SHOW_SENSITIVE
+from planner.cli.views import open_plain_view, usage_error_lines
+from planner.render.terminal import Terminal
+
+USAGE = "[options] ADDRESS"
+HELP = """Shows the attributes of one resource instance of a deployment. `planner stacks state list` lists the
+addresses: component.web["eu"].aws_instance.server."""
+FLAGS = (DEPLOYMENTS, SHOW_SENSITIVE, *JSON_LINES)
+usage_error = usage_error_lines
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when the instance does not exist."""
+    from planner.cli.commands.state_show import tell
+    from planner.cli.stack_states import meant
+    from planner.operations.show import ShownState
+    from planner.operations.state_edit import no_state
+    from planner.stacks.shown import schemas_of
+    from planner.vocabulary.told import Told
+
+    if len(arguments.words) != 1:
+        raise UsageError("One address is needed", "Write the address of a resource instance.")
+    view = open_plain_view(arguments, terminal)
+    told = Told()
+    found = meant(arguments, arguments.words, told)
+    ((name, address),) = found.parts
+    state = found.states.read(name)
+    if state is None:
+        return view.finish([*told, no_state()])
+    schemas = schemas_of(found.session)
+    try:
+        return tell(ShownState(state, schemas), address, told, view, arguments["show-sensitive"], terminal)
+    finally:
+        schemas.close()
