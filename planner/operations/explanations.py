@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
-from planner.operations.plan import Made
+from planner.operations.plan import Made, Planned
 from planner.operations.plan_files import Unstored, open_plan, planned
 from planner.operations.storing import load_stored
 from planner.vocabulary.address import AddressError, ModuleAddress, parse_address
@@ -223,7 +223,13 @@ def why_planned(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof of a planned action (`verb` as people call it, or "" for whatever is planned) or of an unknown value.
     Raises Failure."""
-    answer = planned(options, plan_file)
+    return why_in_plan(planned(options, plan_file), verb, what, negated)
+
+
+def why_in_plan(
+    answer: Planned[Unstored], verb: str, what: str, negated: bool = False
+) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
+    """The same of a plan that is there. Raises Failure."""
     problems = list(answer.diagnostics)
     if answer.made is None:
         return None, problems

@@ -35,6 +35,7 @@ class Refusal:
 class Approval:
     """What the rules say. `by`: the rules that approve; `refusals`: why somebody is asked."""
 
+    deployment: str
     by: tuple[str, ...]
     refusals: tuple[Refusal, ...]
     database: Database
@@ -61,6 +62,7 @@ def approval(flow: DeploymentFlow, deployment: Deployment, plan: DeploymentPlan,
     found = evaluate(stack_program(), facts.build(), ["approved", "objection"])
     said = [(str(rule), str(place), str(outcome)) for _, rule, place, outcome in found.sorted("objection")]
     return Approval(
+        deployment.name,
         tuple(str(row[1]) for row in found.sorted("approved")),
         tuple(Refusal(*row, refusals[row]) for row in said),
         found,

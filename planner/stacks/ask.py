@@ -7,16 +7,21 @@ from typing import Any
 from planner.datalog.engine.evaluate import Database
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Prover
+from planner.datalog.front.values import Row
 from planner.stacks.approval import Approval
+from planner.stacks.chosen import split
 from planner.stacks.steps import DeploymentPlan
-from planner.vocabulary.diagnostic import Failure, error
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
+from planner.vocabulary.shell import word as shell_word
 from planner.vocabulary.span import Span
 
 
-def why(plan: DeploymentPlan, predicate: str, name: str, other: str = "") -> list[dict[str, Any]]:
-    """The proofs of what is derived of an instance (and another one). Raises Failure when there is nothing to
-    explain."""
+def why(
+    plan: DeploymentPlan, predicate: str, name: str, other: str = "", negated: bool = False
+) -> list[dict[str, Any]]:
+    """The proofs of what is derived of an instance (and another one), or, negated, what each rule would need. Raises
+    Failure when there is nothing to explain."""
     database = _database(plan)
     known = {str(step.name) for step in plan.steps}
     for word in filter(None, (name, other)):
@@ -24,8 +29,65 @@ def why(plan: DeploymentPlan, predicate: str, name: str, other: str = "") -> lis
             detail = f"{word} is no instance of a component in the deployment {plan.deployment}."
             raise Failure(error("stack.unknown", "Nothing to explain", f"{detail}{did_you_mean(word, known)}"))
     rows = [row for row in database.sorted(predicate) if row[0] == name and (not other or row[1] == other)]
+    if negated:
+        goal = ("does", name, "defer") if predicate == "put_off" else (predicate, name, other)
+        return [_why_not(database, goal, bool(rows))]
     if not rows:
         raise Failure(error("stack.not_so", "Nothing to explain", _not_so(predicate, name, other)))
+    return _proofs(database, predicate, rows)
+
+
+def why_approved(found: Approval, negated: bool = False) -> list[dict[str, Any]]:
+    """The proofs that a plan is approved, or of what is in the way; negated, what each rule would need to approve it.
+    Raises Failure when there is nothing to explain."""
+    database = found.database
+    if negated:
+        is_so = bool(database["approved"])
+        rules = [str(row[1]) for row in database.facts.sorted("approval_rule")]
+        return [_why_not(database, ("approved", found.deployment, rule), is_so) for rule in rules or ["empty_plan"]]
+    for predicate in ("approved", "objection"):
+        rows = database.sorted(predicate)
+        if rows:
+            return _proofs(database, predicate, rows)
+    detail = "No group of the deployment has checks, so somebody has to be asked."
+    raise Failure(error("stack.no_checks", "Nothing to explain", detail))
+
+
+def why_planned(
+    plan: DeploymentPlan, address: str, verb: str = "", negated: bool = False
+) -> tuple[dict[str, Any], list[Diagnostic]]:
+    """The proof of what is planned for something in a component, which its address begins with; and what there is to
+    say besides. Raises Failure."""
+    from planner.operations.explanations import why_in_plan
+
+    steps = {step.name: step for step in plan.steps}
+    name, rest = split(steps, address)
+    step = steps[name]
+    if step.planned is None:
+        detail = f"Nothing in {name} is planned: planner stacks why deferred {shell_word(str(name))}"
+        if step.what != "defer":
+            detail = f"{name} is forgotten as a whole: a removed block says so."
+        raise Failure(error("stack.not_planned_yet", "Nothing to explain", detail))
+    if not rest:
+        detail = f"{name} is a component: write the address of something in it after that, {name}.TYPE.NAME."
+        raise Failure(error("stack.whole_component", "Nothing to explain", detail))
+    proof, problems = why_in_plan(step.planned, verb, rest, negated)
+    if proof is None:
+        raise Failure(problems)
+    return proof, problems
+
+
+def _why_not(database: Database, goal: tuple[str, ...], is_so: bool) -> dict[str, Any]:
+    from planner.datalog.explain.why_not_deep import obstacles
+
+    predicate, *row = goal
+    if is_so:
+        raise Failure(error("stack.holds", "It does hold", "Ask without -not."))
+    rules = obstacles(Prover(database.program, database), predicate, tuple(row))
+    return {"format_version": "1.0", "goal": list(goal), "holds": False, "rules": rules}
+
+
+def _proofs(database: Database, predicate: str, rows: list[Row]) -> list[dict[str, Any]]:
     prover = Prover(database.program, database)
     found = []
     for row in rows:
@@ -33,22 +95,6 @@ def why(plan: DeploymentPlan, predicate: str, name: str, other: str = "") -> lis
         assert proof is not None
         found.append(proof_json(proof, database.facts, _source))
     return found
-
-
-def why_approved(found: Approval) -> list[dict[str, Any]]:
-    """The proofs that a plan is approved, or of what is in the way. Raises Failure when no rule is asked."""
-    database = found.database
-    prover = Prover(database.program, database)
-    documents = []
-    for predicate in ("approved", "objection"):
-        for row in database.sorted(predicate):
-            proof = prover.why(predicate, row)
-            assert proof is not None
-            documents.append(proof_json(proof, database.facts, _source))
-        if documents:
-            return documents
-    detail = "No group of the deployment has checks, so somebody has to be asked."
-    raise Failure(error("stack.no_checks", "Nothing to explain", detail))
 
 
 def _database(plan: DeploymentPlan) -> Database:

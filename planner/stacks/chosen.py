@@ -40,7 +40,7 @@ def split(names: Collection[Name], text: str) -> tuple[Name, str]:
     if not hits:
         known = {str(name) for name in names}
         there = f" There is {', '.join(sorted(known)[:10])}." if known else " There is none."
-        detail = f"{text} begins with no component of the deployment that has a state.{there}"
+        detail = f"{text} begins with no component of the deployment.{there}"
         raise Failure(error("stack.unknown_component", "No such component", detail))
     name = max(hits, key=lambda hit: len(str(hit)))
     return name, text[len(str(name)) + 1 :]

@@ -257,3 +257,64 @@ def test_a_child_stack_is_planned_and_what_stands_for_all(stack: Stack) -> None:
     assert stack.plan('-component=component.many["x"]') == {"a": deferred}
     inner = {"component.first": "plan", "stack.inner[*].component.c": "defer"}
     assert stack.plan("-component=stack.inner") == {"a": inner}
+
+
+# ---------------------------------------------------------------- why
+
+
+def test_why_something_in_a_component_is_planned(two: Stack) -> None:
+    address = 'component.web["eu"].terraform_data.x'
+    assert "is declared and does not exist yet" in two.run("why", address)
+    two.run("apply", "-auto-approve")
+    two.write(TWO, DEPLOY.replace('"a",', '"A",'))
+    text = two.run("why", "update", "component.net.terraform_data.x")
+    assert 'var.name changed from "a" to "A" (input)' in text and "m/main.tf:3" in text
+    text = two.run("why", "unknown", "component.net.terraform_data.x.output")
+    assert "the provider decides terraform_data.x.output" in text
+    assert "terraform_data.x is updated in place" in two.run("why", "-not", "delete", "component.net.terraform_data.x")
+    assert "the plan destroys everything" in two.run("why", "-destroy", "delete", address)
+    (proof,) = json.loads(two.run("why", "-json", address))["proofs"]
+    assert proof["goal"] == ["explained", "terraform_data.x", "update"]
+    for words, said in (
+        (("component.no.terraform_data.x",), "No such component"),
+        (("component.net",), "component.net.TYPE.NAME"),
+        (("component.net.terraform_data.y",), "terraform_data.y"),
+        (("delete", "component.net.terraform_data.x"), "update"),
+        (("a", "b", "c"), "One or two words are needed"),
+    ):
+        assert said in " ".join(two.run("why", *words, code=1).split())
+
+
+def test_why_nothing_is_planned_in_what_is_deferred(stack: Stack) -> None:
+    stack.write(LATER, 'deployment "a" { inputs = { name = "a" } }\n')
+    stack.run("init")
+    text = " ".join(stack.run("why", "component.last.terraform_data.x", code=1).split())
+    assert "planner stacks why deferred component.last" in text
+
+
+def test_why_not(stack: Stack) -> None:
+    stack.write(LATER, 'deployment "a" { inputs = { name = "a" } }\n')
+    stack.run("init")
+    text = stack.run("why", "-not", "deferred", "component.first")
+    assert 'does("component.first", "defer") does not hold.' in text
+    assert "[stacks/instances.defers] would need put_off(component.first, W, _)" in text
+    assert "It does hold" in stack.run("why", "-not", "deferred", "component.last", code=1)
+    text = stack.run("why", "-not", "component.first", "component.last")
+    assert 'made_from("component.first", "component.last") does not hold.' in text
+    assert "It does hold" in stack.run("why", "-not", "component.last", "stack.inner[*].component.c", code=1)
+
+
+def test_why_not_approved(stack: Stack) -> None:
+    deploy = DEPLOY.replace("} }", "}\n  deployment_group = deployment_group.g\n}").replace("{ inputs", "{\n  inputs")
+    group = 'deployment_group "g" { auto_approve_checks = [deployment_auto_approve.r] }\n'
+    check = 'deployment_auto_approve "r" {\n  check { condition = context.plan.changes.add == %s }\n}\n'
+    stack.write(TWO, deploy + group + check % 0)
+    stack.run("init")
+    text = stack.run("why", "-not", "approved")
+    assert 'approved("a", "r") does not hold.' in text
+    assert "[stacks/approval.checked] would need not objection(a, _, _, _)" in text
+    stack.write(TWO, deploy + group + check % 3)
+    assert "It does hold" in stack.run("why", "-not", "approved", code=1)
+    assert "all checks of r hold" in stack.run("why", "approved")
+    stack.write(TWO, DEPLOY)
+    assert 'approved("a", "empty_plan") does not hold.' in stack.run("why", "-not", "approved")

@@ -1,34 +1,53 @@
-"""`stacks why`: why an instance of a component is deferred, what it is made from, who approves a plan."""
+"""`stacks why`: why an instance of a component is deferred, what it is made from, who approves a plan; and why
+something in a component is planned."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from planner.cli.commands.stacks_plan import SHARED, surroundings
+from planner.cli.commands.stacks_plan import SHARED
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON, operation_options
+from planner.cli.options import DESTROY, JSON
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Failure, error
-from planner.walk.hooks import Hooks
+from planner.vocabulary.diagnostic import Failure
 
-USAGE = "[options] COMPONENT OTHER"
-HELP = """Plans a deployment and explains: that the instance COMPONENT is made from OTHER, with the values in between
-and their lines; why COMPONENT is deferred, and what it waits for (stacks why deferred COMPONENT); or which checks
-approve the plan, or do not (stacks why approved)."""
-FLAGS = (Flag("full", "bool", "Show the whole proof."), *SHARED, JSON)
+if TYPE_CHECKING:
+    from planner.cli.stack_plans import Asked
+
+USAGE = "[options] COMPONENT OTHER | WORD..."
+HELP = """Plans a deployment and explains:
+  planner stacks why COMPONENT OTHER      that an instance is made from the
+                                          other one, with the values in between
+                                          and their lines
+  planner stacks why deferred COMPONENT   why it is deferred, what it waits for
+  planner stacks why approved             which checks approve the plan, or do
+                                          not
+  planner stacks why ADDRESS              why this is planned for a resource
+                                          instance or output of a component:
+                                          component.web["eu"].aws_eip.main
+  planner stacks why WORD ADDRESS         the same as `planner why` has it: as
+                                          replace, delete, create, update; or
+                                          unknown, of a value
+With -not: why not, and what each rule would need."""
+FLAGS = (
+    Flag("full", "bool", "Show the whole proof."),
+    Flag("not", "bool", "Explain why something does not hold."),
+    DESTROY,
+    *SHARED,
+    JSON,
+)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; what cannot be explained is a Failure."""
     from planner.cli.finish import json_text
+    from planner.cli.stack_plans import plan_of
     from planner.render.proof import proof_text
+    from planner.vocabulary.told import Told
 
-    words = arguments.words
-    if not (words == ["approved"] or len(words) == 2):
-        raise UsageError(
-            "Two instances are needed, or deferred COMPONENT, or approved", "See planner stacks why -help."
-        )
-    proofs = explained(arguments)
+    if not 1 <= len(arguments.words) <= 2:
+        raise UsageError("One or two words are needed", "See planner stacks why -help.")
+    proofs = explained(arguments, plan_of(arguments, Told(), keeps_values=True))
     if arguments["json"]:
         terminal.data(json_text({"format_version": "1.0", "proofs": proofs}))
         return 0
@@ -39,30 +58,23 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     return 0
 
 
-def explained(arguments: Arguments) -> list[dict[str, Any]]:
+def explained(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
     """The proofs that were asked for. Raises Failure."""
+    from planner.operations.explanations import is_word
     from planner.stacks.approval import approval
-    from planner.stacks.ask import why, why_approved
-    from planner.stacks.session import open_stack
-    from planner.vocabulary.told import Told
+    from planner.stacks.ask import why, why_approved, why_planned
 
-    session = open_stack(".", surroundings(arguments), Told())
-    chosen = session.chosen(arguments["deployment"])
-    if len(chosen) > 1:
-        names = ", ".join(deployment.name for deployment in chosen)
-        raise Failure(error("stack.which", "Which deployment?", f"Name one of {names} with -deployment."))
-    (deployment,) = chosen
-    runner = session.runner(deployment, operation_options(arguments), Hooks())
-    try:
-        plan = runner.plan()
-    finally:
-        runner.release()
+    plan, negated = asked.plan, arguments["not"]
     first, *rest = arguments.words
+    if not rest and first == "approved":
+        return why_approved(approval(asked.session.flow, asked.deployment, plan, 0), negated)
     if not rest:
-        return why_approved(approval(session.flow, deployment, plan, 0))
+        return [why_planned(plan, first, "", negated)[0]]
     if first == "deferred":
-        return [*why(plan, "put_off", rest[0]), *waiting(plan, rest[0])]
-    return why(plan, "made_from", first, rest[0])
+        return [*why(plan, "put_off", rest[0], "", negated), *([] if negated else waiting(plan, rest[0]))]
+    if is_word(first):
+        return [why_planned(plan, rest[0], first, negated)[0]]
+    return why(plan, "made_from", first, rest[0], negated)
 
 
 def waiting(plan: Any, name: str) -> list[dict[str, Any]]:
