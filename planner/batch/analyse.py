@@ -32,7 +32,7 @@ WANT = (
     "gives_input",
     "left_behind",
 )
-_KEPT = ("edges", "before", "waves", "selected", "state_of", "reads_from", "offered")
+_KEPT = ("edges", "before", "waves", "selected", "state_of", "reads_from", "offered", "parts")
 ENVIRONMENT = "TF_"
 """what the names of variables begin with that go to workers"""
 
@@ -60,6 +60,8 @@ class Analysis:
     """unit -> the variables that it gets from its groups"""
     orphaned: tuple[tuple[str, str], ...] = ()
     """units that are gone, with their states, which still have objects"""
+    parts: dict[str, tuple[tuple[str, str], ...]] = field(factory=dict)
+    """deployment -> states of its components that others read: (state, component)"""
     share: Share | None = None
     """what this job does of what is selected, where several share it"""
 
@@ -82,7 +84,7 @@ def to_plain(analysis: Analysis) -> dict[str, Any]:
 
 def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> Analysis:
     """An analysis that was kept, of the same fleet."""
-    edges, before, waves, selected, state_of, reads_from, offered = (data[name] for name in _KEPT)
+    edges, before, waves, selected, state_of, reads_from, offered, parts = (data[name] for name in _KEPT)
     return Analysis(
         fleet,
         None,
@@ -96,6 +98,7 @@ def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> 
         state_of,
         {name: tuple(others) for name, others in reads_from.items()},
         {name: tuple(others) for name, others in offered.items()},
+        parts={name: tuple((state, component) for state, component in ones) for name, ones in parts.items()},
     )
 
 
@@ -104,7 +107,12 @@ def environment() -> tuple[tuple[str, str], ...]:
     return tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith(ENVIRONMENT)))
 
 
-def survey_request(fleet: Fleet, unit: Unit, surroundings: tuple[tuple[str, str], ...]) -> Request:
+def survey_request(
+    fleet: Fleet,
+    unit: Unit,
+    surroundings: tuple[tuple[str, str], ...],
+    around: tuple[tuple[str, str, str], ...] = (),
+) -> Request:
     return Request(
         unit.name,
         unit.directory(fleet.root),
@@ -114,6 +122,8 @@ def survey_request(fleet: Fleet, unit: Unit, surroundings: tuple[tuple[str, str]
         var_files=unit.var_files,
         environment=surroundings,
         recipe=unit.recipe,
+        deployment=unit.deployment,
+        around=around if unit.deployment is not None else (),
     )
 
 
@@ -152,6 +162,9 @@ def analyse(
     offered: dict[str, list[str]] = {}
     for unit, variable in database.sorted("gives_input"):
         offered.setdefault(unit, []).append(variable)
+    parts: dict[str, tuple[tuple[str, str], ...]] = {}
+    for unit, component, state in sorted(database.facts.relation("keeps_component")):
+        parts[unit] = (*parts.get(unit, ()), (state, component))
     return Analysis(
         fleet,
         database,
@@ -166,6 +179,7 @@ def analyse(
         {name: tuple(others) for name, others in read.items()},
         {name: tuple(variables) for name, variables in offered.items()},
         tuple((unit, state) for unit, state in database.sorted("orphaned_state")),
+        parts,
     )
 
 

@@ -216,6 +216,10 @@ def with_contents(analysis: Analysis, done: dict[str, Done]) -> FactBase:
                 builder.add("earlier", unit, other, done[other].outcome)
         if end.result is not None:
             builder.add("result", unit, end.result.result)
+            if end.result.is_partial:
+                builder.add("defers", unit)
+            for rule in end.result.approved_by:
+                builder.add("approved_by", unit, rule)
             for output in end.result.changed:
                 builder.add("changed_output", unit, output)
             for output, path in end.result.unknown:

@@ -17,7 +17,7 @@ from planner.batch.workplace import Workplace, is_death
 from planner.policy.standing import organisation
 from planner.programs.table import Files
 from planner.vocabulary.diagnostic import Failure, error, has_errors
-from planner.vocabulary.records import frozen
+from planner.vocabulary.records import evolve, frozen
 
 if TYPE_CHECKING:
     from planner.batch.bundles.pack import Bundle
@@ -60,6 +60,8 @@ class BatchOptions:
     """where it puts plan JSON"""
     shard: tuple[int, int] = (0, 0)
     """which part of what is selected is done here, from 1, and of how many; (0, 0): all of it"""
+    around: tuple[tuple[str, str, str], ...] = ()
+    """what stands for services of stacks, as in Request"""
     is_brief: bool = False
     """whether numbers will do for units that are not planned again, and no report names their changes"""
 
@@ -192,7 +194,7 @@ class Batch:
             return
         missing: list[Request] = []
         for unit in self.fleet.units.values():
-            request = survey_request(self.fleet, unit, self.environment)
+            request = survey_request(self.fleet, unit, self.environment, self.options.around)
             known = self.cache.survey_text(request)
             if known is None:
                 missing.append(request)
@@ -250,7 +252,18 @@ class Batch:
         def declared(unit: str) -> tuple[str, ...] | None:
             return (self.made.get(unit) or survey_of(self.texts[unit])).variables
 
-        return of_units(self.options.asked, sorted(selected), list(self.fleet.units), declared)
+        asked = of_units(self.options.asked, sorted(selected), list(self.fleet.units), declared)
+        return {name: self._of_deployment(name, one) for name, one in asked.items()}
+
+    def _of_deployment(self, name: str, asked: OfUnit) -> OfUnit:
+        """The same without what root modules alone can be asked. Raises Failure where a deployment is named with it."""
+        if self.fleet.units[name].deployment is None or not (asked.variables or asked.targets or asked.replace):
+            return asked
+        is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)
+        if asked.targets or asked.replace or is_named:
+            detail = f"{name} is a deployment of a stack: it takes neither -target and -replace nor -var and -var-file."
+            raise Failure(error("batch.asked", "An option is not for deployments", detail))
+        return evolve(asked, variables=())
 
     def run_all(self, requests: list[Request]) -> list[Result]:
         """Let workers do something about some units that changes nothing."""

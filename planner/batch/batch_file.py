@@ -28,12 +28,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from planner.batch.file_generated import write_files
 from planner.batch.file_mentions import Mention, check_patterns, mentions
 from planner.batch.file_parts import GROUP, REMOVED, UNIT, UNITS, Parts, gathered
 from planner.batch.file_recipe import Around, AroundReader, File
 from planner.batch.file_scope import FleetScope
+from planner.batch.file_stacks import deployed, refuse_values, stack_of, warn_of_group
 from planner.batch.model import Fleet, Input, Place, Removal, Unit
 from planner.batch.root_modules import Memory, root_modules
 from planner.config.model import Expr
@@ -45,6 +47,9 @@ from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.records import evolve, field, frozen
 from planner.vocabulary.span import Span
+
+if TYPE_CHECKING:
+    from planner.batch.stack_folders import StackFolder
 
 ACTIONS = ("destroy", "forget")
 """what a block `removed` may say"""
@@ -138,6 +143,9 @@ class _Reader:
                 self._removed(block, label)
         taken = {os.path.normpath(d.unit.folder) for d in self.drafts.values() if not d.unit.workspace}
         drafts = {n: d for n, d in self.found.items() if n not in self.drafts and d.unit.folder not in taken}
+        for draft in drafts.values():
+            if draft.unit.called:
+                self.repeated.setdefault(draft.unit.called[0], []).append(draft.unit.called[1])
         drafts |= self.drafts
         for removal in self.removals:
             if removal.unit in drafts:
@@ -165,7 +173,12 @@ class _Reader:
             return
         each = next((c.attributes["for_each"] for c in reversed(layers) if "for_each" in c.attributes), None)
         if each is None:
-            self.drafts[name] = self._draft(name, name, layers, self.scope, block.header_span)
+            draft = self._draft(name, name, layers, self.scope, block.header_span)
+            found = self._deployments(draft, stack_of(self.root, draft.unit.folder), block.header_span)
+            self.drafts |= found
+            keys = [one.unit.deployment for one in found.values() if one.unit.deployment]
+            if keys:
+                self.repeated[name] = keys
             return
         self.repeated[name] = []
         for key, value in self.scope.items(each, self.problems).items():
@@ -175,6 +188,9 @@ class _Reader:
                 self._duplicate("unit", inner, block.header_span, self.drafts[inner].unit.place)
                 continue
             draft = self._draft(inner, f"{name}/{key}", layers, self.scope.repeated(key, value), block.header_span)
+            if stack_of(self.root, draft.unit.folder) is not None:
+                detail = "A stack is there once for each of its deployments: leave for_each out."
+                self.problems.error("stack_for_each", "Stack with for_each", detail, each.expr_span)
             self.drafts[inner] = evolve(draft, unit=evolve(draft.unit, called=(name, key)))
 
     def _template(self, content: Content) -> list[Content]:
@@ -218,12 +234,24 @@ class _Reader:
 
     def _pattern(self, block: Block, pattern: str) -> None:
         content = read(block.body, UNITS, self.problems)
-        folders = root_modules(self.root, self.memory, pattern)
-        if not folders:
+        stacks: dict[str, StackFolder] = {}
+        folders = root_modules(self.root, self.memory, pattern, stacks=stacks)
+        if not (folders or stacks):
             detail = f"No folder that {pattern} matches is a root module."
             self.problems.warning("no_units", "Pattern without units", detail, block.header_span)
         for folder in folders:
             self.found[folder] = self._draft(folder, folder, [content], self.scope, block.header_span)
+        for folder, stack in sorted(stacks.items()):
+            draft = self._draft(folder, folder, [content], self.scope, block.header_span)
+            self.found |= self._deployments(draft, stack, block.header_span)
+
+    def _deployments(self, draft: _Draft, stack: StackFolder | None, span: Span) -> dict[str, _Draft]:
+        """A unit for each deployment of the stack that a block is about; the unit itself where it is about none."""
+        if stack is None:
+            return {draft.unit.name: draft}
+        if draft.inputs:
+            refuse_values(draft.unit.name, span, self.problems)
+        return {unit.name: evolve(draft, unit=unit) for unit in deployed(draft.unit, stack, span, self.problems)}
 
     def _removed(self, block: Block, name: str) -> None:
         content = read(block.body, REMOVED, self.problems)
@@ -272,6 +300,9 @@ class _Reader:
             variables |= group.variables
             offers |= {variable: (value, group.scope) for variable, value in group.inputs.items()}
             around = around.under(group.around)
+        if unit.deployment is not None and (variables or any(group.var_files for group in mine)):
+            warn_of_group(unit.name, mine[0].span, self.problems)
+            variables, mine = {}, [evolve(group, var_files=()) for group in mine]
         own = dict(unit.variables)
         return evolve(
             draft,

@@ -10,15 +10,19 @@ from __future__ import annotations
 import os
 from collections.abc import Container
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.batch import FOLDER
 from planner.batch.cache_files import CacheFiles
-from planner.batch.model import Place, RemoteRead, Request, Result, Survey, to_json
+from planner.batch.model import Linked, Place, Published, PublishedRead, RemoteRead, Request, Result, Survey, to_json
 from planner.batch.reads import Comparison, Looked, entries
 from planner.batch.record import safe_name
+from planner.batch.root_modules import Found
 from planner.support.disk import read_whole
 from planner.support.fast_json import orjson
+
+if TYPE_CHECKING:
+    from planner.batch.stack_folders import StackFolder
 
 FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
 """what is known of folders, of units, and of the whole fleet by commands"""
@@ -61,15 +65,21 @@ class Cache:
 
     # ---------------------------------------------------------------- folders (planner.batch.root_modules.Memory)
 
-    def folder(self, path: str) -> tuple[bool, list[str]] | None:
-        """Whether a folder is a root module and what is in it, if nothing of that has changed."""
+    def folder(self, path: str) -> Found | None:
+        """What a folder is and what is in it, if nothing of that has changed."""
         known = self._known(FOLDERS, path)
-        return (known["root"], known["below"]) if known is not None and self._holds(known["reads"]) else None
+        if known is None or not self._holds(known["reads"]):
+            return None
+        stack = known.get("stack")
+        return Found(known["root"], known["below"], None if stack is None else _stack_folder(stack))
 
-    def keep_folder(self, path: str, is_root: bool, below: list[str], looked: Looked) -> None:
+    def keep_folder(self, path: str, found: Found, looked: Looked) -> None:
         reads = entries(looked)
         if reads is not None:
-            self.kept.put(FOLDERS, path, {"root": is_root, "below": below}, reads)
+            data: dict[str, Any] = {"root": found.is_root, "below": found.below}
+            if found.stack is not None:
+                data["stack"] = [found.stack.deployments, found.stack.sources]
+            self.kept.put(FOLDERS, path, data, reads)
 
     # ---------------------------------------------------------------- surveys
 
@@ -185,6 +195,19 @@ class Cache:
         return os.path.join(self.root, FOLDER, "facts", f"{safe_name(unit)}.json")
 
 
+def _stack_folder(data: list[list[str]]) -> StackFolder:
+    from planner.batch.stack_folders import StackFolder
+
+    deployments, sources = data
+    return StackFolder(tuple(deployments), tuple(sources))
+
+
+def _linked(data: dict[str, Any]) -> Linked:
+    reads = tuple(PublishedRead(**{**read, "place": Place(**read["place"])}) for read in data["reads"])
+    published = tuple(Published(one["output"], Place(**one["place"])) for one in data["published"])
+    return Linked(data["folder"], data["before"], data["after"], tuple(data["components"]), reads, published)
+
+
 def survey_of(text: str) -> Survey:
     """A survey from its text; faster than cattrs, like _result."""
     data = orjson.loads(text)
@@ -193,7 +216,8 @@ def survey_of(text: str) -> Survey:
     outputs = tuple(data["outputs"]) if data["outputs"] is not None else None
     variables = tuple(data["variables"]) if data["variables"] is not None else None
     files, problems = tuple(data["files"]), tuple(data["problems"])
-    return Survey(data["unit"], data["state"], remote, files, problems, place, outputs, variables)
+    stack = _linked(data["stack"]) if data["stack"] else None
+    return Survey(data["unit"], data["state"], remote, files, problems, place, outputs, variables, stack=stack)
 
 
 def _result(data: dict[str, Any]) -> Result:
@@ -218,6 +242,10 @@ def _result(data: dict[str, Any]) -> Result:
         planned_file=data["planned_file"],
         lineage=data["lineage"],
         serial=data["serial"],
+        is_partial=data["is_partial"],
+        approved_by=tuple(data["approved_by"]),
+        refusals=tuple(data["refusals"]),
+        stuck=tuple(data["stuck"]),
     )
 
 
@@ -245,5 +273,7 @@ def _key(request: Request) -> str:
         request.var_args,
         request.targets,
         request.replace,
+        request.deployment,
+        request.around,
     ]
     return blake2b(orjson.dumps(parts), digest_size=16).hexdigest()

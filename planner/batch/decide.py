@@ -19,6 +19,7 @@ _WANT = (
     "pending",
     "outcome",
     "appliable",
+    "asks",
     "retried",
     "spares_tainted",
     "decided_by",
@@ -61,6 +62,7 @@ class Decision:
     retried: bool = False
     spares_tainted: bool = False
     because: str = ""
+    asks: bool = False
 
 
 def decide(
@@ -70,12 +72,15 @@ def decide(
     result: str = "",
     died: int = 0,
     was_cut_off: bool = False,
+    is_partial: bool = False,
+    is_approved: bool = False,
 ) -> Decision:
     """What becomes of a unit. `before`: the units that come before it; `kept`: its result from before, made from what
     is still the same; `result`: how its own run ended, "" before that; `died`: how often a process died that ran it;
-    `was_cut_off`: it was in work when a run that is resumed now was cut off."""
+    `was_cut_off`: it was in work when a run that is resumed now was cut off; `is_partial`: parts of a deployment are
+    deferred; `is_approved`: by the rules of its group."""
     kinds = sorted(set(before.values()), key=_order)
-    shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off)
+    shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off, is_partial, is_approved)
     if not (shape.skipped or shape.sees_plan or shape.pending or shape.because):
         return shape
     names = sorted(before)
@@ -95,6 +100,7 @@ def decide(
         shape.retried,
         shape.spares_tainted,
         next(iter(named((shape.because,))), ""),
+        shape.asks,
     )
 
 
@@ -110,6 +116,8 @@ def _decide(
     result: str,
     died: int,
     was_cut_off: bool,
+    is_partial: bool,
+    is_approved: bool,
 ) -> Decision:
     facts = FactBuilder()
     facts.add("command", command)
@@ -133,6 +141,10 @@ def _decide(
             facts.add("trusts_states")
     if was_cut_off:
         facts.add("was_cut_off", _UNIT)
+    if is_partial:
+        facts.add("defers", _UNIT)
+    if is_approved:
+        facts.add("approved_by", _UNIT, "")
     if result:
         facts.add("result", _UNIT, result)
     if died:
@@ -152,4 +164,5 @@ def _decide(
         bool(database["retried"]),
         bool(database["spares_tainted"]),
         next((str(row[1]) for row in database.sorted("decided_by")), ""),
+        bool(database["asks"]),
     )

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from planner.batch.model import Fleet, Unit
 from planner.batch.root_modules import MARKERS, STATE, TERRAGRUNT, Memory, root_modules
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+
+if TYPE_CHECKING:
+    from planner.batch.stack_folders import StackFolder
 
 NAME = "planner.batch.hcl"
 _PATTERN = re.compile(r"[*?\[]")
@@ -35,31 +39,55 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory])
     folders, others = _folders(words)
     root = os.getcwd()
     names: set[str] = set()
+    stacks: dict[str, StackFolder] = {}
     known = memory(root)
     left: list[str] = []
     without: list[str] = []
     for folder in folders or ["."]:
-        paths = {os.path.join(folder, name) for name in root_modules(folder, known, left=left)}
+        found: dict[str, StackFolder] = {}
+        paths = {os.path.join(folder, name) for name in root_modules(folder, known, left=left, stacks=found)}
+        stacks |= {os.path.relpath(os.path.join(folder, name), root): stack for name, stack in found.items()}
         if folders and is_module(folder):  # it was named, so it is one, whatever its blocks say
             paths.add(folder)
-        if not paths and folder in words and os.path.realpath(folder) not in map(os.path.realpath, left):
+        if not (paths or found) and folder in words and os.path.realpath(folder) not in map(os.path.realpath, left):
             without.append(folder)
         names.update(os.path.relpath(path, root) for path in paths)
     if any(os.path.exists(os.path.join(name, file)) for name in names for file in TERRAGRUNT):
         return _terragrunt(root, names), others
-    units = {name: Unit(name, name) for name in sorted(names)}
+    units = {name: Unit(name, name) for name in names}
     problems: tuple[Diagnostic, ...] = ()
+    if stacks:
+        problems = _add_stacks(units, stacks)
+    units = {name: units[name] for name in sorted(units)}
     detail = (
         "A unit is a folder with configuration that is named, or one with a backend, cloud or required_ setting in "
-        f"a terraform block, or with a file {MARKERS[0]}; or it is named in a file {NAME}."
+        f"a terraform block, or with a file {MARKERS[0]}; or each deployment of a stack; or it is named in a file "
+        f"{NAME}."
     )
     if not units:
-        problems = (error("batch.no_units", f"No units below {', '.join(folders) or root}", detail),)
+        problems += (error("batch.no_units", f"No units below {', '.join(folders) or root}", detail),)
     elif without:
-        problems = (warning("batch.no_units", f"No units below {', '.join(without)}", detail),)
+        problems += (warning("batch.no_units", f"No units below {', '.join(without)}", detail),)
     looked = tuple(os.path.relpath(folder, root) for folder in folders) or (".",)
     states = tuple((os.path.relpath(folder, root), os.path.join(os.path.realpath(folder), STATE)) for folder in left)
     return Fleet(root, units, "", problems, looked=looked, left=states), others
+
+
+def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple[Diagnostic, ...]:
+    """Add the deployments of stacks; what is said where two units have one name."""
+    from planner.batch.stack_folders import units_of
+
+    problems = []
+    for folder, stack in sorted(stacks.items()):
+        for name, unit in units_of(folder, folder, stack.deployments).items():
+            if name in units:
+                detail = (
+                    f"{name} is a folder with configuration, and the deployment {unit.deployment} of the stack in "
+                    f"{folder}. Name them in a file {NAME}."
+                )
+                problems.append(error("batch.same_name", "Two units of one name", detail))
+            units[name] = unit
+    return tuple(problems)
 
 
 def _described(file: str, memory: Callable[[str], Memory]) -> Fleet:
@@ -85,12 +113,21 @@ def _folders(words: list[str]) -> tuple[list[str], list[str]]:
             folders.append(word)
             continue
         matched = (
-            [path for path in sorted(glob(word, recursive=True)) if os.path.isdir(path)] if _is_pattern(word) else []
+            [path for path in sorted(glob(word, recursive=True)) if os.path.isdir(path) and not _is_part(path)]
+            if _is_pattern(word)
+            else []
         )
         folders += matched
         if not matched:
             others.append(word)
     return folders, others
+
+
+def _is_part(path: str) -> bool:
+    """Whether a folder lies in that of a stack, so that a pattern which it fits means deployments."""
+    from planner.config.stack_files.discover import is_stack
+
+    return is_stack(os.path.dirname(path) or ".") and not is_stack(path)
 
 
 def _is_pattern(word: str) -> bool:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.batch.described import described
 from planner.batch.model import Request, Result
-from planner.batch.plan_unit import Check, failed, log, of_plan, plan_unit, planned_with
+from planner.batch.plan_unit import Check, failed, log, of_plan, plan_unit, planned_with, spared_result
 from planner.batch.reads import RECORDER
 from planner.batch.setting_up import OWN_RULES, options_of, surrounded, with_recipe
 from planner.policy.standing import OWN, SETTINGS
-from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def _outputs_of(request: Request, unit: str) -> Any:
 
 def do(request: Request, check: Check) -> Result:
     """Do it. Raises Failure, and the Unmet of `check`."""
-    if request.command == "state":
+    if request.command == "state" and request.deployment is None:
         return _state(request)
     return _run(request, check) if request.recipe is None else _carried_out(request, check)
 
@@ -46,6 +45,8 @@ def _run(request: Request, check: Check) -> Result:
 
     if STOP.requested:
         return Result(request.unit, "stopped")
+    if request.deployment is not None:
+        return _deployment(request, check)
     options = options_of(request)
     for folder in (OWN_RULES, OWN):
         RECORDER.look(folder, "folder")
@@ -58,6 +59,12 @@ def _run(request: Request, check: Check) -> Result:
     if request.command == "plan" or request.plan_file:
         return plan_unit(request, options, check)
     return _apply(request, options, check)
+
+
+def _deployment(request: Request, check: Check) -> Result:
+    from planner.batch.do_deployment import do_deployment
+
+    return do_deployment(request, check)
 
 
 def _apply(request: Request, options: OperationOptions, check: Check) -> Result:
@@ -76,25 +83,13 @@ def _apply(request: Request, options: OperationOptions, check: Check) -> Result:
             return evolve(of_plan(request, made, planned.diagnostics), text=terminal.stdout.getvalue())
         tainted = [c.address for c in made.plan.changes if c.reason == "replace_because_tainted"]
         if tainted and request.spares_tainted:
-            return _spared(request, planned.diagnostics, tainted)
+            return spared_result(request, planned.diagnostics, tainted)
         applied = apply(options, planned, hooks)
     finally:
         problems += release(planned)
     done = _applied(request, applied, terminal, problems)
     short = of_plan(evolve(request, facts=()), made, planned.diagnostics)
     return evolve(done, changes=short.changes, outputs=short.outputs)
-
-
-def _spared(request: Request, told: Iterable[Diagnostic], tainted: list[str]) -> Result:
-    """What is said instead of replacing objects that a process was making when it died."""
-    names = "".join(f"\n  - {address}" for address in tainted)
-    detail = (
-        f"A process died while it made these objects of {request.unit}, so they are tainted, and applying would "
-        f"destroy them and make them anew:{names}\n\nNothing more was done. Look at them; then apply again to replace "
-        "them, or keep them with `planner untaint`."
-    )
-    said = error("batch.tainted", "Tainted objects are not replaced unasked", detail)
-    return Result(request.unit, "tainted", diagnostics=described([*told, said]))
 
 
 def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> Result:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from planner.batch.model import Fleet, Place, Survey
+from planner.batch.model import Fleet, Linked, Place, Survey
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.model.sources import source_json
 
@@ -73,7 +73,39 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str
                 facts.add("reads_state", name, read.object, read.state, source=read.place)
             else:
                 facts.add("reads_some_state", name, read.object, source=read.place)
+        if survey.stack is not None:
+            _linked(facts, name, survey.stack)
+    if any(survey.stack is not None for survey in surveys.values()):
+        _parts(facts, surveys)
     return facts
+
+
+def _linked(facts: FactBuilder, name: str, stack: Linked) -> None:
+    for read in stack.reads:
+        if read.published:
+            facts.add("passes_on", stack.folder, read.published, read.stack, read.output, source=read.place)
+        else:
+            facts.add("reads_published", name, read.input, read.stack, read.output, source=read.place)
+    for one in stack.published:
+        facts.add("publishes", name, stack.folder, one.output, source=one.place)
+
+
+def _parts(facts: FactBuilder, surveys: Mapping[str, Survey]) -> None:
+    """Which states that others read are those of components of deployments."""
+    from planner.stacks.decisions import declaration
+    from planner.stacks.states import decoded
+
+    read = {one.state for survey in surveys.values() for one in survey.remote if one.state}
+    for name, survey in surveys.items():
+        stack = survey.stack
+        for state in sorted(read) if stack is not None and stack.before else ():
+            assert stack is not None
+            inner = state.removeprefix(stack.before).removesuffix(stack.after)
+            if f"{stack.before}{inner}{stack.after}" != state:
+                continue
+            instance = decoded(inner)
+            if instance is not None and declaration(instance) in stack.components:
+                facts.add("keeps_component", name, str(instance), state)
 
 
 def has_objects(path: str) -> bool:

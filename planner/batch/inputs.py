@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from planner.batch.model import Request, Upstream
-from planner.batch.planned import outputs_of
+from planner.batch.planned import outputs_of, own_outputs
 from planner.config.secrecy import is_secret_directory
 from planner.language.evaluate import evaluate
 from planner.language.scope import MappingScope
@@ -31,8 +31,17 @@ from planner.vocabulary.span import Source
 
 def coming_states(request: Request) -> dict[str, ComingState]:
     """The states that units before this one are going to write. Raises Failure."""
-    seen = [one for one in request.upstream if one.seen and one.state]
-    return {one.state: ComingState(one.unit, outputs_of(one.unit, one.planned)) for one in seen}
+    found: dict[str, ComingState] = {}
+    for one in request.upstream:
+        if not one.seen:
+            continue
+        values = outputs_of(one.unit, one.planned)
+        if one.state:
+            found[one.state] = ComingState(one.unit, own_outputs(values))
+        for state, component in one.parts:
+            if component in values:
+                found[state] = ComingState(one.unit, values[component])
+    return found
 
 
 def inputs(request: Request) -> dict[str, Any]:
@@ -73,7 +82,7 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
     if only_checked:
         return Unknown(DYNAMIC)
     if upstream.seen:
-        return outputs_of(upstream.unit, upstream.planned)
+        return own_outputs(outputs_of(upstream.unit, upstream.planned))
     unit = upstream.unit
     if not upstream.state:
         detail = f"Where the state of the unit {unit} is, is not known. Give the variable another way, such as a file."
@@ -117,6 +126,8 @@ def _state_in_file(path: str, seal: Seal) -> tuple[State | None, list[Diagnostic
 
 
 def _state_in_service(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
+    if upstream.deployment is not None:
+        return _deployment_state(upstream, seal), []
     pointer, problems = read_pointer(data_folder(upstream.directory))
     if pointer is None:
         detail = f"The unit {upstream.unit} is not set up yet, so nobody knows where its state is: run init there."
@@ -129,3 +140,10 @@ def _state_in_service(upstream: Upstream, seal: Seal) -> tuple[State | None, lis
         return backend.store(workspace).read()
     except OSError as problem:
         return None, [error("batch.remote_outputs", "Error loading state", str(problem.strerror or problem))]
+
+
+def _deployment_state(upstream: Upstream, seal: Seal) -> State | None:
+    from planner.stacks.settings import backend_of
+    from planner.stacks.states import States
+
+    return States(backend_of(upstream.directory, seal), upstream.deployment or "").read()

@@ -89,6 +89,8 @@ class Unit:
     """whether it is destroyed because the fleet's file says so, and nothing else describes it"""
     is_outside: bool = False
     """whether it is known only because another unit waits for it"""
+    deployment: str | None = None
+    """the deployment of the stack in the folder; "" where those are not known, None for a root module"""
 
     def directory(self, root: str) -> str:
         """Where it is run, in a fleet with this root."""
@@ -133,6 +135,40 @@ class RemoteRead:
 
 
 @frozen
+class PublishedRead:
+    """`upstream_input.INPUT.OUTPUT` in the inputs of a deployment, or (then `published`) in what its stack publishes.
+    `stack` is the real path of the folder that is read; `output` "" where it is taken as a whole."""
+
+    input: str
+    stack: str
+    output: str
+    place: Place
+    published: str = ""
+
+
+@frozen
+class Published:
+    """A published output that is made from a deployment."""
+
+    output: str
+    place: Place
+
+
+@frozen
+class Linked:
+    """How a deployment hangs together with others: `folder` is the real path of its stack, `reads` what it and its
+    stack read of others, `published` the outputs of its stack that are made from it. `before` and `after` stand around
+    the name of an instance in the names of the states of its components, `components` are those that it has."""
+
+    folder: str
+    before: str
+    after: str
+    components: tuple[str, ...] = ()
+    reads: tuple[PublishedRead, ...] = ()
+    published: tuple[Published, ...] = ()
+
+
+@frozen
 class Survey:
     """What a unit's configuration says without planning it: the state that it writes, those it reads, its files."""
 
@@ -148,6 +184,8 @@ class Survey:
     variables: tuple[str, ...] | None = None
     """the same of root variables"""
     reads: Reads = field(factory=list, eq=False)
+    stack: Linked | None = None
+    """of a deployment: how it hangs together with others"""
 
 
 @frozen
@@ -164,6 +202,9 @@ class Upstream:
     planned: dict[str, Any] = field(factory=dict, eq=False)
     called: tuple[str, ...] = ()
     """a unit of a repeated block: the block's name and the key"""
+    deployment: str | None = None
+    parts: tuple[tuple[str, str], ...] = ()
+    """states of components of a deployment: (state, component)"""
 
 
 @frozen
@@ -223,6 +264,10 @@ class Request:
     """whether the plan is kept also where it cannot be applied"""
     approved_file: str = ""
     """a plan that was incomplete when it was approved, which this one is compared with"""
+    deployment: str | None = None
+    """as of Unit"""
+    around: tuple[tuple[str, str, str], ...] = ()
+    """what stands for services of stacks: (token, name, file), (upstream, address, folder), (varsets, "", folder)"""
 
 
 @frozen
@@ -271,6 +316,14 @@ class Result:
     """those of the state that the plan was made from"""
     differs: tuple[tuple[str, str], ...] = ()
     """(address, how) of what is not as in the plan that was approved (rules/batch/approved.dl)"""
+    is_partial: bool = False
+    """whether parts of a deployment are deferred until the rest is applied"""
+    approved_by: tuple[str, ...] = ()
+    """the rules of a deployment's group that approve its plan"""
+    refusals: tuple[str, ...] = ()
+    """why they do not, a sentence for each check that does not hold"""
+    stuck: tuple[dict[str, Any], ...] = ()
+    """what waits for what, where nothing can be applied and something is deferred"""
 
 
 @frozen

@@ -134,12 +134,12 @@ def of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) -> 
         request.unit,
         "changes" if plan.can_apply else "no-changes",
         _counts(plan, counts),
-        _changes(plan),
+        changes_of(plan),
         tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
         described(list(told)),
         text=_text(made) if request.text else "",
         facts=_facts(request, made) if request.facts else {},
-        asks_plugins=_asks_plugins(made),
+        asks_plugins=asks_plugins(made),
         lineage=plan.previous_state.lineage,
         serial=plan.previous_state.serial,
     )
@@ -161,7 +161,7 @@ def _with_outputs(request: Request, made: Made[Start], short: Result) -> Result:
     return with_outputs(request, made.plan, {**around, **options.inputs}, short)
 
 
-def _asks_plugins(made: Made[Start]) -> bool:
+def asks_plugins(made: Made[Start]) -> bool:
     """Whether any provider but the builtin one has to do with a plan."""
     from planner.operations.providers_needed import needed_providers
     from planner.vocabulary.provider_address import BUILTIN
@@ -177,7 +177,7 @@ def _counts(plan: Plan, counts: Counts) -> tuple[int, int, int, int, int]:
     return (0, sum(c.action != "no-op" for c in plan.drift) - gone, gone, 0, 0)
 
 
-def _changes(plan: Plan) -> tuple[tuple[str, str, str], ...]:
+def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
     """What a plan does to objects, or, if it only compares them with the state, what others did."""
     if plan.mode == "refresh-only":
         return tuple((c.address, c.action, "drift") for c in plan.drift if c.action != "no-op")
@@ -208,3 +208,15 @@ def failed(request: Request, problems: Iterable[Diagnostic], terminal: Any = Non
     result = "stopped" if STOP.requested else "error"
     text = terminal.stdout.getvalue() if terminal is not None else ""
     return Result(request.unit, result, diagnostics=described(list(problems)), text=text)
+
+
+def spared_result(request: Request, told: Iterable[Diagnostic], tainted: list[str]) -> Result:
+    """What is said instead of replacing objects that a process was making when it died."""
+    names = "".join(f"\n  - {address}" for address in tainted)
+    detail = (
+        f"A process died while it made these objects of {request.unit}, so they are tainted, and applying would "
+        f"destroy them and make them anew:{names}\n\nNothing more was done. Look at them; then apply again to replace "
+        "them, or keep them with `planner untaint`."
+    )
+    said = error("batch.tainted", "Tainted objects are not replaced unasked", detail)
+    return Result(request.unit, "tainted", diagnostics=described([*told, said]))

@@ -121,6 +121,11 @@ def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
         raise Failure(error("batch.planned_outputs", "Damaged record", detail)) from None
 
 
+def own_outputs(values: Mapping[str, Value]) -> dict[str, Value]:
+    """The outputs of a unit without what else is handed out of a deployment, which no output can be called like."""
+    return {name: value for name, value in values.items() if "." not in name}
+
+
 def _awaited(unit: str, output: str, value: Value) -> Value:
     places = unknown_paths(value)
     return apply_marks(value, [(p, frozenset((Awaited(unit, output, path_text(p)),))) for p in places])

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -39,6 +40,12 @@ Looked = dict[str, tuple[str, int, int, str]]
 """path -> kind, time, size, and for a folder the digest of its names, when it was looked at first"""
 
 
+class _Own(threading.local):
+    """Whether the recorder itself looks at something, in this thread."""
+
+    looks = False
+
+
 class Recorder:
     """Collects what is opened and listed while it is on; one at a time in a process."""
 
@@ -49,6 +56,7 @@ class Recorder:
         self._installed = False
         self._ignored: tuple[str, ...] = ()
         self._passing: re.Pattern[str] | None = None
+        self._own = _Own()
 
     def install(self) -> None:
         from planner.support.assets import cache_dir, rules_path
@@ -64,8 +72,7 @@ class Recorder:
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        paths = self.paths
-        if paths is None or event not in ("open", "os.listdir", "os.scandir"):
+        if self.paths is None or event not in ("open", "os.listdir", "os.scandir") or self._own.looks:
             return
         path = arguments[0]
         if path in self._known:
@@ -91,9 +98,11 @@ class Recorder:
         if RECORDS in path or path.endswith(_IGNORED_NAMES):
             return
         if path not in paths and not path.startswith(self._ignored) and not self._is_own(path):
-            self.paths = None  # what is listed here is no look of theirs
-            paths |= looked_at(path, kind)
-            self.paths = paths
+            self._own.looks = True  # what is listed here is no look of theirs; other threads may look meanwhile
+            try:
+                paths |= looked_at(path, kind)
+            finally:
+                self._own.looks = False
 
     def _is_own(self, path: str) -> bool:
         """Whether something is in a folder that this process made for a moment, and not around the unit."""

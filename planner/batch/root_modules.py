@@ -4,53 +4,99 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from planner.batch.reads import Looked, looked_at
 from planner.support.disk import read_whole
+from planner.vocabulary.records import frozen
+
+if TYPE_CHECKING:
+    from planner.batch.stack_folders import StackFolder
 
 MARKERS = (".planner-unit",)
 """files that make a folder with configuration a unit, though no block in it says so"""
 TERRAGRUNT = frozenset(("terragrunt.hcl", "terragrunt.hcl.json", "terragrunt.stack.hcl"))
 """files that make a folder a unit, or several, that planner.batch.terragrunt reads"""
 STATE = "terraform.tfstate"
+STACK = ".tfdeploy."
+"""in the names of files that deploy a stack"""
 _ROOT_BLOCK = re.compile(rb"^\s*(terraform|language)\s*\{", re.MULTILINE)
 _ROOT_SETTING = re.compile(rb"\b(backend|cloud|required_[a-z]+)\b|\bencryption\b")
 _JSON_BLOCK = re.compile(rb'"terraform"\s*:')
 
 
+@frozen
+class Found:
+    """What a folder is for a fleet: whether it is a root module, the names of the folders in it, the stack in it."""
+
+    is_root: bool
+    below: list[str]
+    stack: StackFolder | None = None
+
+
 class Memory(Protocol):
     """What earlier commands found in folders."""
 
-    def folder(self, path: str) -> tuple[bool, list[str]] | None:
-        """Whether it is a root module, and the names of the folders in it; None when that may be different now."""
+    def folder(self, path: str) -> Found | None:
+        """What is in it; None when that may be different now."""
         ...
 
-    def keep_folder(self, path: str, is_root: bool, below: list[str], looked: Looked) -> None:
+    def keep_folder(self, path: str, found: Found, looked: Looked) -> None:
         """`looked`: what was looked at to find that out."""
         ...
 
 
-def root_modules(folder: str, memory: Memory, pattern: str = "**", left: list[str] | None = None) -> list[str]:
+def root_modules(
+    folder: str,
+    memory: Memory,
+    pattern: str = "**",
+    left: list[str] | None = None,
+    stacks: dict[str, StackFolder] | None = None,
+) -> list[str]:
     """The root modules below a folder, by their paths as seen from it, sorted. A pattern other than `**` names folders;
-    those are root modules if they have any configuration. `left` gets the others that have a state."""
-    from planner.config.directory import is_module
-
+    those are root modules if they have any configuration. `left` gets the others that have a state, `stacks` the
+    stacks; what the components of these are made from is no root module."""
+    stacks = {} if stacks is None else stacks
     if pattern != "**":
-        matched = _matching(pattern, folder)
-        return sorted(os.path.normpath(path) for path in matched if is_module(os.path.join(folder, path)))
+        return _named(folder, pattern, stacks)
     modules: list[str] = []
+    states: list[str] = []
     waiting = [""]
     while waiting:
         name = waiting.pop()
         path = os.path.abspath(os.path.join(folder, name))
-        is_root, below = memory.folder(path) or _look_into(path, memory)
-        if is_root:
+        found = memory.folder(path) or _look_into(path, memory)
+        if found.stack is not None:
+            stacks[name or "."] = found.stack
+        if found.is_root:
             modules.append(name or ".")
         elif left is not None and os.path.exists(os.path.join(path, STATE)):
-            left.append(path)
-        waiting += [f"{name}/{inner}" if name else inner for inner in below]
-    return sorted(modules)
+            states.append(name)
+        waiting += [f"{name}/{inner}" if name else inner for inner in found.below]
+    if left is not None:  # below a stack are states of its deployments: its plans say what is left of them
+        kept = [name for name in states if os.path.normpath(f"{name}/../..") not in stacks]
+        left += [os.path.abspath(os.path.join(folder, name)) for name in kept]
+    called = {
+        os.path.normpath(os.path.join(name, source)) for name, stack in stacks.items() for source in stack.sources
+    }
+    return sorted(name for name in modules if name not in called)
+
+
+def _named(folder: str, pattern: str, stacks: dict[str, StackFolder]) -> list[str]:
+    from planner.batch.stack_folders import stack_folder
+    from planner.config.directory import is_module
+
+    modules = []
+    for name in sorted({os.path.normpath(path) for path in _matching(pattern, folder)}):
+        path = os.path.join(folder, name)
+        if not os.path.isdir(path):
+            continue
+        if is_module(path):
+            modules.append(name)
+        stack = stack_folder(path)
+        if stack is not None:
+            stacks[name] = stack
+    return modules
 
 
 def _matching(pattern: str, folder: str) -> list[str]:
@@ -59,8 +105,8 @@ def _matching(pattern: str, folder: str) -> list[str]:
     return glob(pattern, root_dir=folder, recursive=True)
 
 
-def _look_into(path: str, memory: Memory) -> tuple[bool, list[str]]:
-    """Whether a folder is a root module, and the names of those in it that are looked into."""
+def _look_into(path: str, memory: Memory) -> Found:
+    """What a folder is, with the names of those in it that are looked into."""
     looked = looked_at(path, "folder")
     below, names = [], []
     try:
@@ -71,10 +117,18 @@ def _look_into(path: str, memory: Memory) -> tuple[bool, list[str]]:
                 elif not entry.name.startswith(".") and not entry.is_symlink():
                     below.append(entry.name)
     except OSError:
-        return False, []
-    is_root, below = _is_root(path, sorted(names), looked), sorted(below)
-    memory.keep_folder(path, is_root, below, looked)
-    return is_root, below
+        return Found(False, [])
+    names.sort()
+    stack = _stack(path, names, looked) if any(STACK in name for name in names) else None
+    found = Found(_is_root(path, names, looked), sorted(below), stack)
+    memory.keep_folder(path, found, looked)
+    return found
+
+
+def _stack(path: str, names: list[str], looked: Looked) -> StackFolder | None:
+    from planner.batch.stack_folders import stack_folder
+
+    return stack_folder(path, names, looked)
 
 
 def _is_root(folder: str, names: list[str], looked: Looked) -> bool:

@@ -222,7 +222,9 @@ class Run:
         folder = described.directory(fleet.root)
         seen = self.handed.seen(unit) if is_planned else ""
         state = self.analysis.state_of.get(unit, "")
-        return Upstream(unit, state, seen, folder, described.workspace, called=described.called)
+        parts = self.analysis.parts.get(unit, ())
+        place, stack = described.workspace, described.deployment
+        return Upstream(unit, state, seen, folder, place, called=described.called, deployment=stack, parts=parts)
 
     def _request(self, unit: str, command: str, decision: Decision, keep_plan: bool) -> Request:
         analysis, options = self.analysis, self.batch.options
@@ -235,6 +237,7 @@ class Run:
         if described.blocks:
             taken |= {other for _, other, _ in described.blocks}
         before = [states[other] for other in analysis.edges[unit] if states.get(other)]
+        before += [state for other in analysis.edges[unit] for state, _ in analysis.parts.get(other, ())]
         keep_plan = keep_plan and command in ("plan", "destroy")
         asked = self.asked.get(unit, NOTHING)
         return Request(
@@ -272,6 +275,8 @@ class Run:
             json_file=self.json_path(unit) if keep_plan and options.json_out and unit not in self.beside else "",
             keeps_incomplete=bool(options.out) and unit not in self.beside,
             approved_file=self.approved.get(unit, ""),
+            deployment=described.deployment,
+            around=options.around if described.deployment is not None else (),
         )
 
     def plan_path(self, unit: str) -> str:

@@ -18,7 +18,7 @@ from planner.batch.analyse import Analysis
 from planner.batch.artefact import Manifest, Saved
 from planner.batch.asked import NOTHING, OfUnit
 from planner.batch.batch import Batch, BatchOptions
-from planner.batch.converge import Approve, decline, is_overtaken, may_apply
+from planner.batch.converge import Approve, decline, deferred, end_stuck, is_overtaken, may_apply
 from planner.batch.earlier_runs import Before, state_request
 from planner.batch.model import Done, Result
 from planner.batch.record import Record
@@ -203,8 +203,8 @@ def _go_on(run: Run, manifest: Manifest, before: Before) -> None:
 
 def _carry_out(run: Run, command: str, approve: Approve | None, begun: frozenset[str]) -> None:
     waves = sorted({run.analysis.waves.get(unit, 0) for unit in run.order}, reverse=command == "destroy")
-    for number, wave in enumerate(waves, 1):
-        units = [unit for unit in run.order if run.analysis.waves.get(unit, 0) == wave]
+    for number, level in enumerate(waves, 1):
+        units = [unit for unit in run.order if run.analysis.waves.get(unit, 0) == level]
         _wave(run, command, units, f"wave {number} of {len(waves)}", approve, begun)
 
 
@@ -223,7 +223,8 @@ def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve
     run.plan(again, command, "destroy" if command == "destroy" else "plan")
     run.approved = {}
     _settle(run, [unit for unit in again if unit in begun])
-    to_apply = [u for u in units if run.done[u].outcome == "changes" and may_apply(run, command, run.done[u])]
+    end_stuck(run, units)
+    to_apply = [unit for unit in units if may_apply(run, command, run.done[unit])]
     verdicts = {unit: _judged(run.done[unit], unit in begun) for unit in to_apply if unit in approved}
     asked = [unit for unit, verdict in verdicts.items() if verdict["asks_again"]]
     if approve is None:
@@ -235,6 +236,23 @@ def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve
         to_apply = [unit for unit in to_apply if unit not in asked]
     if to_apply:
         run.apply_plans(to_apply, command)
+        _rest(run, command, [unit for unit in to_apply if run.done[unit].outcome == "incomplete"], title, approve)
+
+
+def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve | None) -> None:
+    """Of these deployments parts were deferred when the plan was made: nobody has seen what they come to."""
+    if approve is not None:
+        deferred(run, command, units, title, approve)
+        return
+    for unit in units:
+        done = run.done[unit]
+        detail = (
+            f"What was deferred in {unit} when the plan was made was approved by nobody. Plan again, and apply that."
+        )
+        said = {"severity": "error", "summary": "Not everything is done", "detail": detail, "code": "batch.deferred"}
+        result = done.result or Result(unit, "error")
+        ended = evolve(result, result="error", diagnostics=(*result.diagnostics, said))
+        run.end(evolve(done, outcome="failed", result=ended))
 
 
 def _shown(run: Run, units: Iterable[str]) -> list[Done]:

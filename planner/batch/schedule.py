@@ -155,7 +155,8 @@ class Schedule:
             known = self.work.known(request)
             if known is not None:
                 outcomes = self._earlier(unit, known)
-                decision = decide(self.command, outcomes, self.work.kept(request, known), known.result)
+                kept = self.work.kept(request, known)
+                decision = decide(self.command, outcomes, kept, known.result, is_partial=known.is_partial)
                 if decision.reused:
                     self._end(Done(unit, decision.outcome, decision.because, True, known))
                     continue
@@ -225,7 +226,11 @@ class Schedule:
 
     def _finish(self, unit: str, result: Result) -> None:
         decision = decide(
-            self.command, self._earlier(unit, result), result=result.result, died=self.deaths.get(unit, 0)
+            self.command,
+            self._earlier(unit, result),
+            result=result.result,
+            died=self.deaths.get(unit, 0),
+            is_partial=result.is_partial,
         )
         attempts = self.deaths.get(unit, 0) + (result.result != "died")
         self._end(Done(unit, decision.outcome, decision.because, False, result, attempts))

@@ -67,6 +67,8 @@ def _survey(request: Request, folder: str) -> Survey:
     from planner.operations.init import stays_as_it_is
     from planner.operations.loading import read_configuration
 
+    if request.deployment is not None:
+        return _survey_deployment(request, folder)
     with ALONE, home(request), RECORDER.recording() as paths:
         try:
             request = with_recipe(request)
@@ -89,4 +91,13 @@ def _survey(request: Request, folder: str) -> Survey:
         looked_at = dict(paths)
         if made.problems and is_secret_directory("."):
             is_whole = False  # what they say is not for the cache
+    return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
+
+
+def _survey_deployment(request: Request, folder: str) -> Survey:
+    from planner.batch.survey_deployment import survey_deployment
+
+    with ALONE, home(request), RECORDER.recording() as paths:
+        made, is_whole = survey_deployment(request, folder)
+        looked_at = dict(paths)
     return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])

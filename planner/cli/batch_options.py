@@ -6,11 +6,17 @@ import os
 from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON, LOCK
+from planner.cli.options import JSON, LOCK, named_values
 
 if TYPE_CHECKING:
     from planner.batch.batch import BatchOptions
 
+AROUND = (
+    Flag("identity-token", "list", "The file with an identity token of stacks. May be repeated.", value="NAME=FILE"),
+    Flag("varset-dir", "string", "Where variable sets of stacks are (varsets).", value="DIR"),
+    Flag("upstream", "list", "Where an upstream stack is. May be repeated.", value="ADDRESS=DIR"),
+)
+"""what stands for services, for stacks"""
 SELECT = (
     Flag("file", "string", "The fleet's file (planner.batch.hcl).", value="FILE"),
     Flag("tag", "list", "Only units with one of these tags. May be repeated.", value="TAG"),
@@ -18,6 +24,7 @@ SELECT = (
     Flag("changed", "string", "Only units that read a file which differs from this git revision.", value="REV"),
     Flag("exclude", "list", "Leave out these units: a set, as WORDS are. May be repeated.", value="WORD"),
     Flag("rules", "list", "Rules of yours about the fleet (.planner/batch-rules).", value="DIR"),
+    *AROUND,
 )
 RUN = (
     Flag(
@@ -108,7 +115,18 @@ def batch_options(arguments: Arguments) -> BatchOptions:
             tuple(arguments.get("replace", ())),
             *_judging(arguments),
         ),
+        around=_around(arguments),
     )
+
+
+def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
+    """What stands for services of stacks, as Request has it. Raises UsageError."""
+    found = []
+    for flag, kind in (("identity-token", "token"), ("upstream", "upstream")):
+        for name, value in named_values(arguments, flag).items():
+            found.append((kind, name, os.path.abspath(value)))
+    folder = arguments.get("varset-dir", "")
+    return (*found, ("varsets", "", os.path.abspath(folder))) if folder else tuple(found)
 
 
 def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], str]:

@@ -274,3 +274,14 @@ def _addresses(arguments: Arguments, name: str) -> tuple[str, ...]:
     if problems:
         raise Failure(problems)
     return tuple(found)
+
+
+def named_values(arguments: Arguments, flag: str) -> dict[str, str]:
+    """What a flag of the form NAME=VALUE says. Raises UsageError."""
+    pairs = {}
+    for text in arguments.get(flag, ()):
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"Wrong value for option -{flag}", f"{text!r} has not the form NAME=VALUE.")
+        pairs[name] = value
+    return pairs

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.operations.agreement import compared
 from planner.programs.rule_programs import stack_program
-from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.stacks.approval import Approval, approval
+from planner.stacks.standing import judged
+from planner.support.signals import STOP
+from planner.values.value import Value
+from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.vocabulary.records import define, field
+from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
+    from planner.config.stack_files.model import Deployment
+    from planner.operations.options import OperationOptions
+    from planner.stacks.deploy import Runner
+    from planner.stacks.policy import DeploymentPolicies
+    from planner.stacks.session import Session
     from planner.stacks.steps import DeploymentPlan, Step
+    from planner.walk.hooks import Hooks
 
 MOST_ROUNDS = 50
 _BECAUSE = {
@@ -72,3 +85,68 @@ def _stalled(plan: DeploymentPlan, before: DeploymentPlan | None) -> list[str]:
 
 def _waiting(plan: DeploymentPlan) -> set[str]:
     return set(plan.decided.incomplete if plan.decided is not None else ())
+
+
+@define(eq=False)
+class Deployed:
+    """What came of a deployment: `is_done` when everything that was approved is there, `is_partial` when another round
+    is needed for the rest."""
+
+    is_done: bool = False
+    is_partial: bool = False
+    plans: list[DeploymentPlan] = field(factory=list)
+    """those that were applied, or were begun with"""
+    outputs: Mapping[str, Value] = field(factory=dict)
+
+
+class Deploying:
+    """What is asked and shown while a deployment is planned and applied; this one shows nothing and approves all."""
+
+    def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
+        """A plan without errors was made."""
+
+    def approves(self, plan: DeploymentPlan, found: Approval, is_undecided: bool) -> bool:
+        """Whether a plan is to be applied. `is_undecided`: policies cannot say whether it may be."""
+        return True
+
+
+def deploy(
+    session: Session,
+    deployment: Deployment,
+    options: OperationOptions,
+    hooks: Hooks,
+    asks: Deploying,
+    policies: DeploymentPolicies | None,
+    told: Told,
+    most: int = 0,
+) -> Deployed:
+    """Plan and apply round after round until nothing is deferred, at most so many rounds (0: as many as there may be);
+    what there is to say is told. Raises Failure when the inputs of the deployment cannot be had."""
+    deployed, rounds = Deployed(), Rounds()
+    while True:
+        runner = session.runner(deployment, options, hooks)
+        try:
+            plan = runner.plan(to_apply=True)
+            told += [d for d in plan.diagnostics if d not in told]
+            if has_errors(plan.diagnostics):
+                return deployed
+            asks.planned(runner, plan)
+            said = rounds.problems(plan) or judged(policies, plan)
+            told += [d for d in said if d not in told]
+            if has_errors(said):
+                return deployed
+            found = approval(session.flow, deployment, plan, rounds.number - 1)
+            if not asks.approves(plan, found, any(d.code == "policy.undecided" for d in said)):
+                return deployed
+            deployed.plans.append(plan)
+            problems, deployed.outputs = runner.apply(plan)
+            told += [d for d in problems if d not in told]
+            if has_errors(problems):
+                return deployed
+        finally:
+            told += runner.release()
+        deployed.is_partial = plan.is_partial
+        if not plan.is_partial or STOP.requested or rounds.number == most:
+            break
+    deployed.is_done = not STOP.requested
+    return deployed

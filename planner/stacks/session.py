@@ -5,7 +5,8 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
 
 from planner.config.stack_files.model import Deployment, StackConfig
 from planner.operations.encryption import Encryption, encryption_of
@@ -77,9 +78,17 @@ class Session:
         return Runner(self.stack, deployment.name, inputs, states, options, hooks, self.encryption)
 
 
-def open_stack(directory: str, around: Surroundings, told: Told, readers: tuple[str, ...] = ()) -> Session:
+Coming: TypeAlias = "Mapping[tuple[str, str], Mapping[str, Value]]"
+"""the outputs that deployments are going to have: by the real path of the stack and the name"""
+NOTHING_COMES: Coming = MappingProxyType({})
+
+
+def open_stack(
+    directory: str, around: Surroundings, told: Told, readers: tuple[str, ...] = (), coming: Coming = NOTHING_COMES
+) -> Session:
     """The stack in a directory, installed and right by itself. `readers`: directories of stacks whose published outputs
-    are made from what this one publishes, the nearest last. Raises Failure."""
+    are made from what this one publishes, the nearest last. `coming`: outputs that count instead of recorded ones.
+    Raises Failure."""
     stack, problems = read_stack(directory)
     told.check(problems)
     told.check(not_installed(component_configs(stack.root), directory, "stacks init"))
@@ -87,25 +96,31 @@ def open_stack(directory: str, around: Surroundings, told: Told, readers: tuple[
     told.check(encryption.check())
     backend = backend_of(directory, encryption.state)
 
+    here = os.path.realpath(directory)
+    further = Surroundings(upstream={name: os.path.abspath(path) for name, path in around.upstream.items()})
+
     def outputs(deployment: str) -> Mapping[str, Value] | None:
-        return recorded(backend, deployment)
+        planned = coming.get((here, deployment))
+        return recorded(backend, deployment) if planned is None else planned
 
     def published(folder: str) -> Mapping[str, Value] | None:
-        return published_by(folder, readers)
+        return published_by(folder, further, readers, coming)
 
     return Session(directory, stack, backend, DeploymentFlow(stack, around, published, outputs), encryption)
 
 
 def recorded(backend: Backend, deployment: str) -> Mapping[str, Value] | None:
-    """The outputs that a deployment has; None before it was applied. Raises Failure."""
+    """The outputs that a deployment has; None before it was applied, and after it was destroyed. Raises Failure."""
     state = States(backend, deployment).read()
-    if state is None or not state.lineage:
+    if state is None or not state.lineage or not state.outputs:
         return None
     secret = frozenset((SENSITIVE,))
     return {name: mark(o.value, secret) if o.sensitive else o.value for name, o in state.outputs.items()}
 
 
-def published_by(folder: str, readers: tuple[str, ...] = ()) -> Mapping[str, Value] | None:
+def published_by(
+    folder: str, around: Surroundings, readers: tuple[str, ...] = (), coming: Coming = NOTHING_COMES
+) -> Mapping[str, Value] | None:
     """What the stack in a directory has published last; None when it never did. Raises Failure."""
     real = os.path.realpath(folder)
     if real in readers:
@@ -119,7 +134,7 @@ def published_by(folder: str, readers: tuple[str, ...] = ()) -> Mapping[str, Val
     try:
         os.chdir(folder)
         told = Told()
-        session = open_stack(".", Surroundings(), told, (*readers, real))
+        session = open_stack(".", around, told, (*readers, real), coming)
         found = session.stack.deployments.published
         return {name: session.flow.evaluate(output.value) for name, output in found.items()}
     finally:

@@ -26,14 +26,19 @@ _FILE = BodySchema({}, (BlockSchema("backend", ("type",)),))
 def backend_of(directory: str, seal: Seal = PLAIN) -> Backend:
     """The backend that the stack's file names; files beside the stack without one. `seal`: how states are kept. Raises
     Failure."""
-    path = os.path.join(directory, FILE)
-    kind, settings = "local", {"workspace_dir": FOLDER}
-    if os.path.lexists(path):  # a link that leads nowhere is named, and not passed over
-        kind, settings = _read(path)
+    kind, settings = place_of(directory)
     backend, problems = open_backend(kind, settings, seal)
     if backend is None or has_errors(problems):
         raise Failure(problems)
     return backend
+
+
+def place_of(directory: str) -> tuple[str, dict[str, Any]]:
+    """The type and the settings of the backend. Raises Failure."""
+    path = os.path.join(directory, FILE)
+    if os.path.lexists(path):  # a link that leads nowhere is named, and not passed over
+        return _read(path)
+    return "local", {"workspace_dir": FOLDER}
 
 
 def _read(path: str) -> tuple[str, dict[str, Any]]:

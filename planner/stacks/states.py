@@ -44,10 +44,7 @@ class States:
 
     def workspace(self, name: Name | None = None) -> str:
         """What the state of an instance (or of the deployment) is called."""
-        if name is not None:
-            return f"{self.deployment}.{encoded(name)}"
-        # the default workspace is that of a root module in the same folder, and cannot be deleted
-        return f"{self.deployment}~" if self.deployment == DEFAULT_WORKSPACE else self.deployment
+        return workspace_of(self.deployment, name)
 
     def store(self, name: Name | None = None) -> Store:
         """Its store, the same one each time, since it has the lock. Raises Failure."""
@@ -167,6 +164,14 @@ def _failed(workspace: str, problem: OSError) -> Failure:
 
 
 # ---------------------------------------------------------------- names of workspaces
+
+
+def workspace_of(deployment: str, name: Name | None = None) -> str:
+    """The workspace of a deployment, or of an instance in it."""
+    if name is not None:
+        return f"{deployment}.{encoded(name)}"
+    # the default workspace is that of a root module in the same folder, and cannot be deleted
+    return f"{deployment}~" if deployment == DEFAULT_WORKSPACE else deployment
 
 
 def encoded(name: Name) -> str:

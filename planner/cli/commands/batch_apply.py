@@ -105,6 +105,8 @@ def approval(command: str, terminal: Terminal) -> Any:
             terminal.out(f"  {line(done, terminal)}")
             for address, action, _ in done.result.changes if done.result is not None else ():
                 terminal.out(f"    {action} {address}")
+            for refusal in done.result.refusals if done.result is not None else ():
+                terminal.out(f"    {refusal}")
         what = "Everything above will be destroyed" if command == "destroy" else "The plans above will be applied"
         remark = f"{what}.\nOnly 'yes' will be accepted to approve."
         return ask(f"Do you want to go on with {title}?", remark, terminal, True) == "yes"

@@ -8,18 +8,21 @@ from planner.cli.approval import ask
 from planner.cli.commands.stacks_plan import SHARED, check_words, show_problems, surroundings
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, may_ask, operation_options
-from planner.cli.stack_policies import judged, standing_policies
 from planner.cli.views import open_view, usage_error_lines
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal
+from planner.stacks.standing import standing_policies
 from planner.vocabulary.diagnostic import has_errors
 
 if TYPE_CHECKING:
     from planner.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
     from planner.render.view import View
+    from planner.stacks.approval import Approval
+    from planner.stacks.deploy import Runner
     from planner.stacks.policy import DeploymentPolicies
     from planner.stacks.session import Session
+    from planner.stacks.steps import DeploymentPlan
     from planner.vocabulary.told import Told
 
 USAGE = "[options]"
@@ -79,47 +82,31 @@ def _deploy(
     """Round after round. 1 when the answer was no, or something failed."""
     from planner.render.schema_lookup import SchemaLookup
     from planner.render.stacks import add, show_plan, tell_applied, tell_approval, tell_outputs
-    from planner.stacks.approval import approval
-    from planner.stacks.rounds import Rounds
+    from planner.stacks.rounds import Deploying, deploy
 
-    rounds = Rounds()
-    done = Counts()
     whole = view.about(deployment=deployment.name)
-    while True:
-        runner = session.runner(deployment, options, whole.hooks)
-        try:
-            plan = runner.plan(to_apply=True)
-            told += [d for d in plan.diagnostics if d not in told]
-            if has_errors(plan.diagnostics):
-                return 1
+
+    class Asking(Deploying):
+        def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
             show_plan(plan, view, terminal, SchemaLookup(runner.schemas).resource_schema)
-            no_progress = rounds.problems(plan)
-            if no_progress:
-                told += no_progress
-                return 1
-            said = judged(policies, plan)
-            told += [d for d in said if d not in told]
-            if has_errors(said):
-                return 1
-            is_undecided = any(d.code == "policy.undecided" for d in said)
-            found = approval(session.flow, deployment, plan, rounds.number - 1)
+
+        def approves(self, plan: DeploymentPlan, found: Approval, is_undecided: bool) -> bool:
             tell_approval(found, whole)
             is_approved = (bool(found.by) and not is_undecided) or arguments["auto-approve"]
             if plan.can_apply and not is_approved and not _approved(plan.deployment, arguments, terminal):
                 whole.log("\nApply cancelled.")
-                return 1
-            problems, outputs = runner.apply(plan)
-            for step in plan.steps:
-                add(done, step.counts)
-            told += [d for d in problems if d not in told]
-            if has_errors(problems):
-                return 1
-        finally:
-            told += runner.release()
-        if not plan.is_partial:
-            break
-    tell_applied(plan.deployment, done, plan.mode, whole, terminal)
-    tell_outputs(plan.deployment, outputs, whole, arguments["show-sensitive"])
+                return False
+            return True
+
+    deployed = deploy(session, deployment, options, whole.hooks, Asking(), policies, told)
+    if not deployed.is_done:
+        return 1
+    done = Counts()
+    for plan in deployed.plans:
+        for step in plan.steps:
+            add(done, step.counts)
+    tell_applied(deployment.name, done, deployed.plans[-1].mode, whole, terminal)
+    tell_outputs(deployment.name, deployed.outputs, whole, arguments["show-sensitive"])
     return 0
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON_LINES, LOCK, POLICY, SHOW_SENSITIVE, operation_options
+from planner.cli.options import DESTROY, JSON_LINES, LOCK, POLICY, SHOW_SENSITIVE, named_values, operation_options
 from planner.cli.page_file import write_page
-from planner.cli.stack_policies import judged, standing_policies
 from planner.cli.views import open_view, usage_error_lines
 from planner.render.terminal import Terminal
 from planner.render.view import BothViews, HumanView
+from planner.stacks.standing import judged, standing_policies
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
@@ -129,17 +129,7 @@ def surroundings(arguments: Arguments) -> Surroundings:
     from planner.stacks.deployments import Surroundings
 
     return Surroundings(
-        _pairs(arguments, "identity-token"),
+        named_values(arguments, "identity-token"),
         arguments["varset-dir"] or "varsets",
-        _pairs(arguments, "upstream"),
+        named_values(arguments, "upstream"),
     )
-
-
-def _pairs(arguments: Arguments, flag: str) -> dict[str, str]:
-    pairs = {}
-    for text in arguments[flag]:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise UsageError(f"Wrong value for option -{flag}", f"{text!r} has not the form NAME=VALUE.")
-        pairs[name] = value
-    return pairs

@@ -1,0 +1,402 @@
+"""Doing what is asked of one deployment of a stack in this process: plan, apply, destroy, validate, or a look at its
+state. Its components are planned together, round after round, as `planner stacks` does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.batch.deployment_plans import differences, save
+from planner.batch.described import described
+from planner.batch.model import Request, Result
+from planner.batch.plan_unit import Check, asks_plugins, changes_of, failed, log, spared_result
+from planner.batch.planned import NEW, awaited_in, gives, outputs_of, own_outputs, rests_on
+from planner.batch.setting_up import options_of
+from planner.batch.survey_deployment import needs_init
+from planner.documents.encoding import encode
+from planner.render.summary import Counts
+from planner.stacks.approval import Approval, approval
+from planner.stacks.deploy import Runner
+from planner.stacks.deployments import Surroundings
+from planner.stacks.init import init_stack
+from planner.stacks.rounds import Deployed, Deploying, Rounds, deploy
+from planner.stacks.session import Session, open_stack
+from planner.stacks.standing import judged, standing_policies
+from planner.stacks.states import States
+from planner.stacks.steps import DeploymentPlan, Step
+from planner.support.disk import replace_file
+from planner.support.exact_json import dumps
+from planner.support.signals import STOP
+from planner.values.convert import path_text
+from planner.values.operations import same_value
+from planner.values.paths import unknown_paths
+from planner.values.value import SENSITIVE, UNKNOWN, Value, mark, unmark_deep
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.vocabulary.records import evolve
+from planner.vocabulary.told import Told
+
+if TYPE_CHECKING:
+    from planner.config.stack_files.model import Deployment
+    from planner.operations.options import OperationOptions
+
+SECRET = "sensitive.outputs"
+"""what is handed out beside the outputs: the names of those that are sensitive"""
+
+
+def do_deployment(request: Request, check: Check) -> Result:
+    """Do it. Raises Failure, and the Unmet of `check`."""
+    told = Told()
+    session = _opened(request, told)
+    (deployment,) = session.chosen([request.deployment] if request.deployment else [])[:1]
+    if not request.deployment:
+        raise Failure(error("stack.deployments", "Deployments are not known", "The names of deployments are no names."))
+    if request.command == "state":
+        return _state(request, session)
+    options = options_of(request)
+    check()
+    if request.command == "validate":
+        return Result(request.unit, "no-changes", diagnostics=described(told))
+    if request.command == "apply_plan":
+        return _applied(request, session, deployment, options, told, rounds=1)
+    if request.command == "plan" or request.plan_file:
+        return _planned(request, session, deployment, options, told)
+    return _applied(request, session, deployment, options, told)
+
+
+def _opened(request: Request, told: Told) -> Session:
+    """The stack, after what it calls was installed where nobody has done that. Raises Failure."""
+    around, coming = _around(request), _coming(request)
+    first = Told()
+    try:
+        session = open_stack(".", around, first, coming=coming)
+    except Failure as failure:
+        problems = [*first, *failure.diagnostics]
+        if not needs_init(problems) and not any(d.code == _NOT_SELECTED for d in problems):
+            raise Failure(problems) from None
+        made = init_stack(".")
+        if has_errors(made):
+            raise Failure(made) from None
+        return _opened_at_last(around, told, coming)
+    told += first
+    return session
+
+
+_NOT_SELECTED = "provider.not_installed"
+
+
+def _opened_at_last(around: Surroundings, told: Told, coming: Mapping[tuple[str, str], Mapping[str, Value]]) -> Session:
+    try:
+        return open_stack(".", around, told, coming=coming)
+    except Failure as failure:
+        raise Failure([*told, *failure.diagnostics]) from None
+
+
+def _around(request: Request) -> Surroundings:
+    given = {kind: value for kind, _, value in request.around if kind == "varsets"}
+    return Surroundings(
+        {name: value for kind, name, value in request.around if kind == "token"},
+        given.get("varsets", "varsets"),
+        {name: value for kind, name, value in request.around if kind == "upstream"},
+    )
+
+
+def _coming(request: Request) -> dict[tuple[str, str], dict[str, Value]]:
+    """The outputs that deployments before this one are going to have. Raises Failure."""
+    found = {}
+    for one in request.upstream:
+        if not one.seen or not one.deployment:
+            continue
+        values = outputs_of(one.unit, one.planned)
+        secret = values.get(SECRET, ())
+        outputs = own_outputs(values)
+        for name in secret if isinstance(secret, tuple) else ():
+            if name in outputs:
+                outputs[name] = mark(outputs[name], frozenset((SENSITIVE,)))
+        found[os.path.realpath(one.directory), one.deployment] = outputs
+    return found
+
+
+# ---------------------------------------------------------------- planning
+
+
+def _planned(
+    request: Request, session: Session, deployment: Deployment, options: OperationOptions, told: Told
+) -> Result:
+    from planner.walk.hooks import Hooks
+
+    runner = session.runner(deployment, options, Hooks())
+    try:
+        plan = runner.plan()
+        told += _left_behind(session, deployment)
+        told += [d for d in plan.diagnostics if d not in told]
+        said = judged(standing_policies("."), plan)
+        told += [d for d in said if d not in told]
+        if has_errors(told):
+            return failed(request, told)
+        result = of_plan(request, runner, plan, told)
+        found = approval(session.flow, deployment, plan, 0)
+        is_undecided = any(d.code == "policy.undecided" for d in said)
+        result = evolve(result, approved_by=() if is_undecided else found.by, refusals=refusal_texts(found))
+        if plan.is_partial and not plan.can_apply and not result.rests_on:
+            result = evolve(result, stuck=described(Rounds().problems(plan)))
+        if session.stack.deployments.stores:
+            result = evolve(result, asks_plugins=True)  # what is in the environment is on no record
+        seal = session.encryption.plan
+        if request.json_file:
+            _write_json(plan, request.json_file)
+        if request.approved_file:
+            result = evolve(result, differs=differences(request.approved_file, plan, seal))
+        is_kept = request.keeps_incomplete if result.rests_on else result.result == "changes"
+        if request.plan_file and is_kept:
+            save(plan, request.plan_file, seal)
+            result = evolve(result, plan_file=request.plan_file)
+        return result
+    finally:
+        runner.release()
+
+
+def _left_behind(session: Session, deployment: Deployment) -> list[Diagnostic]:
+    """What is said of deployments that are gone: once for each stack."""
+    return session.left_behind() if deployment.name == min(session.stack.deployments.deployments) else []
+
+
+def refusal_texts(found: Approval) -> tuple[str, ...]:
+    """Why no rule approves a plan."""
+    texts = []
+    for refusal in found.refusals:
+        word = "does not hold" if refusal.outcome == "fails" else "cannot be decided"
+        reason = f": {refusal.reason}" if refusal.reason else ""
+        texts.append(f"Not approved by {refusal.rule}: the check at {refusal.place} {word}{reason}")
+    return tuple(texts)
+
+
+def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterable[Diagnostic]) -> Result:
+    """A plan without errors in short."""
+    total = Counts()
+    changes: list[tuple[str, str, str]] = []
+    uses_plugins = False
+    for step in plan.steps:
+        if step.what == "forget":
+            changes.append((str(step.name), "forget", "removed"))
+            total.forget += 1
+        if step.planned is None or step.plan is None or step.planned.made is None:
+            continue
+        counts = Counts.of_plan(step.plan)
+        for word in Counts.__slots__:
+            setattr(total, word, getattr(total, word) + getattr(counts, word))
+        changes += [(f"{step.name}: {address}", action, why) for address, action, why in changes_of(step.plan)]
+        uses_plugins = uses_plugins or asks_plugins(step.planned.made)
+    state = runner.states.read()
+    short = Result(
+        request.unit,
+        "changes" if plan.can_apply else "no-changes",
+        (total.add, total.change, total.remove, total.imports, total.forget),
+        tuple(changes),
+        (),
+        described(list(told)),
+        text=_text(plan, runner) if request.text else "",
+        asks_plugins=uses_plugins,
+        lineage=state.lineage if state is not None else "",
+        serial=state.serial if state is not None else 0,
+        is_partial=plan.is_partial,
+    )
+    return _with_outputs(request, runner, plan, short)
+
+
+def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short: Result) -> Result:
+    """The result with what the plan makes of outputs, of the deployment and of its components, for those who read them;
+    and with what it rests on."""
+    if any(one.seen for one in request.upstream):
+        used = [(f"var.{name}", one) for name, value in runner.inputs.items() for one in awaited_in(value)]
+        for step in plan.steps:
+            if step.plan is not None:
+                used += [(f"{step.name}: {user}", one) for user, one in rests_on(step.plan, ())]
+        rows = sorted({(user, one.unit, one.output, one.path) for user, one in used})
+        short = evolve(short, rests_on=tuple(rows))
+    if not request.is_read or (short.result != "changes" and not short.is_partial):
+        return short
+    state = runner.states.read()
+    before = state.outputs if state is not None else {}
+    changed = set() if state is not None and state.lineage else {NEW}
+    values: dict[str, Any] = {}
+    unknown: list[tuple[str, str]] = []
+    secret: list[str] = []
+    for name, given in sorted(plan.outputs.items()):
+        value, marks = unmark_deep(given)
+        places = unknown_paths(value)
+        values[name] = encode(value, {})
+        unknown += [(name, path_text(path)) for path in places]
+        if SENSITIVE in marks:
+            secret.append(name)
+        if places or name not in before or not same_value(value, unmark_deep(before[name].value)[0]):
+            changed.add(name)
+    changed |= before.keys() - plan.outputs.keys()
+    for step in plan.steps:
+        found = _of_component(step, runner)
+        if found is not None:
+            values[str(step.name)] = encode(found, {})
+            places = unknown_paths(found)
+            unknown += [(str(step.name), path_text(path)) for path in places]
+            changed.add(str(step.name))
+    if secret:
+        values[SECRET] = encode(tuple(secret), {})
+    return evolve(
+        short,
+        changed=tuple(sorted(changed)),
+        unknown=tuple(sorted(unknown)),
+        planned=values,
+        is_planned_secret=bool(secret) or any(_has_secret(step) for step in plan.steps),
+    )
+
+
+def _of_component(step: Step, runner: Runner) -> dict[str, Value] | None:
+    """The outputs that a component is going to have; None where they stay as they are."""
+    if step.what == "defer":
+        return (
+            dict.fromkeys(runner.asked[str(step.name)].config.root.outputs, UNKNOWN) if not step.name.is_wild else None
+        )
+    if step.what != "plan" or step.plan is None or not gives(step.plan).changed:
+        return None
+    return {output.name: unmark_deep(output.after)[0] for output in step.plan.outputs}
+
+
+def _has_secret(step: Step) -> bool:
+    return step.plan is not None and any(output.sensitive for output in step.plan.outputs)
+
+
+def _text(plan: DeploymentPlan, runner: Runner) -> str:
+    """The plan as `planner stacks plan` shows it."""
+    from planner.render.schema_lookup import SchemaLookup
+    from planner.render.stacks import show_plan
+    from planner.render.view import HumanView
+
+    terminal, _ = log()
+    show_plan(plan, HumanView(terminal, False), terminal, SchemaLookup(runner.schemas).resource_schema)
+    return str(terminal.stdout.getvalue())
+
+
+def _write_json(plan: DeploymentPlan, path: str) -> None:
+    """Raises Failure."""
+    from planner.documents.json_plan import plan_json
+    from planner.render.stacks import document
+
+    found = document([plan], lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))
+    try:
+        replace_file(path, dumps(found), 0o600, durable=False)
+    except OSError as problem:
+        detail = f"{path}: {problem.strerror or problem}."
+        raise Failure(error("batch.json", "Plan JSON cannot be written", detail)) from None
+
+
+# ---------------------------------------------------------------- applying
+
+
+def _applied(
+    request: Request,
+    session: Session,
+    deployment: Deployment,
+    options: OperationOptions,
+    told: Told,
+    rounds: int = 0,
+) -> Result:
+    """Plan and apply, round after round; with a plan that was approved one round, if it says nothing else."""
+    terminal, hooks = log()
+    spared: list[str] = []
+    other: list[tuple[str, str]] = []
+
+    class Approving(Deploying):
+        def approves(self, plan: DeploymentPlan, found: Approval, is_undecided: bool) -> bool:
+            if request.plan_file:
+                other.extend(differences(request.plan_file, plan, session.encryption.plan))
+            if request.spares_tainted:
+                spared.extend(_tainted(plan))
+            return not (other or spared)
+
+    policies = standing_policies(".")
+    deployed = deploy(session, deployment, options, hooks, Approving(), policies, told, rounds)
+    if spared:
+        return spared_result(request, told, spared)
+    if other:
+        lines = "".join(f"\n  - {address}: another {how}" for address, how in other)
+        detail = (
+            f"By now the plan of {request.unit} says what was not approved:{lines}\n\nNothing was done. Plan again."
+        )
+        told += [error("stack.not_approved", "Not what was approved", detail)]
+    return _result(request, deployed, told, terminal, session)
+
+
+def _tainted(plan: DeploymentPlan) -> list[str]:
+    return [
+        f"{step.name}: {change.address}"
+        for step in plan.steps
+        for change in (step.plan.changes if step.plan is not None else ())
+        if change.reason == "replace_because_tainted"
+    ]
+
+
+def _result(request: Request, deployed: Deployed, told: Told, terminal: Any, session: Session) -> Result:
+    if not deployed.is_done:
+        return failed(request, told, terminal) if has_errors(told) or STOP.requested else _undone(request, told)
+    changes = [
+        (f"{step.name}: {address}", action, why)
+        for plan in deployed.plans
+        for step in plan.steps
+        for address, action, why in (changes_of(step.plan) if step.plan is not None else ())
+    ]
+    is_changed = any(plan.can_apply for plan in deployed.plans)
+    states = States(session.backend, request.deployment or "")
+    state = states.read()
+    forgotten = sum(step.what == "forget" for plan in deployed.plans for step in plan.steps)
+
+    def count(word: str) -> int:
+        return sum(getattr(step.counts, word) for plan in deployed.plans for step in plan.steps)
+
+    result = Result(
+        request.unit,
+        "applied" if is_changed or deployed.is_partial else "no-changes",
+        (
+            count("add"),
+            count("change"),
+            count("remove"),
+            count("imports"),
+            count("forget") + forgotten,
+        ),
+        tuple(changes),
+        diagnostics=described(told),
+        text=terminal.stdout.getvalue(),
+        is_partial=deployed.is_partial,
+    )
+    if state is not None:
+        result = evolve(result, lineage=state.lineage, serial=state.serial)
+    return evolve(result, planned=_recorded(states)) if request.is_read else result
+
+
+def _undone(request: Request, told: Told) -> Result:
+    detail = f"{request.unit} was not applied to its end."
+    return failed(request, [*told, error("stack.not_done", "Deployment is not done", detail)])
+
+
+def _recorded(states: States) -> dict[str, Any]:
+    """What a deployment hands out after it was applied, encoded."""
+    state = states.read()
+    outputs = state.outputs if state is not None else {}
+    found = {name: encode(unmark_deep(output.value)[0], {}) for name, output in sorted(outputs.items())}
+    for name in states.recorded():
+        part = states.read(name)
+        if part is not None:
+            values = {called: unmark_deep(output.value)[0] for called, output in sorted(part.outputs.items())}
+            found[str(name)] = encode(values, {})
+    secret = tuple(sorted(name for name, output in outputs.items() if output.sensitive))
+    return {**found, SECRET: encode(secret, {})} if secret else found
+
+
+def _state(request: Request, session: Session) -> Result:
+    """What the state of the deployment is by now."""
+    states = States(session.backend, request.deployment or "")
+    state = states.read()
+    said = "" if state is None or not state.terraform_version else f"written by version {state.terraform_version}"
+    result = Result(request.unit, "no-changes", text=said)
+    if state is not None:
+        result = evolve(result, lineage=state.lineage, serial=state.serial)
+    return evolve(result, planned=_recorded(states)) if request.is_read else result

@@ -1,0 +1,303 @@
+"""Deployments of stacks as units of fleets, among root modules."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from batch.fleets import batch, inside, write
+from batch.stack_fleets import NET, SHOP, linked
+
+WAVES = {"net/eu": 0, "net/us": 0, "shop/test": 0, "shop/live": 1, "root": 2}
+
+
+def states(root: Path) -> list[str]:
+    return sorted(
+        str(path.parent.relative_to(root)) for path in root.rglob("terraform.tfstate") if path.parent.name[0] != "."
+    )
+
+
+def test_each_deployment_is_a_unit_and_what_components_are_made_from_is_none(tmp_path: Path) -> None:
+    ran = batch(linked(tmp_path), "graph", "-json")
+    assert ran.code == 0, ran.errors
+    assert {node["unit"]: node["wave"] for node in ran.json["nodes"]} == WAVES
+    assert ran.json["edges"] == [["root", "shop/live"], ["shop/live", "net/eu"], ["shop/live", "net/us"]]
+
+
+def test_why_names_the_upstream_and_what_is_published(tmp_path: Path) -> None:
+    linked(tmp_path)
+    ran = batch(tmp_path, "why", "shop/live", "net/eu")
+    assert "shop/live reads what net/eu publishes as upstream_input.net" in ran.out
+    assert 'shop/x.tfdeploy.hcl:2: upstream_input "net" {' in ran.out
+    assert 'net/x.tfdeploy.hcl:4: publish_output "id"' in ran.out
+    ran = batch(tmp_path, "why", "root", "shop/live")
+    assert "reads the state of component.base of shop/live" in ran.out and "root/main.tf:7" in ran.out
+
+
+def test_planned_outputs_are_seen_by_value(tmp_path: Path) -> None:
+    linked(tmp_path)
+    ran = batch(tmp_path, "plan", "-json")
+    assert ran.outcomes == {
+        "net/eu": "changes",
+        "net/us": "changes",
+        "shop/test": "changes",
+        "shop/live": "incomplete",  # the id of the network is not known yet
+        "root": "changes",  # the name of the component is known, though it is not there
+    }
+    assert ran.unit("shop/live")["because"] == "net/eu"
+    assert "component.base: terraform_data.service" in json.dumps(ran.unit("shop/live")["changes"])
+    ran = batch(tmp_path, "why", "pending", "shop/live")
+    assert "terraform_data.service of shop/live rests on the output id of net/eu" in ran.out
+
+
+def test_at_once_all_rounds_are_done(tmp_path: Path) -> None:
+    linked(tmp_path)
+    ran = batch(tmp_path, "apply", "-auto-approve", "-json")
+    assert set(ran.outcomes.values()) == {"applied"}, ran.errors
+    assert ran.unit("shop/live")["counts"]["add"] == 2
+    assert states(tmp_path / "shop") == [
+        "stack-states/live",
+        "stack-states/live.base",
+        "stack-states/live.web~a-36",
+        "stack-states/test",
+        "stack-states/test.base",
+    ]
+    assert set(batch(tmp_path, "plan", "-json").outcomes.values()) == {"unchanged"}
+    again = batch(tmp_path, "plan", "-json")
+    assert all(unit["reused"] for unit in again.json["units"])
+    write(tmp_path, {"shop/service/main.tf": SHOP["shop/service/main.tf"].replace("[var.net", '["x", var.net')})
+    assert batch(tmp_path, "plan", "-json").outcomes["shop/test"] == "changes"
+    ran = batch(tmp_path, "destroy", "-auto-approve", "-json")
+    assert set(ran.outcomes.values()) == {"applied"}, ran.errors
+    assert states(tmp_path / "shop") == ["stack-states/live", "stack-states/test"]
+
+
+def test_by_waves_each_round_is_shown_and_approved(tmp_path: Path) -> None:
+    linked(tmp_path)
+    ran = batch(tmp_path, "apply", answers="yes\n" * 4)
+    assert ran.code == 0, ran.errors
+    assert ran.out.count("Do you want to go on") == 4
+    shown = ran.out.index("Wave 2 of 3, what was deferred:")
+    assert 'create component.web["a-36"]: terraform_data.service' in ran.out[shown:]
+    assert "1  shop/live  applied    2" in ran.out
+
+
+def test_what_was_deferred_may_be_declined(tmp_path: Path) -> None:
+    linked(tmp_path)
+    ran = batch(tmp_path, "apply", answers="yes\nyes\nno\n")
+    assert ran.code == 1
+    assert "shop/live  declined" in ran.out and "root       skipped" in ran.out
+    assert not (tmp_path / "shop/stack-states/live.web~a-36").exists()
+
+
+def test_who_is_approved_by_checks_is_not_asked_about(tmp_path: Path) -> None:
+    write(tmp_path, NET)
+    more = """
+deployment_group "careful" { auto_approve_checks = [deployment_auto_approve.few] }
+deployment_auto_approve "few" {
+  check {
+    condition = context.plan.changes.add < 2
+    reason    = "too many"
+  }
+}
+"""
+    text = NET["net/x.tfdeploy.hcl"].replace('"eu" {', '"eu" {\n  deployment_group = deployment_group.careful\n')
+    text = text.replace('inputs = { zone = "eu" } }', 'inputs = { zone = "eu" }\n}') + more
+    write(tmp_path, {"net/x.tfdeploy.hcl": text})
+    ran = batch(tmp_path, "apply", "net/eu")
+    assert ran.code == 0 and "Do you want" not in ran.out
+    ran = batch(tmp_path, "apply", answers="no\n")
+    assert ran.code == 1 and "net/us  declined" in ran.out
+    write(tmp_path, {"net/x.tfdeploy.hcl": text.replace('zone = "eu"', 'zone = "es"').replace("< 2", "< 0")})
+    ran = batch(tmp_path, "apply", "net/eu", answers="no\n")
+    assert ran.code == 1 and "Not approved by few: the check at x.tfdeploy.hcl:" in ran.out and "too many" in ran.out
+
+
+def test_a_saved_plan_is_applied_as_it_was_seen(tmp_path: Path) -> None:
+    linked(tmp_path)
+    assert batch(tmp_path, "apply", "-auto-approve", "net/*").code == 0
+    assert batch(tmp_path, "plan", "-out=saved").code == 0
+    ran = batch(tmp_path, "apply", "-auto-approve", "saved")
+    assert ran.code == 1 and "was approved by nobody" in ran.errors
+    assert batch(tmp_path, "plan", "-out=again", "shop/*").code == 0
+    assert batch(tmp_path, "apply", "-auto-approve", "again").code == 0
+    assert batch(tmp_path, "plan", "-out=third", "net/us").code == 0
+    write(tmp_path, {"net/main/main.tf": NET["net/main/main.tf"].replace("= var.zone }", '= "other" }', 1)})
+    ran = batch(tmp_path, "apply", "-auto-approve", "third")
+    assert ran.code == 1 and "has changed" in ran.errors
+
+
+def test_the_fleets_file_names_stacks(tmp_path: Path) -> None:
+    linked(tmp_path)
+    write(
+        tmp_path,
+        {
+            "planner.batch.hcl": """
+unit "base" {
+  path = "net"
+  tags = ["core"]
+}
+unit "late" { inputs = { id = unit.base["us"].id, zone = unit.base.eu.zone } }
+units "s*" {}
+""",
+            "late/main.tf": """
+variable "id" {}
+variable "zone" {}
+resource "terraform_data" "x" { input = [var.id, var.zone] }
+""",
+        },
+    )
+    ran = batch(tmp_path, "graph", "-json")
+    assert {tuple(edge) for edge in ran.json["edges"]} == {
+        ("late", "base/eu"),
+        ("late", "base/us"),
+        ("shop/live", "base/eu"),
+        ("shop/live", "base/us"),
+    }
+    ran = batch(tmp_path, "plan", "-json", "deps(late)")
+    assert ran.outcomes == {"base/eu": "changes", "base/us": "changes", "late": "incomplete"}
+    assert set(batch(tmp_path, "plan", "-json", "base").outcomes) == {"base/eu", "base/us"}
+    assert set(batch(tmp_path, "plan", "-json", "tag:core - base/us").outcomes) == {"base/eu"}
+    assert batch(tmp_path, "apply", "-auto-approve", "deps(late)").code == 0
+    written = (tmp_path / "late/terraform.tfstate").read_text()
+    state = json.loads((tmp_path / "net/stack-states/us/terraform.tfstate").read_text())
+    assert state["outputs"]["id"]["value"] in written
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('variables = { zone = "x" }', "A stack takes no values"),
+        ('workspace = "x"', "A stack takes no values"),
+        ("inputs = { zone = unit.other.zone }", "A stack takes no values"),
+        ('for_each = toset(["a"])\npath = "net"', "Stack with for_each"),
+    ],
+)
+def test_a_stack_is_given_nothing_by_the_fleets_file(tmp_path: Path, body: str, said: str) -> None:
+    write(tmp_path, {**NET, "other/main.tf": 'output "zone" { value = "z" }\n'})
+    write(tmp_path, {"planner.batch.hcl": f'unit "net" {{\n{body}\n}}\nunit "other" {{}}\n'})
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 1 and said in ran.errors and "planner.batch.hcl line" in ran.errors
+
+
+def test_options_of_root_modules_are_not_for_deployments(tmp_path: Path) -> None:
+    write(tmp_path, NET)
+    ran = batch(tmp_path, "plan", "-target=net/eu:terraform_data.x")
+    assert ran.code == 1 and "An option is not for deployments" in ran.errors
+
+
+def test_broken_files_keep_nobody_else(tmp_path: Path) -> None:
+    linked(tmp_path)
+    write(tmp_path, {"bad/x.tfdeploy.hcl": "deployment {{{", "odd/x.tfdeploy.hcl": 'deployment "a b" {}\n'})
+    write(
+        tmp_path, {"worse/x.tfdeploy.hcl": 'deployment "a" { inputs = { nothing = 1 } }\n', "empty/x.tfdeploy.hcl": ""}
+    )
+    ran = batch(tmp_path, "plan", "-json")
+    assert {u: o for u, o in ran.outcomes.items() if u not in WAVES} == {
+        "bad": "failed",
+        "odd": "failed",
+        "worse/a": "failed",
+        "empty": "failed",
+    }
+    assert ran.outcomes["shop/live"] == "incomplete"
+    said = {
+        unit["unit"]: unit["diagnostics"][0]["summary"] for unit in ran.json["units"] if unit["outcome"] == "failed"
+    }
+    assert said["odd"] == "Invalid deployment name" and said["empty"] == "Nothing to deploy"
+
+
+def test_circles_between_stacks_are_shown(tmp_path: Path) -> None:
+    linked(tmp_path)
+    text = NET["net/x.tfdeploy.hcl"].replace('zone = "eu"', "zone = upstream_input.shop.id")
+    text += 'upstream_input "shop" {\n  type = "stack"\n  source = "../shop"\n}\n'
+    write(tmp_path, {"net/x.tfdeploy.hcl": text})
+    shop = SHOP["shop/x.tfdeploy.hcl"] + 'publish_output "id" { value = deployment.live.id }\n'
+    write(tmp_path, {"shop/x.tfdeploy.hcl": shop})
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 1 and "Units wait for each other" in ran.errors
+    assert "net/eu waits for shop/live: net/eu reads what shop/live publishes" in ran.errors
+    assert "(net/x.tfdeploy.hcl:6)" in ran.errors
+
+
+def test_two_stacks_do_not_share_a_state(tmp_path: Path) -> None:
+    write(tmp_path, NET)
+    for name, text in NET.items():
+        write(tmp_path, {name.replace("net/", "other/", 1): text})
+    place = f'backend "local" {{\n  workspace_dir = "{tmp_path}/all"\n}}\n'
+    write(tmp_path, {"net/planner.stack.hcl": place, "other/planner.stack.hcl": place})
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 1 and "net/eu and other/eu would both write" in ran.errors
+
+
+def test_a_renamed_deployment_is_told(tmp_path: Path) -> None:
+    write(tmp_path, NET)
+    assert batch(tmp_path, "apply", "-auto-approve").code == 0
+    write(tmp_path, {"net/x.tfdeploy.hcl": 'deployment "es" { inputs = { zone = "eu" } }\n'})
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 0 and 'There are states of the deployment "eu"' in ran.errors + ran.out
+
+
+def test_a_folder_and_a_deployment_of_one_name(tmp_path: Path) -> None:
+    write(tmp_path, {**NET, "net/eu/main.tf": 'terraform {\n  backend "local" {}\n}\n'})
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 1 and "Two units of one name" in ran.errors
+
+
+def test_a_stuck_deployment_has_failed(tmp_path: Path) -> None:
+    write(tmp_path, SHOP)
+    write(
+        tmp_path,
+        {
+            "shop/x.tfcomponent.hcl": """
+variable "token" {
+  type      = string
+  ephemeral = true
+}
+component "web" {
+  for_each = toset(nonsensitive([var.token]))
+  source   = "./service"
+  inputs   = { net = "n", name = each.key }
+}
+""",
+            "shop/x.tfdeploy.hcl": """
+identity_token "t" { audience = ["a"] }
+deployment "live" { inputs = { token = identity_token.t.jwt } }
+""",
+        },
+    )
+    ran = batch(tmp_path, "plan", "-json")
+    assert ran.outcomes == {"shop/live": "incomplete"}, ran.out
+    for words in (("-auto-approve",), ()):
+        ran = batch(tmp_path, "apply", *words, answers="yes\n")
+        assert ran.code == 1 and "Deployment does not come to an end" in ran.errors
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the worker is found through /proc")
+def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
+    write(tmp_path, NET)
+    marker = tmp_path / "killed"
+    write(
+        tmp_path,
+        {
+            "net/main/main.tf": NET["net/main/main.tf"]
+            + f"""
+resource "terraform_data" "kills" {{
+  input = terraform_data.net.id
+  provisioner "local-exec" {{
+    command = "test -e {marker} || {{ touch {marker}; kill -9 $PPID; sleep 5; }}"
+  }}
+}}
+"""
+        },
+    )
+    ran = batch(tmp_path, "apply", "-executor=processes", "-workers=2", "-auto-approve", "-json")
+    assert marker.exists()
+    assert sorted(ran.outcomes.values()) == ["applied", "died"]  # what was being made is tainted, and spared
+    assert ran.code == 1
+    with inside(tmp_path):
+        assert not [name for name in os.listdir("net/stack-states") if name.endswith(".lock.info")]
+    died = next(unit for unit, outcome in ran.outcomes.items() if outcome == "died")
+    assert batch(tmp_path, "apply", "-auto-approve", died).code == 0
