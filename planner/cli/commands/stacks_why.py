@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 USAGE = "[options] COMPONENT OTHER | WORD..."
 HELP = """Plans a deployment and explains:
-  planner stacks why COMPONENT OTHER      that an instance is made from the
-                                          other one, with the values in between
-                                          and their lines
-  planner stacks why deferred COMPONENT   why it is deferred, what it waits for
-  planner stacks why approved             which checks approve the plan, or do
-                                          not
-  planner stacks why ADDRESS              why this is planned for a resource
-                                          instance or output of a component:
-                                          component.web["eu"].aws_eip.main
-  planner stacks why WORD ADDRESS         the same as `planner why` has it: as
-                                          replace, delete, create, update; or
-                                          unknown, of a value
+  planner stacks why COMPONENT OTHER     that an instance is made from the
+                                         other one, with the values between
+                                         and their lines
+  planner stacks why deferred COMPONENT  why it is deferred, and until when
+  planner stacks why approved            which checks approve the plan, or do
+                                         not
+  planner stacks why ADDRESS             why this is planned for a resource
+                                         instance or output of a component:
+                                         component.web["eu"].aws_eip.main
+  planner stacks why WORD ADDRESS        the same as `planner why` has it: as
+                                         replace, delete, create, update; or
+                                         unknown, of a value
 With -not: why not, and what each rule would need."""
 FLAGS = (
     Flag("full", "bool", "Show the whole proof."),
