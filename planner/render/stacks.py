@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from planner.stacks.approval import Approval
     from planner.stacks.steps import DeploymentPlan, Step
 
+FORMAT = "1.0"
 _WORDS = {"plan": "", "destroy": " will be destroyed", "forget": " will be forgotten", "defer": " is deferred"}
 
 
@@ -127,7 +128,7 @@ def summary(plan: DeploymentPlan) -> str:
 def document(plans: Iterable[DeploymentPlan], plan_json: Any) -> dict[str, Any]:
     """The plans as data: components with what is done about them, why some are deferred, and the outputs."""
     return {
-        "format_version": "1.0",
+        "format_version": FORMAT,
         "deployments": [
             {
                 "deployment": plan.deployment,

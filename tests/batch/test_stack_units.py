@@ -287,7 +287,7 @@ def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
 resource "terraform_data" "kills" {{
   input = terraform_data.net.id
   provisioner "local-exec" {{
-    command = "test -e {marker} || {{ touch {marker}; kill -9 $PPID; sleep 5; }}"
+    command = "if mkdir {marker} 2>/dev/null; then kill -9 $PPID; sleep 5; fi"
   }}
 }}
 """

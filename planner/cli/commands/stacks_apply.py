@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from planner.cli.approval import ask
-from planner.cli.commands.stacks_plan import SHARED, check_words, show_problems, surroundings
+from planner.cli.commands.stacks_plan import SHARED, WORKERS, check_words, show_problems, surroundings
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, may_ask, operation_options
+from planner.cli.stack_work import Said, Work, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
     from planner.render.view import View
     from planner.stacks.approval import Approval
     from planner.stacks.deploy import Runner
-    from planner.stacks.policy import DeploymentPolicies
-    from planner.stacks.session import Session
+    from planner.stacks.deployments import Surroundings
     from planner.stacks.steps import DeploymentPlan
     from planner.vocabulary.told import Told
 
@@ -34,6 +35,7 @@ FLAGS = (
     Flag("auto-approve", "bool", "Do not ask before applying."),
     DESTROY,
     INPUT,
+    WORKERS,
     *SHARED,
     *JSON_LINES,
 )
@@ -54,36 +56,54 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
     options = operation_options(arguments, "destroy" if destroys else "normal")
     view = open_view(arguments, terminal)
     told = Told()
-    parts = []
+    parts: list[tuple[str, int, int]] = []
     code = 0
     with told.until_an_error():
-        session = open_stack(".", surroundings(arguments), told)
+        around = surroundings(arguments)
+        session = open_stack(".", around, told)
         told += session.left_behind()
         policies = standing_policies(".")
-        for deployment in session.chosen(arguments["deployment"]):
+        chosen = session.chosen(arguments["deployment"])
+        if arguments["auto-approve"] and is_worth_it(len(chosen), arguments):
+            found = _spread([deployment.name for deployment in chosen], arguments, around, options, view)
+        else:
+            work = Work(session, policies, options, view, terminal)
+            found = (_one(deployment, arguments, work) for deployment in chosen)
+        for said in found:
             begin = len(told)
-            with told.until_an_error():  # the others are deployed all the same
-                code |= _deploy(session, deployment, policies, options, arguments, view, terminal, told)
-            parts.append((deployment.name, begin, len(told)))
+            told += [d for d in said.told if d not in told]
+            parts.append((said.deployment, begin, len(told)))
+            code |= said.code
     show_problems(told, parts, view)
     return int(code or has_errors(told))
 
 
-def _deploy(
-    session: Session,
-    deployment: Deployment,
-    policies: DeploymentPolicies | None,
-    options: OperationOptions,
-    arguments: Arguments,
-    view: View,
-    terminal: Terminal,
-    told: Told,
-) -> int:
-    """Round after round. 1 when the answer was no, or something failed."""
+def _spread(
+    names: list[str], arguments: Arguments, around: Surroundings, options: OperationOptions, view: View
+) -> Iterable[Said]:
+    from planner.cli.stack_pool import jobs_of, spread
+
+    return spread(jobs_of(names, arguments, around, options.mode, view), _one, arguments["workers"], view, False)
+
+
+def _one(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
+    """Deploy one. The code is 1 when the answer was no, or something failed."""
+    from planner.vocabulary.told import Told
+
+    told = Told()
+    code = 1
+    with told.until_an_error():  # the others are deployed all the same
+        code = _deploy(deployment, arguments, work, told)
+    return Said(deployment.name, tuple(told), code)
+
+
+def _deploy(deployment: Deployment, arguments: Arguments, work: Work, told: Told) -> int:
+    """Round after round. Raises Failure."""
     from planner.render.schema_lookup import SchemaLookup
     from planner.render.stacks import add, show_plan, tell_applied, tell_approval, tell_outputs
     from planner.stacks.rounds import Deploying, deploy
 
+    view, terminal = work.view, work.terminal
     whole = view.about(deployment=deployment.name)
 
     class Asking(Deploying):
@@ -98,7 +118,7 @@ def _deploy(
                 return False
             return True
 
-    deployed = deploy(session, deployment, options, whole.hooks, Asking(), policies, told)
+    deployed = deploy(work.session, deployment, work.options, whole.hooks, Asking(), work.policies, told)
     if not deployed.is_done:
         return 1
     done = Counts()

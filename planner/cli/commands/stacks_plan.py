@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON_LINES, LOCK, POLICY, SHOW_SENSITIVE, named_values, operation_options
 from planner.cli.page_file import write_page
+from planner.cli.stack_work import Said, Work, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
 from planner.render.terminal import Terminal
 from planner.render.view import BothViews, HumanView
 from planner.stacks.standing import judged, standing_policies
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
+    from planner.config.stack_files.model import Deployment
+    from planner.operations.options import OperationOptions
     from planner.render.view import View
     from planner.stacks.deployments import Surroundings
-    from planner.stacks.steps import DeploymentPlan
 
 USAGE = "[options]"
 HELP = """Plans the deployments of the stack in the working directory, each component by the values that those before it
@@ -28,9 +32,10 @@ AROUND = (
     Flag("varset-dir", "string", "Where variable sets are (varsets).", value="DIR"),
     Flag("upstream", "list", "Where an upstream stack is. May be repeated.", value="ADDRESS=DIR"),
 )
+WORKERS = Flag("workers", "int", "How many deployments are worked on at a time (one for each processor).", 0, "N")
 DEPLOYMENTS = Flag("deployment", "list", "Only these deployments; patterns are allowed. May be repeated.", value="NAME")
 PLANNING = (
-    Flag("parallelism", "int", "How many operations of providers may run at once (10).", 10, "N"),
+    Flag("parallelism", "int", "How many operations of providers may run at once in a deployment (10).", 10, "N"),
     Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
     *LOCK,
 )
@@ -45,6 +50,7 @@ FLAGS = (
         value="ADDRESS",
     ),
     Flag("report", "string", "Write the plans as one JSON document to this file.", value="FILE"),
+    WORKERS,
     *SHARED,
     *JSON_LINES,
 )
@@ -53,8 +59,6 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors; with -detailed-exitcode 2 when there is something to do."""
-    from planner.render.schema_lookup import SchemaLookup
-    from planner.render.stacks import show_plan
     from planner.stacks.session import open_stack
     from planner.vocabulary.told import Told
 
@@ -65,30 +69,63 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     options = operation_options(arguments, "destroy" if arguments["destroy"] else "normal")
     view = open_view(arguments, terminal)
     told = Told()
-    plans = []
-    parts = []
+    parts: list[tuple[str, int, int]] = []
+    documents: list[dict[str, Any]] = []
+    has_changes = False
     with told.until_an_error():
-        session = open_stack(".", surroundings(arguments), told)
+        around = surroundings(arguments)
+        session = open_stack(".", around, told)
         told += session.left_behind()
         policies = standing_policies(".")
-        for deployment in session.chosen(arguments["deployment"]):
+        chosen = session.chosen(arguments["deployment"])
+        if is_worth_it(len(chosen), arguments):
+            found = _spread([deployment.name for deployment in chosen], arguments, around, options, view)
+        else:
+            work = Work(session, policies, options, view, terminal)
+            found = (_one(deployment, arguments, work) for deployment in chosen)
+        for said in found:
             begin = len(told)
-            with told.until_an_error():  # the others are planned all the same
-                whole = view.about(deployment=deployment.name)
-                runner = session.runner(deployment, options, whole.hooks)
-                plan = runner.plan(only=arguments["component"])
-                plans.append(plan)
-                told += [d for d in plan.diagnostics if d not in told]
-                if not has_errors(plan.diagnostics):
-                    show_plan(plan, view, terminal, SchemaLookup(runner.schemas).resource_schema)
-                told += [d for d in judged(policies, plan) if d not in told]
-                told += runner.release()
-            parts.append((deployment.name, begin, len(told)))
+            told += [d for d in said.told if d not in told]
+            parts.append((said.deployment, begin, len(told)))
+            documents += said.documents
+            has_changes = has_changes or said.has_changes
     show_problems(told, parts, view)
-    written = not arguments["report"] or _write(arguments["report"], plans, told, view)
+    written = not arguments["report"] or _write(arguments["report"], documents, told, view)
     if has_errors(told) or not written:
         return 1
-    return 2 if arguments["detailed-exitcode"] and any(p.can_apply or p.is_partial for p in plans) else 0
+    return 2 if arguments["detailed-exitcode"] and has_changes else 0
+
+
+def _spread(
+    names: list[str], arguments: Arguments, around: Surroundings, options: OperationOptions, view: View
+) -> Iterable[Said]:
+    from planner.cli.stack_pool import jobs_of, spread
+
+    return spread(jobs_of(names, arguments, around, options.mode, view), _one, arguments["workers"], view, True)
+
+
+def _one(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
+    """Plan a deployment, and show the plan."""
+    from planner.documents.json_plan import plan_json
+    from planner.render.schema_lookup import SchemaLookup
+    from planner.render.stacks import document, show_plan
+    from planner.vocabulary.told import Told
+
+    told = Told()
+    said = Said(deployment.name)
+    with told.until_an_error():  # the others are planned all the same
+        runner = work.session.runner(deployment, work.options, work.view.about(deployment=deployment.name).hooks)
+        plan = runner.plan(only=arguments["component"])
+        told += plan.diagnostics
+        if not has_errors(plan.diagnostics):
+            show_plan(plan, work.view, work.terminal, SchemaLookup(runner.schemas).resource_schema)
+        told += judged(work.policies, plan)
+        told += runner.release()
+        said = Said(deployment.name, has_changes=plan.can_apply or plan.is_partial)
+        if arguments["report"]:
+            found = document([plan], lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))
+            said = evolve(said, documents=tuple(found["deployments"]))
+    return evolve(said, told=tuple(told))
 
 
 def show_problems(told: list[Diagnostic], parts: list[tuple[str, int, int]], view: View) -> None:
@@ -105,20 +142,21 @@ def show_problems(told: list[Diagnostic], parts: list[tuple[str, int, int]], vie
         (view.about(deployment=of[number]) if number in of else view).diagnostics([problem])
 
 
-def _write(path: str, plans: list[DeploymentPlan], told: list[Diagnostic], view: View) -> bool:
+def _write(path: str, documents: list[dict[str, Any]], told: list[Diagnostic], view: View) -> bool:
     """Write the plans as one document, for their owner alone: they have values."""
-    from planner.documents.json_plan import plan_json
     from planner.render.diagnostics_json import diagnostic_json
-    from planner.render.stacks import document
+    from planner.render.stacks import FORMAT
     from planner.support.exact_json import dumps
 
-    found = document(plans, lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))
     said = {"errored": has_errors(told), "diagnostics": [diagnostic_json(d) for d in told]}
-    return not view.finish(write_page(path, dumps({**found, **said}).decode() + "\n", 0o600))
+    whole = {"format_version": FORMAT, "deployments": documents, **said}
+    return not view.finish(write_page(path, dumps(whole).decode() + "\n", 0o600))
 
 
 def check_words(arguments: Arguments) -> None:
-    """Raises UsageError for words: the stack is the one in the working directory."""
+    """Raises UsageError for words: the stack is the one in the working directory. And for a number that is none."""
+    if arguments.get("workers", 0) < 0:
+        raise UsageError("Option -workers must not be negative", "0 stands for one for each processor.")
     if arguments.words:
         detail = "The stack is the one in the working directory (or of -chdir); deployments are named by -deployment."
         raise UsageError("Too many words", detail)

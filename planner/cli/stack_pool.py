@@ -1,0 +1,225 @@
+"""Several deployments of a stack at a time, in the processes that units of fleets run in. What each has to show is kept
+until it has ended, and shown in the order of names: the output is what one after the other would give."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
+from typing import TYPE_CHECKING, Any
+
+from planner.batch.executors import open_executor
+from planner.batch.model import Request
+from planner.batch.surroundings import ALONE, home
+from planner.batch.workplace import Workplace, busy, is_death
+from planner.cli.flags import Arguments
+from planner.cli.options import operation_options
+from planner.cli.stack_work import Said, Work
+from planner.render.terminal import Paint, Terminal
+from planner.render.view import BothViews, HumanView, JsonView, View
+from planner.stacks.session import Session, open_stack
+from planner.stacks.standing import standing_policies
+from planner.support.signals import STOP
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import evolve, frozen
+from planner.vocabulary.span import Source
+from planner.vocabulary.told import Told
+
+if TYPE_CHECKING:
+    from planner.config.stack_files.model import Deployment
+    from planner.stacks.deployments import Surroundings
+    from planner.stacks.policy import DeploymentPolicies
+    from planner.vocabulary.walks import Mode
+
+_POLL = 0.2
+Do = Callable[["Deployment", Arguments, Work], Said]
+
+
+@frozen(eq=False)
+class Job:
+    """The work on one deployment. `command`: one name for all jobs of a command; `is_human` and `is_json`: who
+    listens."""
+
+    command: str
+    arguments: Arguments
+    around: Surroundings
+    mode: Mode
+    deployment: str
+    directory: str
+    colour: bool
+    width: int
+    is_human: bool
+    is_json: bool
+
+
+@frozen(eq=False)
+class Answer:
+    """What came of a job, with what it shows as text and as JSON lines; `told` is packed."""
+
+    said: Said
+    told: bytes
+    text: str
+    lines: str
+
+
+def jobs_of(names: Iterable[str], arguments: Arguments, around: Surroundings, mode: Mode, view: View) -> list[Job]:
+    """The jobs of a command."""
+    views = _views(view)
+    human = next((one for one in views if isinstance(one, HumanView)), None)
+    paint, width = (human.terminal.paint.enabled, human.terminal.width) if human is not None else (False, 0)
+    is_json = any(isinstance(one, JsonView) for one in views)
+    command, here = os.urandom(8).hex(), os.getcwd()
+    return [
+        Job(command, arguments, around, mode, name, here, paint, width, human is not None, is_json) for name in names
+    ]
+
+
+def spread(jobs: list[Job], do: Do, workers: int, view: View, is_harmless: bool) -> Iterator[Said]:
+    """What comes of the jobs, in their order; it is shown as it comes. A job whose process was ended from outside is
+    done once more if that is harmless."""
+    place = open_executor("processes", workers or os.cpu_count() or 1)
+    sources: dict[tuple[str, str, bool], Source] = {}
+    try:
+        futures = [place.submit(run, job, do) for job in jobs]
+        for job, future in zip(jobs, futures, strict=True):
+            answer = _answer(future, place)
+            if answer is None and is_harmless and not STOP.requested:
+                answer = _answer(place.submit(run, job, do), place)
+            if isinstance(answer, Answer):
+                _show(answer, view)
+                yield evolve(answer.said, told=_unpacked(answer.told, sources))
+            else:
+                yield Said(job.deployment, (_broken(job, answer),), 1)
+    except BaseException:
+        place.end()
+        raise
+    place.shutdown()
+
+
+def _answer(future: Future[Answer], place: Workplace) -> Answer | BaseException | None:
+    """None where the process is gone."""
+    is_told = False
+    while not wait((future,), timeout=_POLL).done:
+        if STOP.requested and not is_told:
+            is_told = True
+            place.stop()
+    problem = future.exception()
+    if problem is None:
+        return future.result()
+    return None if is_death(problem) else problem
+
+
+def _broken(job: Job, problem: BaseException | None) -> Diagnostic:
+    if problem is not None:
+        detail = f"{type(problem).__name__}: {problem}. This is a mistake in planner: please report it."
+        return error("stack.internal", f"{job.deployment}: internal error", detail)
+    detail = (
+        f"The process that worked on the deployment {job.deployment} ended without an answer. What it had begun is in "
+        "the journals beside its states: the next plan says what was in flight."
+    )
+    return error("stack.died", "A process died", detail)
+
+
+def _show(answer: Answer, view: View) -> None:
+    """Show what a job had to show."""
+    for one in _views(view):
+        if isinstance(one, HumanView):
+            one.terminal.stdout.write(answer.text)
+        elif isinstance(one, JsonView):
+            for line in answer.lines.splitlines():
+                one.lines.text(line)
+
+
+def _views(view: View) -> tuple[View, ...]:
+    return view.views if isinstance(view, BothViews) else (view,)
+
+
+# ---------------------------------------------------------------- in whatever process it is
+
+_OPENED: dict[str, tuple[Session, DeploymentPolicies | None]] = {}
+"""the stack of the command in work, read once in a process"""
+
+
+def run(job: Job, do: Do) -> Answer:
+    """Do a job in this process."""
+    request = Request(job.deployment, job.directory, "plan", environment=tuple(os.environ.items()))
+    out, lines = io.StringIO(), io.StringIO()
+    terminal = Terminal(io.StringIO(), out, out, width=job.width or None)
+    terminal.paint = terminal.error_paint = Paint(job.colour)
+    with busy, ALONE, home(request):
+        said = _said(job, do, _view(job, terminal, lines), terminal)
+    return Answer(evolve(said, told=()), _packed(said.told), out.getvalue(), lines.getvalue())
+
+
+def _said(job: Job, do: Do, view: View, terminal: Terminal) -> Said:
+    if STOP.requested:
+        return Said(job.deployment, code=1)
+    try:
+        session, policies = _opened(job)
+        (deployment,) = session.chosen([job.deployment])
+        work = Work(session, policies, operation_options(job.arguments, job.mode), view, terminal)
+        return do(deployment, job.arguments, work)
+    except Failure as failure:
+        return Said(job.deployment, tuple(failure.diagnostics), 1)
+
+
+def _view(job: Job, terminal: Terminal, lines: io.StringIO) -> View:
+    views: list[View] = [HumanView(terminal, job.arguments["show-sensitive"])] if job.is_human else []
+    if job.is_json:
+        views.append(JsonView(lines))
+        lines.seek(0)
+        lines.truncate()  # the command has said which version it is
+    return views[0] if len(views) == 1 else BothViews(*views)
+
+
+def _opened(job: Job) -> tuple[Session, DeploymentPolicies | None]:
+    """The stack; what there is to say of it, the command has said. Raises Failure."""
+    if job.command not in _OPENED:
+        _OPENED.clear()
+        told = Told()
+        try:
+            _OPENED[job.command] = open_stack(".", job.around, told), standing_policies(".")
+        except Failure as failure:
+            raise Failure([*told, *failure.diagnostics]) from None
+    return _OPENED[job.command]
+
+
+# ---------------------------------------------------------------- what travels
+
+
+class _Packer(pickle.Pickler):
+    """Sends texts of files along, which are kept out of pickles elsewhere."""
+
+    def persistent_id(self, obj: Any) -> Any:
+        return (obj.filename, obj.text, obj.is_secret) if obj.__class__ is Source else None
+
+
+class _Unpacker(pickle.Unpickler):
+    """Gives each text its one source, so that what is said twice is the same."""
+
+    def __init__(self, data: bytes, sources: dict[tuple[str, str, bool], Source]) -> None:
+        super().__init__(io.BytesIO(data))
+        self.sources = sources
+
+    def persistent_load(self, pid: Any) -> Any:
+        return self.sources.setdefault(pid, Source(*pid))
+
+
+def _packed(told: tuple[Diagnostic, ...]) -> bytes:
+    try:
+        return _pickled(told)
+    except Exception:  # something in what only explains more
+        return _pickled(tuple(evolve(one, difference=None, because=()) for one in told))
+
+
+def _pickled(told: tuple[Diagnostic, ...]) -> bytes:
+    out = io.BytesIO()
+    _Packer(out, pickle.HIGHEST_PROTOCOL).dump(told)
+    return out.getvalue()
+
+
+def _unpacked(data: bytes, sources: dict[tuple[str, str, bool], Source]) -> tuple[Diagnostic, ...]:
+    told: tuple[Diagnostic, ...] = _Unpacker(data, sources).load()
+    return told

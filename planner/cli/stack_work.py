@@ -1,0 +1,46 @@
+"""The work on one deployment of a stack, as commands do it: in this process, or in others (stack_pool.py)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planner.vocabulary.records import frozen
+
+if TYPE_CHECKING:
+    from planner.cli.flags import Arguments
+    from planner.operations.options import OperationOptions
+    from planner.render.terminal import Terminal
+    from planner.render.view import View
+    from planner.stacks.policy import DeploymentPolicies
+    from planner.stacks.session import Session
+    from planner.vocabulary.diagnostic import Diagnostic
+
+FEW = 3
+"""so many deployments are quicker in this process than others are begun"""
+
+
+@frozen(eq=False)
+class Work:
+    """What it is done with."""
+
+    session: Session
+    policies: DeploymentPolicies | None
+    options: OperationOptions
+    view: View
+    terminal: Terminal
+
+
+@frozen(eq=False)
+class Said:
+    """What came of it: what there is to say, the exit code, whether there is something to do, and the plans as data."""
+
+    deployment: str
+    told: tuple[Diagnostic, ...] = ()
+    code: int = 0
+    has_changes: bool = False
+    documents: tuple[dict[str, Any], ...] = ()
+
+
+def is_worth_it(count: int, arguments: Arguments) -> bool:
+    """Whether so many deployments are worth processes of their own."""
+    return count > FEW and arguments["workers"] != 1
