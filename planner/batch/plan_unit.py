@@ -137,7 +137,7 @@ def of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) -> 
         changes_of(plan),
         tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
         described(list(told)),
-        text=_text(made) if request.text else "",
+        text=text_of(made) if request.text else "",
         facts=_facts(request, made) if request.facts else {},
         asks_plugins=asks_plugins(made),
         lineage=plan.previous_state.lineage,
@@ -191,7 +191,7 @@ def _is_shown(change: ResourceChange) -> bool:
     return change.action != "no-op" and (change.mode == "managed" or not does(change.action, "ends"))
 
 
-def _text(made: Made[Start]) -> str:
+def text_of(made: Made[Start]) -> str:
     """The plan as `planner plan` shows it."""
     from planner.render.plan import PlanText
     from planner.render.schema_lookup import SchemaLookup

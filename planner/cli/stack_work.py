@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
+    from planner.batch.reports.deployments import Part
     from planner.cli.flags import Arguments
     from planner.operations.options import OperationOptions
     from planner.render.terminal import Terminal
@@ -39,6 +40,8 @@ class Said:
     code: int = 0
     has_changes: bool = False
     documents: tuple[dict[str, Any], ...] = ()
+    part: Part | None = None
+    """for reports"""
 
 
 def is_worth_it(count: int, arguments: Arguments) -> bool:

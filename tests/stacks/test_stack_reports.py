@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
+from pathlib import Path
 from typing import Any
 
-from stacks.test_deployments import LATER, TWO, Stack, stack
+from render.page.browser import needs_browser, opened
+from stacks.test_deployments import LATER, MODULE, TWO, Stack, stack
 
 __all__ = ["stack"]
 DEPLOY = 'deployment "a" { inputs = { name = "a", regions = ["eu"] } }\n'
@@ -126,3 +129,157 @@ def test_the_document_is_for_its_owner(stack: Stack) -> None:
     assert first["plan"]["resource_changes"][0]["address"] == "terraform_data.x"
     assert deployment["outputs"] == {"count": {"known": False, "sensitive": False}}
     assert "Cannot write" in stack.run("plan", "-report=no/where", code=1)
+
+
+# ---------------------------------------------------------------- Markdown and pages
+
+NESTED = """
+variable "names" { type = set(string) }
+required_providers {
+  terraform = { source = "terraform.io/builtin/terraform" }
+}
+provider "terraform" "x" {
+  config {}
+}
+component "net" {
+  source    = "./m"
+  inputs    = { name = "net" }
+  providers = { terraform = provider.terraform.x }
+}
+stack "inner" {
+  for_each = var.names
+  source   = "./s"
+  inputs   = { name = component.net.name }
+}
+component "late" {
+  for_each = toset([component.net.id])
+  source   = "./m"
+  inputs   = { name = each.key }
+}
+"""
+ODD = "x&<y>|z`\\u001b[31m\\\\"
+ODD_DEPLOY = f'deployment "a" {{ inputs = {{ names = ["{ODD}"] }} }}\n'
+
+
+def data_of(page: Path) -> Any:
+    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_markdown_has_changes_and_causes_first(stack: Stack) -> None:
+    stack.write(NESTED, ODD_DEPLOY)
+    stack.run("init")
+    stack.run("plan", "-markdown=r.md")
+    text = (stack.folder / "r.md").read_text()
+    assert text.startswith("### Stack plan: 2 changes, 1 deferred.\n\nObjects: **2** to add.\n")
+    rows = [line.split(" | ")[1:3] for line in text.splitlines() if line.startswith("| ") and "`" in line]
+    assert rows[0] == ["`component.net`", "changes"]
+    assert rows[-1] == ["`component.late[*]`", "deferred"]
+    assert "because of component.net" in text
+    assert "\x1b" not in text and text.count("<details") == 3
+    assert "? component.late[*]  (how many instances there are is not known yet)" in text
+    stack.run("apply", "-auto-approve", "-markdown=r.md")
+    text = (stack.folder / "r.md").read_text()
+    assert text.startswith("### Stack apply: 3 applied.\n\nObjects: **3** added.\n") and "deferred" not in text
+    stack.run("plan", "-markdown=r.md")
+    assert "3 components are unchanged." in (stack.folder / "r.md").read_text()
+    stack.run("destroy", "-auto-approve", "-markdown=r.md")
+    assert "Objects: **3** destroyed." in (stack.folder / "r.md").read_text()
+
+
+def test_markdown_says_what_is_wrong(stack: Stack) -> None:
+    bad = MODULE + 'resource "terraform_data" "y" {\n  provisioner "local-exec" { command = "exit 3" }\n}\n'
+    (stack.folder / "m" / "main.tf").write_text(bad)
+    stack.write(TWO, BOTH.replace('["eu"]', "[]").replace('name = "b"', "name = [1]"))
+    stack.run("init")
+    stack.run("apply", "-auto-approve", "-markdown=r.md", code=1)
+    text = (stack.folder / "r.md").read_text()
+    assert "error: local-exec provisioner error" in text and "deployment" in text
+    assert "Cannot write" in stack.run("plan", "-markdown=no/where", code=1)
+
+
+def test_a_page_has_components_child_stacks_and_values(stack: Stack) -> None:
+    stack.write(NESTED, ODD_DEPLOY)
+    stack.run("init")
+    stack.run("plan", "-html=r.html")
+    path = stack.folder / "r.html"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    text = path.read_text()
+    assert "x&<y>" not in text and not re.findall(r"https?://", text) and "\x1b" not in text
+    page = data_of(path)
+    components, flow = page["views"]
+    names = [page["strings"][n] for n in components["nodes"]["name"]]
+    kinds = dict(zip(names, (page["strings"][n] for n in components["nodes"]["kind"]), strict=True))
+    inner = next(name for name in names if name.endswith("component.c"))
+    assert kinds == {
+        "component.net": "component",
+        "component.late[*]": "component",
+        "provider.terraform.x": "provider",
+        inner.removesuffix(".component.c"): "stack",
+        inner: "component",
+    }
+    assert [box[1] for box in components["boxes"]] == ["", inner.removesuffix(".component.c")]
+    edges = components["edges"]
+    grounds = {
+        (names[a], names[b]): page["grounds"][ground if isinstance(ground, int) else ground[0]]
+        for a, b, ground in zip(edges["from"], edges["to"], edges["grounds"], strict=True)
+    }
+    rule, _, places = grounds["component.late[*]", "component.net"]
+    assert page["strings"][rule] == "stacks/deployment.made-from"
+    assert any("toset([component.net.id])" in page["places"][place][1] for place in places)
+    assert len(flow["nodes"]["name"]) > len(names)
+    changes = {address: action for address, action, *_ in page["changes"]}
+    assert changes == {"component.net": "changes", inner: "changes", "component.late[*]": "deferred"}
+
+
+def test_a_page_of_several_deployments_tells_them_apart(stack: Stack) -> None:
+    stack.write(TWO, BOTH)
+    stack.run("init")
+    stack.run("apply", "-auto-approve", "-html=r.html")
+    page = data_of(stack.folder / "r.html")
+    assert [box[1] for box in page["views"][0]["boxes"]] == ["", "a", "b"]
+    assert ["a: component.net", "applied"] in [change[:2] for change in page["changes"]]
+    assert page["title"] == "Stack apply: 4 applied."
+
+
+def test_no_secret_is_in_a_page(stack: Stack) -> None:
+    (stack.folder / "m" / "main.tf").write_text(SECRET)
+    stack.write(KEEPING, 'deployment "a" { inputs = {} }\n')
+    stack.run("init")
+    stack.run("apply", "-auto-approve", "-html=r.html", "-markdown=r.md")
+    stack.run("plan", "-destroy", "-html=d.html", "-markdown=d.md")
+    for name in ("r.html", "r.md", "d.html", "d.md"):
+        assert "hush" not in (stack.folder / name).read_text().replace(KEEPING, ""), name
+
+
+@needs_browser
+def test_the_page_works_in_a_browser(stack: Stack) -> None:
+    stack.write(NESTED, ODD_DEPLOY)
+    stack.run("init")
+    stack.run("plan", "-html=r.html")
+    with opened(stack.folder / "r.html") as tab:
+        tab.keyboard.press("/")
+        tab.keyboard.type("component.late")
+        tab.get_by_role("button", name="component.late[*]", exact=True).first.press("Enter")
+        details = tab.get_by_role("complementary", name="Details")
+        said = details.inner_text()
+        assert "component.late[*]: deferred" in said and "because of component.net" in said
+        assert "how many instances there are is not known yet" in said
+        details.get_by_role("button", name="why the edge to component.net").press("Enter")
+        assert "[stacks/deployment.made-from]" in details.inner_text() and "x.tfcomponent.hcl:" in details.inner_text()
+        assert "Components" in tab.locator(".below").inner_text()
+
+
+def test_reports_say_the_same_of_deployments_in_processes(stack: Stack) -> None:
+    many = [f'deployment "d{n}" {{ inputs = {{ name = "d{n}", regions = ["eu"] }} }}\n' for n in range(4)]
+    stack.write(TWO, "".join(many))
+    stack.run("init")
+    for words in (("-workers=1", "-markdown=1.md", "-html=1.html"), ("-workers=2", "-markdown=2.md", "-html=2.html")):
+        stack.run("plan", *words)
+    one, two = ((stack.folder / f"{n}.md").read_text() for n in (1, 2))
+    assert one == two and "`d3: component.net`" in one
+    pages = [data_of(stack.folder / f"{n}.html") for n in (1, 2)]
+    for page in pages:
+        page["summary"] = page["summary"][:1]  # the second line has seconds
+    assert pages[0] == pages[1] and len(pages[0]["changes"]) == 8

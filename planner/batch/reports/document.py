@@ -144,13 +144,19 @@ def age_text(seconds: float) -> str:
 
 
 def summary_line(document: dict[str, Any]) -> str:
-    """`Batch plan: 3 changes, 2 unchanged (1 from before).`"""
+    """`Batch plan: 3 changes, 2 unchanged (1 from before).`, or whatever the document says that it is about."""
     parts = [f"{number} {outcome}" for outcome, number in document["outcomes"].items()]
     reused = sum(unit["reused"] for unit in document["units"])
     ages = [unit["age"] for unit in document["units"] if unit["age"] is not None]
     oldest = f", up to {age_text(max(ages))} ago" if ages else ""
     more = f" ({reused} from before{oldest})" if reused else ""
-    return f"Batch {document['command']}: {', '.join(parts) or 'no units'}{more}."
+    about = document.get("about", "Batch")
+    return f"{about} {document['command']}: {', '.join(parts) or f'no {noun_of(document)}s'}{more}."
+
+
+def noun_of(document: dict[str, Any]) -> str:
+    """What is planned by itself there: a unit of a fleet, a component of a stack."""
+    return str(document.get("noun", "unit"))
 
 
 def totals_text(document: dict[str, Any], mark: str = "") -> str:

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from planner.batch.grounds import Edge, Ground
-from planner.batch.reports.document import note, summary_line, totals
+from planner.batch.reports.document import note, noun_of, summary_line, totals
 from planner.datalog.engine.native import reduction
 from planner.render.page.document import Arrow, Change, Item, Page, Reason, View
 from planner.render.page.page import page_html
@@ -17,6 +17,8 @@ COLOURS = {
     "applied": "create",
     "changes": "update",
     "incomplete": "read",
+    "deferred": "read",
+    "forgotten": "forget",
     "unchanged": "none",
     "declined": "forget",
     "skipped": "forget",
@@ -24,7 +26,7 @@ COLOURS = {
     "died": "delete",
     "failed": "delete",
 }
-SIGNS = {"applied": "=", "changes": "~", "incomplete": "?", "died": "!", "failed": "!"}
+SIGNS = {"applied": "=", "changes": "~", "incomplete": "?", "deferred": "?", "died": "!", "failed": "!"}
 """what stands before a name, for those who do not see its colour"""
 LAYERS = (
     ("reference", "a value of the other unit is read"),
@@ -36,8 +38,12 @@ BOXES_FROM = 30
 
 def html(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, Ground] = {}) -> str:
     """The page. `texts` are the plans of units as `planner plan` shows them, `grounds` what edges stand on."""
-    below = f'<div class="below">{_problems(document)}{_table(document)}</div>'
-    return page_html(page_of_batch(document, texts, grounds), below)
+    return page_html(page_of_batch(document, texts, grounds), below(document))
+
+
+def below(document: dict[str, Any]) -> str:
+    """What stands below the graph: problems and a table, in HTML."""
+    return f'<div class="below">{_problems(document)}{_table(document)}</div>'
 
 
 def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, Ground]) -> Page:
@@ -52,18 +58,20 @@ def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapp
         (counts, f"Run {document['run']}, {document['seconds']} s."),
         (_view(document, grounds, number),),
         LAYERS,
-        tuple(
-            (outcome, COLOURS[outcome], SIGNS.get(outcome, ""))
-            for outcome in document["outcomes"]
-            if outcome in COLOURS
-        ),
-        tuple(_change(unit, texts) for unit in moved),
+        colours(document),
+        tuple(change_of(unit, texts) for unit in moved),
         noun="unit",
         asks="planner batch why",
     )
 
 
-def _change(unit: dict[str, Any], texts: dict[str, str]) -> Change:
+def colours(document: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    """The outcomes that there are, each with its colour and sign."""
+    known = (outcome for outcome in document["outcomes"] if outcome in COLOURS)
+    return tuple((outcome, COLOURS[outcome], SIGNS.get(outcome, "")) for outcome in known)
+
+
+def change_of(unit: dict[str, Any], texts: dict[str, str]) -> Change:
     because = unit["because"]
     lines = [] if texts.get(unit["unit"]) else [_line(change) for change in unit["changes"]]
     groups = (f"because of {because}",) if because else ()
@@ -148,9 +156,10 @@ def _table(document: dict[str, Any]) -> str:
             f'<tr><td class="n">{unit["wave"]}</td><td><code>{escape(unit["unit"])}</code></td>'
             f"<td>{escape(unit['outcome'])}</td>{counts}<td>{escape(note(unit))}</td></tr>\n"
         )
-    titles = ("wave", "unit", "outcome", "add", "change", "destroy", "note")
+    titles = ("wave", noun_of(document), "outcome", "add", "change", "destroy", "note")
     head = "".join(f'<th scope="col">{name}</th>' for name in titles)
-    return f"<table><caption>Units</caption><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    caption = f"{noun_of(document).title()}s"
+    return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _problems(document: dict[str, Any]) -> str:

@@ -10,14 +10,15 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from planner.batch.reports.document import note, summary_line, totals_text
+from planner.batch.reports.document import note, noun_of, summary_line, totals_text
 
-SIGNS = {"create": "+", "update": "~", "delete": "-", "read": "<=", "forget": "."}
+SIGNS = {"create": "+", "update": "~", "delete": "-", "read": "<=", "forget": ".", "defer": "?"}
 LONGEST = 65_000
 """characters: GitHub takes 65,536"""
 FOLD = 6_000
 """characters of the changes of one unit, while others have none yet"""
-HEAD = ("| wave | unit | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
+HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
+"""of the table; {}: what that is which is planned by itself"""
 TABLE = 0.55
 """the part of the room that the table may take"""
 _RESERVED = 600
@@ -28,12 +29,12 @@ _BAD = ("failed", "died", "stopped", "skipped", "declined")
 def markdown(document: dict[str, Any], texts: dict[str, str]) -> str:
     """A table of the units that are not as they were, then the changes of each, folded."""
     shown = ordered(document)
-    lines = [f"### {summary_line(document)}", "", _totals(document), ""]
+    lines = [f"### {summary_line(document)}", "", _totals(document), "", *_problems(document)]
     room = LONGEST - _RESERVED - sum(len(line) + 1 for line in lines)
     rows, left = _fitting([_row(unit) for unit in shown], int(room * TABLE))
     room -= int(room * TABLE) - left
     if rows:
-        lines += [*HEAD, *rows]
+        lines += [HEAD[0].format(noun_of(document)), *HEAD[1:], *rows]
     folds, _ = _fitting([fold for unit in shown[: len(rows)] if (fold := _fold(unit))], room - 120)
     lines += folds
     lines += _rest(document, shown, len(rows), len(folds))
@@ -50,6 +51,13 @@ def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
         return unit["outcome"] not in _BAD, bool(unit["because"]), position[unit["unit"]]
 
     return sorted(units, key=rank)
+
+
+def _problems(document: dict[str, Any]) -> list[str]:
+    """What is wrong with no part of it alone; as much as may stand before the table."""
+    wrong = [d for d in document.get("diagnostics", ()) if d["severity"] == "error"]
+    said = [f"{d['severity']}: {d['summary']}: {d['detail']}" for d in wrong]
+    return [*_fenced(said, "problems"), ""] if said else []
 
 
 def _totals(document: dict[str, Any]) -> str:
@@ -69,17 +77,17 @@ def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
 
 def _rest(document: dict[str, Any], shown: list[dict[str, Any]], rows: int, folds: int) -> Iterable[str]:
     """What the text does not have, in words."""
-    said = []
+    said, noun = [], noun_of(document)
     unchanged = Counter(u["outcome"] for u in document["units"])["unchanged"]
     if unchanged:
-        said.append(f"{unchanged} {'unit is' if unchanged == 1 else 'units are'} unchanged.")
+        said.append(f"{unchanged} {f'{noun} is' if unchanged == 1 else f'{noun}s are'} unchanged.")
     if rows < len(shown):
         outcomes = Counter(unit["outcome"] for unit in shown[rows:])
         what = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-        said.append(f"**Cut:** {len(shown) - rows} more units ({what}) have no room in a comment.")
+        said.append(f"**Cut:** {len(shown) - rows} more {noun}s ({what}) have no room in a comment.")
     silent = sum(1 for unit in shown[:rows] if _fold(unit)) - folds
     if silent:
-        said.append(f"**Cut:** the changes of the last {silent} units in the table have no room in a comment.")
+        said.append(f"**Cut:** the changes of the last {silent} {noun}s in the table have no room in a comment.")
     return ["", " ".join(said)] if said else []
 
 
@@ -97,15 +105,20 @@ def _fold(unit: dict[str, Any]) -> str:
     problems = [f"{d['severity']}: {d['summary']}: {d['detail']}" for d in unit["diagnostics"]]
     if not shown and not problems:
         return ""
-    body, left = _bounded([*problems, *shown])
+    is_open = " open" if any(d["severity"] == "error" for d in unit["diagnostics"]) else ""
+    title = unit["unit"].replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
+    head = f"\n<details{is_open}><summary><code>{title}</code>: {unit['outcome']}</summary>\n"
+    return "\n".join([head, *_fenced([*problems, *shown]), "</details>"])
+
+
+def _fenced(lines: list[str], what: str = "") -> list[str]:
+    """Lines as they are, within their bound."""
+    body, left = _bounded(lines)
     fence = "```"
     while fence in body:
         fence += "`"
-    is_open = " open" if any(d["severity"] == "error" for d in unit["diagnostics"]) else ""
-    title = unit["unit"].replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
-    more = [f"and {left} more"] if left else []
-    head = f"\n<details{is_open}><summary><code>{title}</code>: {unit['outcome']}</summary>\n"
-    return "\n".join([head, f"{fence}diff", body, *more, fence, "</details>"])
+    more = [f"and {left} more {what}".rstrip()] if left else []
+    return [f"{fence}diff", body, *more, fence]
 
 
 def _bounded(lines: list[str]) -> tuple[str, int]:

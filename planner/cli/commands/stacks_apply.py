@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from planner.cli.approval import ask
 from planner.cli.commands.stacks_plan import SHARED, WORKERS, check_words, show_problems, surroundings
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, may_ask, operation_options
+from planner.cli.stack_reports import REPORTS, reported, write_reports
 from planner.cli.stack_work import Said, Work, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
 from planner.render.summary import Counts
@@ -17,6 +19,7 @@ from planner.stacks.standing import standing_policies
 from planner.vocabulary.diagnostic import has_errors
 
 if TYPE_CHECKING:
+    from planner.batch.reports.deployments import Part
     from planner.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
     from planner.render.view import View
@@ -35,6 +38,7 @@ FLAGS = (
     Flag("auto-approve", "bool", "Do not ask before applying."),
     DESTROY,
     INPUT,
+    *REPORTS,
     WORKERS,
     *SHARED,
     *JSON_LINES,
@@ -56,7 +60,9 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
     options = operation_options(arguments, "destroy" if destroys else "normal")
     view = open_view(arguments, terminal)
     told = Told()
+    begun = time.time()
     parts: list[tuple[str, int, int]] = []
+    reports: list[Part] = []
     code = 0
     with told.until_an_error():
         around = surroundings(arguments)
@@ -74,7 +80,9 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
             told += [d for d in said.told if d not in told]
             parts.append((said.deployment, begin, len(told)))
             code |= said.code
+            reports += [said.part] if said.part is not None else []
     show_problems(told, parts, view)
+    code |= view.finish(write_reports(arguments, "destroy" if destroys else "apply", reports, told, begun))
     return int(code or has_errors(told))
 
 
@@ -92,13 +100,14 @@ def _one(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
 
     told = Told()
     code = 1
+    plans: list[DeploymentPlan] = []
     with told.until_an_error():  # the others are deployed all the same
-        code = _deploy(deployment, arguments, work, told)
-    return Said(deployment.name, tuple(told), code)
+        code = _deploy(deployment, arguments, work, told, plans)
+    return Said(deployment.name, tuple(told), code, part=reported(arguments, deployment.name, plans))
 
 
-def _deploy(deployment: Deployment, arguments: Arguments, work: Work, told: Told) -> int:
-    """Round after round. Raises Failure."""
+def _deploy(deployment: Deployment, arguments: Arguments, work: Work, told: Told, plans: list[DeploymentPlan]) -> int:
+    """Round after round; `plans` are what was shown. Raises Failure."""
     from planner.render.schema_lookup import SchemaLookup
     from planner.render.stacks import add, show_plan, tell_applied, tell_approval, tell_outputs
     from planner.stacks.rounds import Deploying, deploy
@@ -108,6 +117,7 @@ def _deploy(deployment: Deployment, arguments: Arguments, work: Work, told: Told
 
     class Asking(Deploying):
         def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
+            plans.append(plan)
             show_plan(plan, view, terminal, SchemaLookup(runner.schemas).resource_schema)
 
         def approves(self, plan: DeploymentPlan, found: Approval, is_undecided: bool) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON_LINES, LOCK, POLICY, SHOW_SENSITIVE, named_values, operation_options
 from planner.cli.page_file import write_page
+from planner.cli.stack_reports import REPORTS, reported, write_reports
 from planner.cli.stack_work import Said, Work, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
 from planner.render.terminal import Terminal
@@ -17,6 +19,7 @@ from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
+    from planner.batch.reports.deployments import Part
     from planner.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
     from planner.render.view import View
@@ -50,6 +53,7 @@ FLAGS = (
         value="ADDRESS",
     ),
     Flag("report", "string", "Write the plans as one JSON document to this file.", value="FILE"),
+    *REPORTS,
     WORKERS,
     *SHARED,
     *JSON_LINES,
@@ -69,6 +73,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     options = operation_options(arguments, "destroy" if arguments["destroy"] else "normal")
     view = open_view(arguments, terminal)
     told = Told()
+    begun = time.time()
+    reports: list[Part] = []
     parts: list[tuple[str, int, int]] = []
     documents: list[dict[str, Any]] = []
     has_changes = False
@@ -88,10 +94,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             told += [d for d in said.told if d not in told]
             parts.append((said.deployment, begin, len(told)))
             documents += said.documents
+            reports += [said.part] if said.part is not None else []
             has_changes = has_changes or said.has_changes
     show_problems(told, parts, view)
-    written = not arguments["report"] or _write(arguments["report"], documents, told, view)
-    if has_errors(told) or not written:
+    problems = write_reports(arguments, "plan", reports, told, begun)
+    if arguments["report"]:
+        problems += _write(arguments["report"], documents, told)
+    if view.finish(problems) or has_errors(told):
         return 1
     return 2 if arguments["detailed-exitcode"] and has_changes else 0
 
@@ -112,7 +121,7 @@ def _one(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
     from planner.vocabulary.told import Told
 
     told = Told()
-    said = Said(deployment.name)
+    said = Said(deployment.name, part=reported(arguments, deployment.name, []))
     with told.until_an_error():  # the others are planned all the same
         runner = work.session.runner(deployment, work.options, work.view.about(deployment=deployment.name).hooks)
         plan = runner.plan(only=arguments["component"])
@@ -121,7 +130,8 @@ def _one(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
             show_plan(plan, work.view, work.terminal, SchemaLookup(runner.schemas).resource_schema)
         told += judged(work.policies, plan)
         told += runner.release()
-        said = Said(deployment.name, has_changes=plan.can_apply or plan.is_partial)
+        part = reported(arguments, deployment.name, [plan])
+        said = Said(deployment.name, has_changes=plan.can_apply or plan.is_partial, part=part)
         if arguments["report"]:
             found = document([plan], lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))
             said = evolve(said, documents=tuple(found["deployments"]))
@@ -142,15 +152,15 @@ def show_problems(told: list[Diagnostic], parts: list[tuple[str, int, int]], vie
         (view.about(deployment=of[number]) if number in of else view).diagnostics([problem])
 
 
-def _write(path: str, documents: list[dict[str, Any]], told: list[Diagnostic], view: View) -> bool:
-    """Write the plans as one document, for their owner alone: they have values."""
+def _write(path: str, documents: list[dict[str, Any]], told: list[Diagnostic]) -> list[Diagnostic]:
+    """Write the plans as one document, for their owner alone: they have values. What went wrong."""
     from planner.render.diagnostics_json import diagnostic_json
     from planner.render.stacks import FORMAT
     from planner.support.exact_json import dumps
 
     said = {"errored": has_errors(told), "diagnostics": [diagnostic_json(d) for d in told]}
     whole = {"format_version": FORMAT, "deployments": documents, **said}
-    return not view.finish(write_page(path, dumps(whole).decode() + "\n", 0o600))
+    return write_page(path, dumps(whole).decode() + "\n", 0o600)
 
 
 def check_words(arguments: Arguments) -> None:

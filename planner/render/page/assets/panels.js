@@ -240,7 +240,7 @@ function matching() {
 }
 function fillList() {
   const nodes = matching();
-  $("listtitle").textContent = `${noun === "node" ? "Nodes" : "Units"} (${nodes.length})`;
+  $("listtitle").textContent = `${noun[0].toUpperCase()}${noun.slice(1)}s (${nodes.length})`;
   $("list").replaceChildren(...nodes.slice(0, listed).map(n => el("li", {}, swatch(colourOf.get(scene.action[n]) || "none"), nodeButton(n))));
   $("more").hidden = nodes.length <= listed;
   return nodes;
