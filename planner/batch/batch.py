@@ -131,7 +131,7 @@ class Batch:
 
         surveys = {name: self.made.get(name) or survey_of(known) for name, known in self.texts.items()}
         looked = {name: [path for path, kind, *_ in one.reads if kind == "file"] for name, one in surveys.items()}
-        files = {name: (*one.files, *looked[name]) for name, one in surveys.items()}
+        files = {name: (*one.files, *looked[name], *_of_upstreams(one, surveys)) for name, one in surveys.items()}
         store = self.options.bundles or "scheduler"
         root = root_of(self.fleet)
         return Ships(root, needs_of(root, files), store, self.known_bundles)
@@ -291,6 +291,14 @@ class Batch:
         kept, self.pool = self.pool, None
         if kept is not None:
             kept.shutdown(wait=True)
+
+
+def _of_upstreams(survey: Survey, surveys: dict[str, Survey]) -> list[str]:
+    """The files of the stacks that a deployment reads published outputs of."""
+    if survey.stack is None:
+        return []
+    read = {one.stack for one in survey.stack.reads}
+    return [file for one in surveys.values() if one.stack and one.stack.folder in read for file in one.files]
 
 
 def own_rules(options: BatchOptions, fleet: Fleet) -> Files:

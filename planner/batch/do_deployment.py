@@ -39,6 +39,7 @@ from planner.vocabulary.told import Told
 if TYPE_CHECKING:
     from planner.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
+    from planner.state.model import OutputState
 
 SECRET = "sensitive.outputs"
 """what is handed out beside the outputs: the names of those that are sensitive"""
@@ -54,14 +55,14 @@ def do_deployment(request: Request, check: Check) -> Result:
     if request.command == "state":
         return _state(request, session)
     options = options_of(request)
-    check()
     if request.command == "validate":
+        check()
         return Result(request.unit, "no-changes", diagnostics=described(told))
     if request.command == "apply_plan":
-        return _applied(request, session, deployment, options, told, rounds=1)
+        return _applied(request, session, deployment, options, told, check, rounds=1)
     if request.command == "plan" or request.plan_file:
-        return _planned(request, session, deployment, options, told)
-    return _applied(request, session, deployment, options, told)
+        return _planned(request, session, deployment, options, told, check)
+    return _applied(request, session, deployment, options, told, check)
 
 
 def _opened(request: Request, told: Told) -> Session:
@@ -121,13 +122,19 @@ def _coming(request: Request) -> dict[tuple[str, str], dict[str, Value]]:
 
 
 def _planned(
-    request: Request, session: Session, deployment: Deployment, options: OperationOptions, told: Told
+    request: Request,
+    session: Session,
+    deployment: Deployment,
+    options: OperationOptions,
+    told: Told,
+    check: Check,
 ) -> Result:
     from planner.walk.hooks import Hooks
 
     runner = session.runner(deployment, options, Hooks())
     try:
         plan = runner.plan()
+        check()
         told += _left_behind(session, deployment)
         told += [d for d in plan.diagnostics if d not in told]
         said = judged(standing_policies("."), plan)
@@ -196,6 +203,7 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
         (),
         described(list(told)),
         text=_text(plan, runner) if request.text else "",
+        facts=_facts(request, plan, runner) if request.facts else {},
         asks_plugins=uses_plugins,
         lineage=state.lineage if state is not None else "",
         serial=state.serial if state is not None else 0,
@@ -265,6 +273,36 @@ def _has_secret(step: Step) -> bool:
     return step.plan is not None and any(output.sensitive for output in step.plan.outputs)
 
 
+def _facts(request: Request, plan: DeploymentPlan, runner: Runner) -> dict[str, list[list[Any]]]:
+    """What the plans of all components say, in addresses that begin with the component."""
+    from planner.policy.facts.of_units import facts_of
+
+    found: dict[str, list[list[Any]]] = {name: [] for name in request.facts}
+    for step in plan.steps:
+        if step.plan is None:
+            continue
+        config = runner.asked[str(step.name)].config
+        for name, rows in facts_of([n for n in request.facts if n != "unit_output"], step.plan, config).items():
+            found[name] += [[f"{step.name}: {row[0]}", *row[1:]] for row in rows]
+    if "unit_output" in found:
+        state = runner.states.read()
+        found["unit_output"] = _output_actions(plan, state.outputs if state is not None else {})
+    return found
+
+
+def _output_actions(plan: DeploymentPlan, before: Mapping[str, OutputState]) -> list[list[Any]]:
+    """What happens to the outputs of the deployment."""
+    rows = [[name, "delete"] for name in sorted(before.keys() - plan.outputs.keys())]
+    for name, given in sorted(plan.outputs.items()):
+        value, old = unmark_deep(given)[0], before.get(name)
+        if old is None:
+            rows.append([name, "create"])
+        else:
+            is_same = not unknown_paths(value) and same_value(value, unmark_deep(old.value)[0])
+            rows.append([name, "no-op" if is_same else "update"])
+    return rows
+
+
 def _text(plan: DeploymentPlan, runner: Runner) -> str:
     """The plan as `planner stacks plan` shows it."""
     from planner.render.schema_lookup import SchemaLookup
@@ -298,6 +336,7 @@ def _applied(
     deployment: Deployment,
     options: OperationOptions,
     told: Told,
+    check: Check,
     rounds: int = 0,
 ) -> Result:
     """Plan and apply, round after round; with a plan that was approved one round, if it says nothing else."""
@@ -306,6 +345,9 @@ def _applied(
     other: list[tuple[str, str]] = []
 
     class Approving(Deploying):
+        def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
+            check()
+
         def approves(self, plan: DeploymentPlan, found: Approval, is_undecided: bool) -> bool:
             if request.plan_file:
                 other.extend(differences(request.plan_file, plan, session.encryption.plan))

@@ -236,6 +236,8 @@ class Run:
         taken = {other for given in inputs for other, _, _ in given.mentions} if inputs else set[str]()
         if described.blocks:
             taken |= {other for _, other, _ in described.blocks}
+        if described.deployment is not None:
+            taken |= set(analysis.reads_from.get(unit, ()))
         before = [states[other] for other in analysis.edges[unit] if states.get(other)]
         before += [state for other in analysis.edges[unit] for state, _ in analysis.parts.get(other, ())]
         keep_plan = keep_plan and command in ("plan", "destroy")

@@ -108,16 +108,27 @@ def set_up_unit(request: Request) -> None:
             set_up(request, reading)
 
 
-def store_of_unit() -> Store | None:
-    """The store in a service that `init` has set up for the unit in work; None when it is something else."""
+def store_of_unit(deployment: str | None = None) -> Store | None:
+    """The store in a service that `init` has set up for the unit in work, or that of a deployment of a stack; None when
+    it is something else."""
     from planner.operations.backends import data_folder
     from planner.state.backend import open_backend
     from planner.state.pointer import read_pointer
     from planner.state.workspace import current_workspace
 
+    if deployment is not None:
+        return _store_of_deployment(deployment)
     pointer, _ = read_pointer(data_folder("."))
     backend, _ = open_backend(pointer.type, pointer.settings) if pointer is not None else (None, [])
     return backend.store(current_workspace(".", os.environ)[0]) if backend is not None else None
+
+
+def _store_of_deployment(deployment: str) -> Store | None:
+    from planner.stacks.settings import backend_of
+    from planner.stacks.states import States
+
+    backend = backend_of(".")
+    return None if backend.type == "local" else States(backend, deployment).store()
 
 
 def is_new(reading: Reading[OperationOptions]) -> bool:

@@ -125,7 +125,12 @@ def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
     terminal.out(terminal.paint(summary_line(document), "bold"))
     if document["command"] in ("plan", "apply", "destroy"):
         terminal.out(f"Objects: {totals_text(document) or 'none'}.")
-    if any(unit["outcome"] == "incomplete" for unit in document["units"]):
+    incomplete = [unit for unit in document["units"] if unit["outcome"] == "incomplete"]
+    if any(not unit["because"] for unit in incomplete):
+        terminal.out(
+            "Parts of deployments are deferred: apply does the rest and plans again, until everything is there."
+        )
+    if any(unit["because"] for unit in incomplete):
         terminal.out(
             "Part of an incomplete plan is known only when the unit that is named is applied: `planner batch why\n"
             "pending UNIT` says what. It cannot be applied; it is planned again then."

@@ -179,9 +179,11 @@ def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
 
     try:
         for one in request.upstream:
-            if one.state and not one.seen and _wants(request, one.unit):  # its outputs are read in its state
+            if (
+                one.state and not one.seen and one.deployment is None and _wants(request, one.unit)
+            ):  # its outputs are read in its state
                 set_up_unit(Request(one.unit, one.directory, "plan", one.workspace, environment=request.environment))
-        if request.command in ("apply_plan", "state"):
+        if request.command in ("apply_plan", "state") and request.deployment is None:
             set_up_unit(request)
         if parcel.rehearse:
             run_unit(evolve(request, command="plan", plan_file="", refresh=False, lock=False), covered.check)
@@ -193,7 +195,9 @@ def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
 
 
 def _wants(request: Request, unit: str) -> bool:
-    """Whether the request may take outputs of another unit as inputs."""
+    """Whether the request may take outputs of another unit, which is set up then, as inputs."""
+    if request.deployment is not None or any(one.unit == unit and one.deployment for one in request.upstream):
+        return False  # a stack is set up by whoever opens it
     source = request.recipe.source if request.recipe is not None else None
     return bool(request.inputs) or (source is not None and unit in dict(source.units).values())
 
@@ -202,7 +206,7 @@ def _lease(parcel: Parcel, request: Request) -> bool:
     from planner.batch.bundles.lease import take
     from planner.batch.setting_up import store_of_unit
 
-    store = store_of_unit()
+    store = store_of_unit(request.deployment)
     return store is None or take(store, parcel.run, parcel.attempt)
 
 
