@@ -248,6 +248,8 @@ def not_of_graphs(problem: Diagnostic) -> Diagnostic:
         detail += " Rules about it are policies: they stand in .planner/policies, or in what -policy names."
     if "batch" in programs:
         detail += " It is asked with planner batch query."
+    if "deployments" in programs:
+        detail += " Of a deployment of a stack it is asked with planner stacks query."
     return evolve(problem, summary="Not a relation of graphs", detail=detail)
 
 

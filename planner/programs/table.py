@@ -124,6 +124,7 @@ _PLACES = {
     "graph": ("graphs", ".planner/rules, or in the folder of -rules"),
     "policy": ("policies", ".planner/policies, or in what -policy names"),
     "batch": ("fleets", ".planner/batch-rules or .planner/batch-policies"),
+    "deployments": ("deployments of stacks", ".planner/stack-policies"),
 }
 """of programs that users add rules to: whose they are, and where these stand"""
 

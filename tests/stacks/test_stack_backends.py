@@ -58,6 +58,12 @@ def test_states_in_services(kind: str, tmp_path: Path, planner: Planner, monkeyp
     assert {"d", "d.a", "d.b~eu", "d.b~us"} <= found
     assert json.loads(planner("stacks", "output", "-json").out)["d"]["names"]["value"] == {"eu": "eu a", "us": "us a"}
     assert "no changes." in planner("stacks", "plan").out
+    eu = 'component.b["eu"].terraform_data'
+    assert planner("stacks", "state", "list").out.splitlines()[1] == f"{eu}.x"
+    assert planner("stacks", "state", "mv", f"{eu}.x", f"{eu}.y").code == 0
+    assert '"eu a"' in planner("stacks", "state", "show", f"{eu}.y").out
+    assert planner("stacks", "state", "mv", f"{eu}.y", f"{eu}.x").code == 0
+    assert "component.a:" in planner("stacks", "show").out
     ran = planner("stacks", "destroy", "-auto-approve")
     lines_ = [line for line in ran.out.splitlines() if "Destruction complete" in line]
     assert ran.code == 0 and lines_[-1].startswith("component.a:"), ran.out + ran.err
