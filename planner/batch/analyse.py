@@ -30,6 +30,7 @@ WANT = (
     "run_order",
     "reads_from",
     "gives_input",
+    "idle_offer",
     "left_behind",
 )
 _KEPT = ("edges", "before", "waves", "selected", "state_of", "reads_from", "offered", "parts")
@@ -194,6 +195,9 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
             "fleet's file, which destroys or forgets it."
         )
         yield warning("batch.orphaned", "A unit is gone and its objects are not", detail)
+    for variable, place in database.sorted("idle_offer"):
+        detail = f"A group gives the variable {variable} ({place}), and none of its units declares it."
+        yield warning("batch.idle_input", "An input is for no unit", detail)
     for (unit,) in database.sorted("takes_itself"):
         detail = f"{unit} would need its own outputs before it can be planned."
         yield error("batch.self", "A unit waits for itself", detail)

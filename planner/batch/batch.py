@@ -144,13 +144,14 @@ class Batch:
             chosen if selected else (), options.tags, options.groups, options.changed, options.excludes
         )
         self.survey()
+        left = self._left()
         key = "" if asks or want or selection != Selection() or self.own else self._analysis_key()
         command = "destroy" if options.mode == "destroy" else self.command
         known = self.cache.analysis(command, key) if key else None
         if known is not None:
             return self._shared(from_plain(known, self.fleet, command, self.own))
         surveys = {name: self.made.get(name) or survey_of(text) for name, text in self.texts.items()}
-        gone = self.cache.known_states(self.fleet.units) | self._left()
+        gone = self.cache.known_states(self.fleet.units) | left
         found = analyse(self.fleet, surveys, selection, command, self.own, want, gone)
         if key and not (found.diagnostics or self.fleet.diagnostics):
             self.cache.keep_analysis(command, key, to_plain(found))
@@ -175,9 +176,14 @@ class Batch:
 
     def _left(self) -> dict[str, str]:
         """The states of units that runs knew and the fleet does not have any more."""
-        from planner.batch.manifest import read_manifest
+        from planner.batch.manifest import damaged_manifest, known_units
 
-        known = read_manifest(self.fleet.root)
+        known = known_units(self.fleet.root)
+        if known is None:
+            told = damaged_manifest()
+            if told not in self.fleet.diagnostics:
+                self.fleet = evolve(self.fleet, diagnostics=(*self.fleet.diagnostics, told))
+            return {}
         return {name: entry.state for name, entry in known.items() if name not in self.fleet.units}
 
     def _analysis_key(self) -> str:

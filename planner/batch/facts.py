@@ -44,6 +44,7 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str
                 facts.add("takes_output", name, one.variable, other, output, source=place)
         for offered in unit.offers:
             facts.add("offers_input", name, offered.variable, source=offered.place)
+            facts.add("offers_at", name, offered.variable, str(offered.place), source=offered.place)
             for other, output, place in offered.mentions:
                 facts.add("offers_output", name, offered.variable, other, output, source=place)
         for other, place in unit.after:
@@ -61,6 +62,8 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str
         if unit.is_outside:
             facts.add("outside", name, source=unit.place)
         survey = surveys.get(name)
+        if unit.offers and (survey is None or survey.variables is None):
+            facts.add("hides_variables", name)
         if survey is None:
             continue
         for offered in unit.offers:

@@ -22,6 +22,7 @@ from planner.batch.record import make_folder
 from planner.state.pointer import read_pointer
 from planner.support.disk import read_whole
 from planner.support.fast_json import orjson
+from planner.vocabulary.diagnostic import Diagnostic, warning
 from planner.vocabulary.records import frozen
 
 FORMAT = "1.0"
@@ -39,11 +40,6 @@ class Entry:
     backend: tuple[str, dict[str, Any]] | None = None
 
 
-def read_manifest(root: str) -> dict[str, Entry]:
-    """What is known; nothing of a file that is damaged."""
-    return known_units(root) or {}
-
-
 def known_units(root: str) -> dict[str, Entry] | None:
     """What is known; None where nobody can say what was."""
     try:
@@ -53,6 +49,15 @@ def known_units(root: str) -> dict[str, Entry] | None:
         return {}
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError):
         return None
+
+
+def damaged_manifest() -> Diagnostic:
+    """What is said where nobody can say what was."""
+    detail = (
+        f"{NAME}, which knows the units that there were and their states, cannot be read: whether one is gone that "
+        "still has objects is not known. Bring the file back, or delete it, and it begins anew with the units of now."
+    )
+    return warning("batch.manifest", "The list of units is damaged", detail)
 
 
 def _entry(raw: Mapping[str, Any]) -> Entry:
@@ -69,7 +74,9 @@ def keep_manifest(
     ended: Iterable[str],
 ) -> None:
     """Note the fleet's units. `applied` are those that this run applied, `ended` those that it destroyed."""
-    before = read_manifest(fleet.root)
+    before = known_units(fleet.root)
+    if before is None:
+        return  # somebody may be able to mend it
     now = dict(before)
     gone = {removal.unit for removal in fleet.removals if removal.action == "forget"} if applied else set[str]()
     known = set(applied)

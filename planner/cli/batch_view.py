@@ -51,9 +51,14 @@ def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, t
         terminal.data(json_text(document))
     else:
         _tell(document, report, terminal)
-    if report.failed or not written or (arguments.get("strict") and document["orphaned"]):
+    if report.failed or not written or (arguments.get("strict") and _may_be_orphaned(document, report)):
         return 1
     return 2 if arguments.get("detailed-exitcode") and report.has_changes else 0
+
+
+def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
+    """Whether units are gone and their objects are not, or nobody can say."""
+    return bool(document["orphaned"]) or any(d.code == "batch.manifest" for d in report.diagnostics)
 
 
 def is_brief(arguments: Arguments) -> bool:

@@ -130,7 +130,10 @@ group "all" {
     assert made(tmp_path, "app") == ["none", "net", "group"]
     assert made(tmp_path, "net") == ["net", None, "group"]
     assert made(tmp_path, "own")[1] not in ("net", None)
-    assert "undeclared" not in ran.out
+    assert "undeclared" not in ran.out and "An input is for no unit" not in ran.out
+    fleet(tmp_path, file.replace("region =", "regoin ="), "net", "app", "own")
+    said = " ".join(batch(tmp_path, "plan").out.split())
+    assert "A group gives the variable regoin (planner.batch.hcl:8), and none of its units declares it." in said
 
 
 def test_a_group_is_repeated(tmp_path: Path) -> None:

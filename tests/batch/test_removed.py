@@ -106,11 +106,19 @@ def test_a_removal_that_names_nothing_is_told(fleet: Path) -> None:
     assert ran.code == 0 and 'Did you mean "old-db"?' in " ".join(ran.out.split())
 
 
-def test_a_manifest_that_is_damaged_is_written_anew(fleet: Path) -> None:
+def test_a_manifest_that_is_damaged_is_told_and_kept(fleet: Path) -> None:
+    """What was known of units that are gone is not forgotten without a word."""
+    path = fleet / ".planner/batch/manifest.json"
     for text in ("", "[]", '{"units": {"x": 1}}', '{"units": {"x": {"state": "/x"}}}'):
-        (fleet / ".planner/batch/manifest.json").write_text(text)
-        assert batch(fleet, "plan").code == 0
-        assert sorted(manifest(fleet)) == ["a"]
+        path.write_text(text)
+        for _ in range(2):  # the second run finds what the first one kept
+            ran = batch(fleet, "plan")
+            assert ran.code == 0 and "The list of units is damaged" in ran.out
+            assert path.read_text() == text
+        assert batch(fleet, "plan", "-strict").code == 1
+    path.unlink()
+    assert batch(fleet, "plan").code == 0
+    assert sorted(manifest(fleet)) == ["a"]
 
 
 def test_of_a_manifest_that_is_damaged_nobody_says_that_nothing_is_left(fleet: Path) -> None:
