@@ -118,10 +118,23 @@ class DeploymentFlow:
         return {**{key: mark(value, _SECRET) for key, value in values.items()}, "stable": values}
 
     def _upstream_input(self, name: str) -> Value:
-        upstream = self.stack.deployments.upstream[name]
-        folder = self.around.upstream.get(upstream.source, upstream.source)
-        found = self.published(folder)
+        found = self.upstream(name)
         return UNKNOWN if found is None else dict(found)
+
+    def upstream(self, name: str) -> Mapping[str, Value] | None:
+        """What an upstream stack has published; None when it never did. Raises Failure."""
+        found: Mapping[str, Value] | None = self.promises.ask(f"upstream.{name}")
+        return found
+
+    def _upstream(self, name: str) -> Mapping[str, Value] | None:
+        upstream = self.stack.deployments.upstream[name]
+        return self.published(self.around.upstream.get(upstream.source, upstream.source))
+
+    def _published(self, name: str) -> Value:
+        upstream, _, output = name.partition(".")
+        found = self.upstream(upstream)
+        assert found is not None, "somebody has looked"
+        return found[output]
 
     def _deployment(self, name: str) -> Value:
         found = self.outputs(name)
@@ -148,6 +161,10 @@ class _Scope(Scope):
         if root not in ("local", "identity_token", "store", "upstream_input", "deployment") or len(names) < count:
             detail = f"{root} means nothing by itself here."
             raise Failure(error("stack.reference", "Invalid reference", detail, span))
+        if root == "upstream_input" and len(names) > 1 and isinstance(steps[1], nodes.GetAttr):
+            found = self.flow.upstream(names[0])
+            if found is not None and names[1] in found:
+                return self.flow.promises.ask(f"published.{names[0]}.{names[1]}", span), 2
         return self.flow.promises.ask(".".join((root, *names[:count])), span), count
 
 

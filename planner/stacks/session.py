@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -101,6 +102,9 @@ def open_stack(
 
     def outputs(deployment: str) -> Mapping[str, Value] | None:
         planned = coming.get((here, deployment))
+        if planned is not None and not planned:
+            detail = f"The deployment {deployment} of the stack in {here} is going to be destroyed, with its outputs."
+            raise Failure(error("stack.upstream_goes", "What is published goes away", detail))
         return recorded(backend, deployment) if planned is None else planned
 
     def published(folder: str) -> Mapping[str, Value] | None:
@@ -130,12 +134,44 @@ def published_by(
     if not os.path.isdir(folder):
         detail = f"The upstream {folder} is not here. Say with -upstream=ADDRESS=DIRECTORY where its stack is."
         raise Failure(error("stack.upstream", "Upstream is not known", detail))
-    here = os.getcwd()
+    told = Told()
     try:
-        os.chdir(folder)
-        told = Told()
-        session = open_stack(".", around, told, (*readers, real), coming)
-        found = session.stack.deployments.published
-        return {name: session.flow.evaluate(output.value) for name, output in found.items()}
+        with _inside(real):
+            session = open_stack(".", around, told, (*readers, real), coming)
+    except Failure as failure:
+        shown = os.path.relpath(real)
+        problems = [*told, *failure.diagnostics]
+        raise Failure([evolve(d, summary=f"Upstream {shown}: {d.summary}") for d in problems]) from None
+    return _Published(session, real)
+
+
+class _Published(Mapping[str, Value]):
+    """What a stack publishes, each output evaluated when it is asked for: one that cannot be had keeps nobody from the
+    others."""
+
+    def __init__(self, session: Session, folder: str) -> None:
+        self._session, self._folder = session, folder
+
+    def __getitem__(self, name: str) -> Value:
+        output = self._session.stack.deployments.published[name]
+        with _inside(self._folder):
+            return self._session.flow.evaluate(output.value)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._session.stack.deployments.published
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._session.stack.deployments.published)
+
+    def __len__(self) -> int:
+        return len(self._session.stack.deployments.published)
+
+
+@contextmanager
+def _inside(folder: str) -> Iterator[None]:
+    here = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
     finally:
         os.chdir(here)

@@ -301,3 +301,68 @@ resource "terraform_data" "kills" {{
         assert not [name for name in os.listdir("net/stack-states") if name.endswith(".lock.info")]
     died = next(unit for unit, outcome in ran.outcomes.items() if outcome == "died")
     assert batch(tmp_path, "apply", "-auto-approve", died).code == 0
+
+
+def test_what_is_to_be_destroyed_publishes_nothing_more(tmp_path: Path) -> None:
+    linked(tmp_path)
+    assert batch(tmp_path, "apply", "-auto-approve").code == 0
+    text = (
+        NET["net/x.tfdeploy.hcl"]
+        .replace('"eu" {', '"eu" {\n  destroy = true\n')
+        .replace('zone = "eu" } }', 'zone = "eu" }\n}')
+    )
+    write(tmp_path, {"net/x.tfdeploy.hcl": text})
+    write(
+        tmp_path,
+        {"other/x.tfdeploy.hcl": SHOP["shop/x.tfdeploy.hcl"].replace("local.net.id", "upstream_input.net.zone")},
+    )
+    write(
+        tmp_path,
+        {
+            "other/x.tfcomponent.hcl": SHOP["shop/x.tfcomponent.hcl"],
+            "other/service/main.tf": SHOP["shop/service/main.tf"],
+        },
+    )
+    ran = batch(tmp_path, "plan", "-json")
+    assert ran.unit("net/eu")["counts"]["remove"] == 1
+    assert (ran.outcomes["shop/live"], ran.outcomes["other/live"]) == ("failed", "incomplete")
+    assert ran.unit("shop/live")["diagnostics"][0]["summary"] == "What is published goes away"
+
+
+def test_deployments_are_asked_about_with_the_rest(tmp_path: Path) -> None:
+    linked(tmp_path)
+    ran = batch(tmp_path, "query", "unit_change(U, A, X)")
+    assert ran.code == 0, ran.errors
+    rows = {tuple(line.split("  ")) for line in ran.out.splitlines()}
+    assert {row[0] for row in rows} >= {"net/eu", "net/us", "shop/live", "shop/test", "root"}
+    assert "component.main: terraform_data.net" in ran.out
+    ran = batch(tmp_path, "query", "unit_output(U, O, A)")
+    assert sorted(line.split() for line in ran.out.splitlines()[2:]) == [
+        ["net/eu", "id", "create"],
+        ["net/eu", "zone", "create"],
+        ["net/us", "id", "create"],
+        ["net/us", "zone", "create"],
+        ["shop/live", "id", "create"],
+        ["shop/test", "id", "create"],
+    ]
+
+
+def test_shards_and_pages(tmp_path: Path) -> None:
+    linked(tmp_path)
+    found = [batch(tmp_path, "plan", "-json", f"-shard={n}/2").outcomes for n in (1, 2)]
+    assert found[0].keys() | found[1].keys() == WAVES.keys() and not found[0].keys() & found[1].keys()
+    assert {**found[0], **found[1]}["shop/live"] == "incomplete"
+    ran = batch(tmp_path, "plan", "-html=page.html", "-markdown=report.md")
+    assert ran.code == 0 and "Deployment live" in (tmp_path / "page.html").read_text()
+    assert "+ component.base: terraform_data.service" in (tmp_path / "report.md").read_text()
+
+
+def test_an_upstream_by_its_address(tmp_path: Path) -> None:
+    linked(tmp_path)
+    write(tmp_path, {"shop/x.tfdeploy.hcl": SHOP["shop/x.tfdeploy.hcl"].replace("../net", "app.terraform.io/o/p/net")})
+    ran = batch(tmp_path, "graph", "-json", "-upstream=app.terraform.io/o/p/net=net")
+    assert ["shop/live", "net/eu"] in ran.json["edges"]
+    ran = batch(tmp_path, "plan", "-json", "-upstream=app.terraform.io/o/p/net=net")
+    assert ran.outcomes["shop/live"] == "incomplete"
+    ran = batch(tmp_path, "plan", "-json")
+    assert ran.outcomes["shop/live"] == "failed" and "-upstream=ADDRESS=DIRECTORY" in ran.out

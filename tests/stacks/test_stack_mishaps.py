@@ -243,3 +243,20 @@ def test_a_place_without_a_state_is_no_instance(run: Planner) -> None:
 def test_a_cancelled_apply_leaves_no_place(run: Planner) -> None:
     run('deployment "d" {}', "apply", "-input=false", code=1)
     assert not os.listdir("stack-states")
+
+
+def test_what_is_wrong_with_an_upstream_is_said(
+    tmp_path: Path, planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("up", "down"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "up/x.tfcomponent.hcl").write_text("component {}\n")
+    (tmp_path / "up/x.tfdeploy.hcl").write_text('deployment "d" {}\npublish_output "o" { value = deployment.d.o }\n')
+    (tmp_path / "down/x.tfcomponent.hcl").write_text('variable "v" { type = string }\n')
+    text = 'upstream_input "up" {\n  type = "stack"\n  source = "../up"\n}\n'
+    (tmp_path / "down/x.tfdeploy.hcl").write_text(text + 'deployment "d" { inputs = { v = upstream_input.up.o } }\n')
+    monkeypatch.chdir(tmp_path / "down")
+    ran = planner("stacks", "plan")
+    assert ran.code == 1 and "Upstream ../up: Missing name for component" in ran.err
+    (tmp_path / "up/x.tfcomponent.hcl").write_text('variable "unused" {\n  type = string\n  default = ""\n}\n')
+    assert planner("stacks", "plan").code == 0  # it was never applied: nobody knows
