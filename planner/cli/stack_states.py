@@ -36,7 +36,7 @@ def meant(arguments: Arguments, addresses: list[str], told: Told) -> Meant:
         raise Failure(error("stack.which", "Which deployment?", f"Name one of {names} with -deployment."))
     states = States(session.backend, deployments[0].name)
     recorded = states.recorded()
-    parts = tuple(split(recorded, address) for address in addresses)
+    parts = tuple(split(recorded, address, deployments[0].name) for address in addresses)
     whole = [str(name) for name, rest in parts if not rest]
     if whole:
         detail = f"{whole[0]} is a component: write the address of something in it after that, {whole[0]}.TYPE.NAME."

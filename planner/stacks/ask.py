@@ -61,7 +61,7 @@ def why_planned(
     from planner.operations.explanations import why_in_plan
 
     steps = {step.name: step for step in plan.steps}
-    name, rest = split(steps, address)
+    name, rest = split(steps, address, plan.deployment)
     step = steps[name]
     if step.planned is None:
         detail = f"Nothing in {name} is planned: planner stacks why deferred {shell_word(str(name))}"

@@ -9,8 +9,11 @@ from planner.stacks.names import Name
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
 
+MOST_NAMED = 10
+"""components that are named in the place of one that there is not"""
 
-def chosen(names: Collection[Name], words: Iterable[str]) -> list[Name]:
+
+def chosen(names: Collection[Name], words: Iterable[str], deployment: str) -> list[Name]:
     """The names that the words mean: an instance, a component with all its instances, or a child stack with all that is
     in it. One that stands for all instances may turn out to be any of them. Raises Failure for a word that means
     nothing."""
@@ -18,10 +21,7 @@ def chosen(names: Collection[Name], words: Iterable[str]) -> list[Name]:
     for word in words:
         hits = {name for name in names if _means(word, name)}
         if not hits:
-            known = {str(name) for name in names}
-            there = f" There is {', '.join(sorted(known)[:10])}." if known else " There is none."
-            detail = f"{word} is no component of the deployment.{did_you_mean(word, known) or there}"
-            raise Failure(error("stack.unknown_component", "No such component", detail))
+            raise _unknown(f"{word} is no component of the deployment {deployment}.", names, word)
         found |= hits
     return sorted(found, key=str)
 
@@ -33,14 +33,19 @@ def _means(word: str, name: Name) -> bool:
     return name.is_wild and word.startswith(f"{whole.removesuffix('[*]')}[")
 
 
-def split(names: Collection[Name], text: str) -> tuple[Name, str]:
+def split(names: Collection[Name], text: str, deployment: str) -> tuple[Name, str]:
     """The instance of a component that an address begins with, and the rest of it, the address of something in its
     state ("" for the instance itself). Raises Failure."""
     hits = [name for name in names if text == str(name) or text.startswith(f"{name}.")]
     if not hits:
-        known = {str(name) for name in names}
-        there = f" There is {', '.join(sorted(known)[:10])}." if known else " There is none."
-        detail = f"{text} begins with no component of the deployment.{there}"
-        raise Failure(error("stack.unknown_component", "No such component", detail))
+        raise _unknown(f"{text} begins with no component of the deployment {deployment}.", names)
     name = max(hits, key=lambda hit: len(str(hit)))
     return name, text[len(str(name)) + 1 :]
+
+
+def _unknown(said: str, names: Iterable[Name], word: str = "") -> Failure:
+    known = sorted(map(str, names))
+    more = f", and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+    there = f" There is {', '.join(known[:MOST_NAMED])}{more}." if known else " There is none."
+    detail = f"{said}{(word and did_you_mean(word, known)) or there}"
+    return Failure(error("stack.unknown_component", "No such component", detail))

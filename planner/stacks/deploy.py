@@ -87,11 +87,12 @@ class Runner:
                 flow = Flow(self.stack, self.inputs, _Planning(self))
                 instances, found = flow.instances()
                 problems += found
-                wanted = [name for name in chosen({*instances, *recorded}, only) if name in instances]
-                problems += flow.promises.ask_all(wanted if only else instances, workers(self.options))
+                named = chosen({*instances, *recorded}, only, self.deployment)
+                wanted = [name for name in named if name in instances] if only else instances
+                problems += flow.promises.ask_all(wanted, workers(self.options))
                 if only:
-                    named = {str(name) for name in chosen({*instances, *recorded}, only)}
-                    left_out = sorted({str(n) for n in (*instances, *recorded)} - named - self.asked.keys())
+                    whole = {str(name) for name in (*instances, *recorded)}
+                    left_out = sorted(whole - set(map(str, named)) - self.asked.keys())
                 if not has_errors(problems):
                     decided, more = plan_removals(self, recorded, flow, left_out)
                     problems += more
@@ -100,9 +101,9 @@ class Runner:
         except Failure as failure:
             problems += failure.diagnostics
         told = [d for step in self.steps.values() if step.planned for d in step.planned.diagnostics]
-        whole = list({id(d): d for d in [*told, *problems]}.values())
+        said = tuple({id(d): d for d in [*told, *problems]}.values())
         steps = tuple(self._ordered(decided))
-        return DeploymentPlan(self.deployment, mode, steps, outputs, decided, tuple(whole), tuple(left_out))
+        return DeploymentPlan(self.deployment, mode, steps, outputs, decided, said, tuple(left_out))
 
     def _hold(self, told: list[Diagnostic]) -> None:
         """Take the lock of the deployment: its outputs and notes are written by one at a time. Raises Failure."""

@@ -40,7 +40,7 @@ def deployed(session: Session, names: Iterable[str], components: Collection[str]
     for deployment in session.chosen(names):
         states = States(session.backend, deployment.name)
         there = {name: state for name in states.recorded() if (state := states.read(name)) is not None}
-        wanted = chosen(there, components) if components else list(there)
+        wanted = chosen(there, components, deployment.name) if components else list(there)
         whole = states.read()
         outputs = whole.outputs if whole is not None and whole.lineage else None
         found.append(Deployed(deployment.name, {name: there[name] for name in wanted}, outputs))

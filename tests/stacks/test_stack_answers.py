@@ -318,3 +318,17 @@ def test_why_not_approved(stack: Stack) -> None:
     assert "all checks of r hold" in stack.run("why", "approved")
     stack.write(TWO, DEPLOY)
     assert 'approved("a", "empty_plan") does not hold.' in stack.run("why", "-not", "approved")
+
+
+def test_why_policies_say_so(two: Stack) -> None:
+    folder = two.folder / ".planner" / "stack-policies"
+    folder.mkdir(parents=True)
+    (folder / "p.dl").write_text(
+        '@name("p.many") @reason("{C} makes {N}")\n'
+        'deny("many", C, "makes " ++ N) :- component_changes(C, "add", N), N > 0.\n'
+    )
+    assert "component.net makes 1 [p.many]" in two.run("why", "deny", "many", "component.net", "-full")
+    assert len(json.loads(two.run("why", "-json", "deny", "many"))["proofs"]) == 3
+    text = " ".join(two.run("why", "deny", "few", code=1).split())
+    assert "Of this kind there is many component.net" in text
+    assert "there is nothing" in " ".join(two.run("why", "warn", "many", code=1).split())

@@ -51,9 +51,9 @@ def _listed(found: Deployed, words: list[str]) -> list[tuple[str, str]]:
     listed: dict[tuple[str, str], None] = {}
     for word in words:
         try:
-            wanted = [(name, "") for name in chosen(found.components, [word])]
+            wanted = [(name, "") for name in chosen(found.components, [word], found.deployment)]
         except Failure:  # then it is something in a component
-            wanted = [split(found.components, word)]
+            wanted = [split(found.components, word, found.deployment)]
         for name, rest in wanted:
             inside = instances(found.components[name], [rest] if rest else [])
             listed |= dict.fromkeys((str(name), address) for address in inside)

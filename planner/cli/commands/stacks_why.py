@@ -9,7 +9,7 @@ from planner.cli.commands.stacks_plan import SHARED
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Failure
+from planner.vocabulary.diagnostic import Failure, error
 
 if TYPE_CHECKING:
     from planner.cli.stack_plans import Asked
@@ -28,7 +28,11 @@ HELP = """Plans a deployment and explains:
   planner stacks why WORD ADDRESS        the same as `planner why` has it: as
                                          replace, delete, create, update; or
                                          unknown, of a value
+  planner stacks why deny CODE           what policies about the deployment
+                                         say; also warn, undecided, broken;
+                                         COMPONENT may follow
 With -not: why not, and what each rule would need."""
+VERDICTS = ("deny", "warn", "undecided", "broken")
 FLAGS = (
     Flag("full", "bool", "Show the whole proof."),
     Flag("not", "bool", "Explain why something does not hold."),
@@ -45,7 +49,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.render.proof import proof_text
     from planner.vocabulary.told import Told
 
-    if not 1 <= len(arguments.words) <= 2:
+    if not 1 <= len(arguments.words) <= 3 or (len(arguments.words) == 3 and arguments.words[0] not in VERDICTS):
         raise UsageError("One or two words are needed", "See planner stacks why -help.")
     proofs = explained(arguments, plan_of(arguments, Told(), keeps_values=True))
     if arguments["json"]:
@@ -66,6 +70,8 @@ def explained(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
 
     plan, negated = asked.plan, arguments["not"]
     first, *rest = arguments.words
+    if first in VERDICTS and rest:
+        return _verdicts(arguments, asked)
     if not rest and first == "approved":
         return why_approved(approval(asked.session.flow, asked.deployment, plan, 0), negated)
     if not rest:
@@ -75,6 +81,24 @@ def explained(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
     if is_word(first):
         return [why_planned(plan, rest[0], first, negated)[0]]
     return why(plan, "made_from", first, rest[0], negated)
+
+
+def _verdicts(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
+    """The proofs of what policies say of the deployment as a whole. Raises Failure."""
+    from planner.stacks.policy import deployment_policies
+
+    if arguments["not"]:
+        raise UsageError("Verdicts are explained without -not", "planner stacks query asks the relations they rest on.")
+    kind, *wanted = arguments.words
+    policies = deployment_policies(".")
+    verdict = policies.verdict(asked.plan) if policies is not None else None
+    findings = [f for f in (verdict.findings if verdict is not None else ()) if f.kind == kind]
+    proofs = [f.proof for f in findings if [f.code, f.unit][: len(wanted)] == wanted]
+    if not proofs:
+        said = ", ".join(dict.fromkeys(f"{f.code} {f.unit}".strip() for f in findings)) or "nothing"
+        detail = f"No policy in .planner/stack-policies says {' '.join(arguments.words)}. Of this kind there is {said}."
+        raise Failure(error("stack.no_verdict", "Nothing to explain", detail))
+    return proofs
 
 
 def waiting(plan: Any, name: str) -> list[dict[str, Any]]:
