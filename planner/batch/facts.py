@@ -77,20 +77,22 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str
             else:
                 facts.add("reads_some_state", name, read.object, source=read.place)
         if survey.stack is not None:
-            _linked(facts, name, survey.stack)
+            _linked(facts, name, survey.stack, os.path.realpath(fleet.root))
     if any(survey.stack is not None for survey in surveys.values()):
         _parts(facts, surveys)
     return facts
 
 
-def _linked(facts: FactBuilder, name: str, stack: Linked) -> None:
+def _linked(facts: FactBuilder, name: str, stack: Linked, root: str) -> None:
+    folder = os.path.relpath(stack.folder, root)
     for read in stack.reads:
+        other = os.path.relpath(read.stack, root)
         if read.published:
-            facts.add("passes_on", stack.folder, read.published, read.stack, read.output, source=read.place)
+            facts.add("passes_on", folder, read.published, other, read.output, source=read.place)
         else:
-            facts.add("reads_published", name, read.input, read.stack, read.output, source=read.place)
+            facts.add("reads_published", name, read.input, other, read.output, source=read.place)
     for one in stack.published:
-        facts.add("publishes", name, stack.folder, one.output, source=one.place)
+        facts.add("publishes", name, folder, one.output, source=one.place)
 
 
 def _parts(facts: FactBuilder, surveys: Mapping[str, Survey]) -> None:

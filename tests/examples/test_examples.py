@@ -216,6 +216,19 @@ def stack(outputs: Outputs, folder: Path) -> None:
     assert {path.name for path in (folder / "stack-states").iterdir()} == {"production", "test"}
 
 
+def linked_stacks(outputs: Outputs, folder: Path) -> None:
+    in_order(outputs["planner batch why shop/eu network/eu"][0], "shop/shop.tfdeploy.hcl:1", "network.tfdeploy.hcl:9")
+    planned = outputs["planner batch plan"][0]
+    assert "shop/eu     incomplete    1                   because of network/eu" in planned
+    assert (
+        "terraform_data.service of shop/eu rests on id in the output vpc"
+        in outputs["planner batch why pending shop/eu"][0]
+    )
+    assert "Batch apply: 5 applied." in outputs["planner batch apply -auto-approve"][0]
+    assert "Batch plan: 3 unchanged." in outputs["planner batch plan 'deps(monitoring)'"][0]
+    assert "Objects: 5 destroyed." in outputs["planner batch destroy -auto-approve"][0]
+
+
 CLAIMS: dict[str, Callable[[Outputs, Path], None]] = {
     "01_first_plan": first_plan,
     "02_modules": modules,
@@ -227,6 +240,7 @@ CLAIMS: dict[str, Callable[[Outputs, Path], None]] = {
     "08_policies": policies,
     "09_fleet": fleet,
     "11_stack": stack,
+    "12_linked_stacks": linked_stacks,
 }
 
 
