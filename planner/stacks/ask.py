@@ -11,7 +11,7 @@ from planner.datalog.front.values import Row
 from planner.stacks.approval import Approval
 from planner.stacks.chosen import split
 from planner.stacks.steps import DeploymentPlan
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.shell import word as shell_word
 from planner.vocabulary.span import Span
@@ -53,11 +53,9 @@ def why_approved(found: Approval, negated: bool = False) -> list[dict[str, Any]]
     raise Failure(error("stack.no_checks", "Nothing to explain", detail))
 
 
-def why_planned(
-    plan: DeploymentPlan, address: str, verb: str = "", negated: bool = False
-) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """The proof of what is planned for something in a component, which its address begins with; and what there is to
-    say besides. Raises Failure."""
+def why_planned(plan: DeploymentPlan, address: str, verb: str = "", negated: bool = False) -> list[dict[str, Any]]:
+    """The proof of what is planned for something in a component, which its address begins with; where it ends at an
+    input that is not known yet, also from which instances the component is made. Raises Failure."""
     from planner.operations.explanations import why_in_plan
 
     steps = {step.name: step for step in plan.steps}
@@ -74,7 +72,11 @@ def why_planned(
     proof, problems = why_in_plan(step.planned, verb, rest, negated)
     if proof is None:
         raise Failure(problems)
-    return proof, problems
+    leaves = [step["tuple"] for step in proof.get("proofs", {}).values()]
+    if not any(leaf[0] == "unknown" and str(leaf[1]).startswith("var.") for leaf in leaves):
+        return [proof]
+    database = _database(plan)
+    return [proof, *_proofs(database, "made_from", [r for r in database.sorted("made_from") if r[0] == str(name)])]
 
 
 def _why_not(database: Database, goal: tuple[str, ...], is_so: bool) -> dict[str, Any]:

@@ -273,8 +273,10 @@ def test_why_something_in_a_component_is_planned(two: Stack) -> None:
     assert "the provider decides terraform_data.x.output" in text
     assert "terraform_data.x is updated in place" in two.run("why", "-not", "delete", "component.net.terraform_data.x")
     assert "the plan destroys everything" in two.run("why", "-destroy", "delete", address)
-    (proof,) = json.loads(two.run("why", "-json", address))["proofs"]
+    proof, made_from = json.loads(two.run("why", "-json", address))["proofs"]
     assert proof["goal"] == ["explained", "terraform_data.x", "update"]
+    assert made_from["goal"] == ["made_from", 'component.web["eu"]', "component.net"]
+    assert "x.tfcomponent.hcl:11" in two.run("why", address)
     for words, said in (
         (("component.no.terraform_data.x",), "No such component"),
         (("component.net",), "component.net.TYPE.NAME"),

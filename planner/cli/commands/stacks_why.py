@@ -75,11 +75,11 @@ def explained(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
     if not rest and first == "approved":
         return why_approved(approval(asked.session.flow, asked.deployment, plan, 0), negated)
     if not rest:
-        return [why_planned(plan, first, "", negated)[0]]
+        return why_planned(plan, first, "", negated)
     if first == "deferred":
         return [*why(plan, "put_off", rest[0], "", negated), *([] if negated else waiting(plan, rest[0]))]
     if is_word(first):
-        return [why_planned(plan, rest[0], first, negated)[0]]
+        return why_planned(plan, rest[0], first, negated)
     return why(plan, "made_from", first, rest[0], negated)
 
 
