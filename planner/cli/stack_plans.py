@@ -1,4 +1,4 @@
-"""Plans of deployments that somebody asks about: nothing is shown while they are made, and nothing applied."""
+"""Plans of deployments that somebody asks about: nothing is shown while they are made, nothing locked or applied."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plans_of(arguments: Arguments, told: Told, keeps_values: bool = False, judge
     say will be asked for; `judges`: the plan of each component is judged by policies. Raises Failure."""
     from planner.stacks.session import open_stack
 
-    options = evolve(operation_options(arguments), keeps_values=keeps_values)
+    options = evolve(operation_options(arguments), lock=False, keeps_values=keeps_values)
     if not judges:
         options = evolve(options, policies=(), standing_policies=())
     session = open_stack(".", surroundings(arguments), told)

@@ -188,6 +188,17 @@ def test_markdown_has_changes_and_causes_first(stack: Stack) -> None:
     assert "Objects: **3** destroyed." in (stack.folder / "r.md").read_text()
 
 
+def test_reports_say_what_was_left_out(stack: Stack) -> None:
+    stack.write(TWO, DEPLOY)
+    stack.run("init")
+    stack.run("plan", "-component=component.net", "-markdown=r.md", "-html=r.html", "-report=r.json")
+    text = (stack.folder / "r.md").read_text()
+    assert text.startswith("### Stack plan: 1 changes.") and 'Left out: `component.web["eu"]`.' in text
+    (deployment,) = json.loads((stack.folder / "r.json").read_text())["deployments"]
+    assert deployment["left_out"] == ['component.web["eu"]']
+    assert len(data_of(stack.folder / "r.html")["changes"]) == 1
+
+
 def test_markdown_says_what_is_wrong(stack: Stack) -> None:
     bad = MODULE + 'resource "terraform_data" "y" {\n  provisioner "local-exec" { command = "exit 3" }\n}\n'
     (stack.folder / "m" / "main.tf").write_text(bad)

@@ -1,8 +1,8 @@
 """Plans of deployments of stacks in the shape of a batch's report (document.py), for the forms that this is printed in:
 an instance of a component is what a unit is there, and a deployment its folder.
 
-Further keys: "about" (Stack), "noun" (component). `outcome` may also be deferred or forgotten; `because` is what a
-deferred instance waits for.
+Further keys: "about" (Stack), "noun" (component), "left_out" (components that were not planned). `outcome` may also be
+deferred or forgotten; `because` is what a deferred instance waits for.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Part:
     mode: str
     units: tuple[dict[str, Any], ...]
     edges: tuple[tuple[str, str], ...]
+    left_out: tuple[str, ...] = ()
     texts: Mapping[str, str] = field(factory=dict)
     views: tuple[View, ...] = ()
 
@@ -58,7 +59,8 @@ def part_of(deployment: str, plans: Plans) -> Part:
         }
         for name in in_order(steps, follows)
     ]
-    return Part(deployment, plans[-1].mode if plans else "normal", tuple(units), tuple(sorted(follows)))
+    left_out = plans[-1].left_out if plans else ()
+    return Part(deployment, plans[-1].mode if plans else "normal", tuple(units), tuple(sorted(follows)), left_out)
 
 
 def prefix_of(part: Part, parts: Sequence[Part]) -> str:
@@ -95,6 +97,7 @@ def stack_report(command: str, parts: Sequence[Part], told: Iterable[Diagnostic]
         "units": sorted(units, key=lambda unit: unit["wave"]),
         "orphaned": [],
         "edges": edges,
+        "left_out": [f"{prefix_of(part, parts)}{name}" for part in parts for name in part.left_out],
         "diagnostics": [problem for problem in described(problems) if problem not in elsewhere],
         "shard": None,
     }

@@ -21,6 +21,8 @@ HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --
 """of the table; {}: what that is which is planned by itself"""
 TABLE = 0.55
 """the part of the room that the table may take"""
+MOST_NAMED = 10
+"""of what was left out"""
 _RESERVED = 600
 """characters for what is said of what was left out"""
 _BAD = ("failed", "died", "stopped", "skipped", "declined")
@@ -81,6 +83,10 @@ def _rest(document: dict[str, Any], shown: list[dict[str, Any]], rows: int, fold
     unchanged = Counter(u["outcome"] for u in document["units"])["unchanged"]
     if unchanged:
         said.append(f"{unchanged} {f'{noun} is' if unchanged == 1 else f'{noun}s are'} unchanged.")
+    if document.get("left_out"):
+        names, more = document["left_out"][:MOST_NAMED], len(document["left_out"]) - MOST_NAMED
+        rest = f" and {more} more" if more > 0 else ""
+        said.append(f"Left out: {', '.join(f'`{_cell(name)}`' for name in names)}{rest}.")
     if rows < len(shown):
         outcomes = Counter(unit["outcome"] for unit in shown[rows:])
         what = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.cli.commands.stacks_plan import SHARED, check_words
+from planner.cli.commands.stacks_plan import ASKED, check_words
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
 from planner.cli.options import DESTROY, JSON
@@ -21,7 +21,7 @@ down: it is what asked for what, with values in between left out.
   planner stacks graph -deployment=prod | dot -Tsvg > graph.svg
 
 With -json, each deployment with its graph before and after transitive reduction."""
-FLAGS = (DESTROY, *SHARED, JSON)
+FLAGS = (DESTROY, *ASKED, JSON)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -40,9 +40,10 @@ DEPLOYMENTS = Flag("deployment", "list", "Only these deployments; patterns are a
 PLANNING = (
     Flag("parallelism", "int", "How many operations of providers may run at once in a deployment (10).", 10, "N"),
     Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
-    *LOCK,
 )
-SHARED = (DEPLOYMENTS, *AROUND, *PLANNING, SHOW_SENSITIVE, *POLICY)
+ASKED = (DEPLOYMENTS, *AROUND, *PLANNING)
+"""of commands that plan only to be asked, and lock nothing"""
+SHARED = (*ASKED, *LOCK, SHOW_SENSITIVE, *POLICY)
 FLAGS = (
     Flag("detailed-exitcode", "bool", "Exit with 2 when there is something to do."),
     DESTROY,

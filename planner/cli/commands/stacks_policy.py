@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.cli.commands.batch_policy import tell
-from planner.cli.commands.stacks_plan import AROUND, DEPLOYMENTS, PLANNING, check_words
+from planner.cli.commands.stacks_plan import ASKED, check_words
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, JSON
@@ -34,9 +34,7 @@ FLAGS = (
     Flag("why", "bool", "Show the proof of each verdict below it."),
     JSON,
     DESTROY,
-    DEPLOYMENTS,
-    *AROUND,
-    *PLANNING,
+    *ASKED,
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.commands.query import ANSWER, check_formats, tell
-from planner.cli.commands.stacks_plan import SHARED
+from planner.cli.commands.stacks_plan import ASKED
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import DESTROY
 from planner.render.terminal import Terminal
@@ -33,7 +33,7 @@ graph` draws. The relations that questions need most:
   unit_prior, unit_unknown_after, unit_output, kind_of
                                  what the plan of each instance contains
 All relations: planner rules doc."""
-FLAGS = (*ANSWER, DESTROY, *SHARED)
+FLAGS = (*ANSWER, DESTROY, *ASKED)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

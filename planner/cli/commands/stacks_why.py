@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.cli.commands.stacks_plan import SHARED
+from planner.cli.commands.stacks_plan import ASKED
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON
+from planner.cli.options import DESTROY, JSON, POLICY
 from planner.render.terminal import Terminal
 from planner.vocabulary.diagnostic import Failure, error
 
@@ -37,7 +37,8 @@ FLAGS = (
     Flag("full", "bool", "Show the whole proof."),
     Flag("not", "bool", "Explain why something does not hold."),
     DESTROY,
-    *SHARED,
+    *ASKED,
+    *POLICY,
     JSON,
 )
 
