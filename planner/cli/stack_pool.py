@@ -16,7 +16,7 @@ from planner.batch.surroundings import ALONE, home
 from planner.batch.workplace import Workplace, busy, is_death
 from planner.cli.flags import Arguments
 from planner.cli.options import operation_options
-from planner.cli.stack_work import Said, Work
+from planner.cli.stack_work import Said, Turn, Work
 from planner.render.terminal import Paint, Terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
 from planner.stacks.session import Session, open_stack
@@ -52,6 +52,7 @@ class Job:
     width: int
     is_human: bool
     is_json: bool
+    turn: Turn | None = None
 
 
 @frozen(eq=False)
@@ -159,7 +160,7 @@ def _said(job: Job, do: Do, view: View, terminal: Terminal) -> Said:
     try:
         session, policies = _opened(job)
         (deployment,) = session.chosen([job.deployment])
-        work = Work(session, policies, operation_options(job.arguments, job.mode), view, terminal)
+        work = Work(session, policies, operation_options(job.arguments, job.mode), view, terminal, job.turn)
         return do(deployment, job.arguments, work)
     except Failure as failure:
         return Said(job.deployment, tuple(failure.diagnostics), 1)

@@ -21,6 +21,16 @@ FEW = 3
 
 
 @frozen(eq=False)
+class Turn:
+    """A round of a deployment whose plan is approved by somebody elsewhere: the `file` that the plan is kept in, the
+    number of the round (from 0), and what was done in those before (add, change, remove, imports, forget)."""
+
+    file: str
+    number: int = 0
+    done: tuple[int, ...] = (0, 0, 0, 0, 0)
+
+
+@frozen(eq=False)
 class Work:
     """What it is done with."""
 
@@ -29,6 +39,7 @@ class Work:
     options: OperationOptions
     view: View
     terminal: Terminal
+    turn: Turn | None = None
 
 
 @frozen(eq=False)
@@ -40,6 +51,11 @@ class Said:
     code: int = 0
     has_changes: bool = False
     documents: tuple[dict[str, Any], ...] = ()
+    is_approved: bool = False
+    """whether nobody has to be asked about the plan"""
+    is_partial: bool = False
+    """whether something is deferred"""
+    done: tuple[int, ...] = (0, 0, 0, 0, 0)
     part: Part | None = None
     """for reports"""
 

@@ -127,3 +127,27 @@ def test_a_process_that_dies_takes_one_deployment_with_it(stack: Path, planner: 
     assert ran.code == 1 and ran.err.count("A process died") == 1, ran.err
     assert len(re.findall("2 added, 0 changed, 0 destroyed", ran.out)) == 4
     assert planner("stacks", "apply", "-auto-approve", "-deployment=[elus]*", "-workers=2").code == 0
+
+
+def test_who_is_asked_sees_all_plans_and_what_was_deferred(stack: Path, planner: Planner) -> None:
+    ran = planner("stacks", "apply", "-workers=2", stdin="yes\n" * 3 + "no\nyes\n" + "yes\n" * 4, terminal=True)
+    assert ran.code == 1 and "not so" in ran.err
+    assert ran.out.count("Apply cancelled.") == 1
+    done = re.findall(r"32m(\w+): 2 added, 0 changed, 0 destroyed\.", ran.out)
+    assert done == ["eu", "longer", "longish", "us"]
+    assert ran.out.count("Do you want to perform these actions in the deployment eu?") == 2
+    assert json.loads(planner("stacks", "output", "-json").out)["sa"] == {}
+
+
+def test_nobody_is_asked_about_what_checks_approve(stack: Path, planner: Planner) -> None:
+    text = (
+        (stack / "x.tfdeploy.hcl").read_text().replace("{ inputs", "{\n deployment_group = deployment_group.g\n inputs")
+    )
+    text = (
+        text.replace('" } }', '" }\n}') + 'deployment_group "g" { auto_approve_checks = [deployment_auto_approve.r] }\n'
+    )
+    text += 'deployment_auto_approve "r" {\n  check { condition = context.plan.changes.remove == 0 }\n}\n'
+    (stack / "x.tfdeploy.hcl").write_text(text)
+    ran = planner("stacks", "apply", "-workers=2", "-input=false", "-deployment=[elus]*")
+    assert ran.code == 0, ran.out + ran.err
+    assert ran.out.count("Approved by r.") == 10 and ran.out.count("2 added") == 5

@@ -70,8 +70,8 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
         told += session.left_behind()
         policies = standing_policies(".")
         chosen = session.chosen(arguments["deployment"])
-        if arguments["auto-approve"] and is_worth_it(len(chosen), arguments):
-            found = _spread([deployment.name for deployment in chosen], arguments, around, options, view)
+        if is_worth_it(len(chosen), arguments):
+            found = _spread([deployment.name for deployment in chosen], arguments, around, options, view, terminal)
         else:
             work = Work(session, policies, options, view, terminal)
             found = (_one(deployment, arguments, work) for deployment in chosen)
@@ -87,11 +87,20 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
 
 
 def _spread(
-    names: list[str], arguments: Arguments, around: Surroundings, options: OperationOptions, view: View
+    names: list[str],
+    arguments: Arguments,
+    around: Surroundings,
+    options: OperationOptions,
+    view: View,
+    terminal: Terminal,
 ) -> Iterable[Said]:
     from planner.cli.stack_pool import jobs_of, spread
+    from planner.cli.stack_turns import in_turns
 
-    return spread(jobs_of(names, arguments, around, options.mode, view), _one, arguments["workers"], view, False)
+    jobs = jobs_of(names, arguments, around, options.mode, view)
+    if arguments["auto-approve"]:
+        return spread(jobs, _one, arguments["workers"], view, False)
+    return in_turns(jobs, view, lambda deployment: _approved(deployment, arguments, terminal))
 
 
 def _one(deployment: Deployment, arguments: Arguments, work: Work) -> Said:

@@ -1,0 +1,113 @@
+"""Deployments that somebody has to approve, several at a time: all are planned, the plans are shown one after the other
+and asked about, and what is approved is applied; then those of which something was deferred have their next turn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from planner.batch.deployment_plans import differences, save
+from planner.cli.flags import Arguments
+from planner.cli.stack_pool import Job, spread
+from planner.cli.stack_work import Said, Turn, Work
+from planner.render.schema_lookup import SchemaLookup
+from planner.render.stacks import add, show_plan, tell_applied, tell_approval, tell_outputs
+from planner.render.summary import Counts
+from planner.render.view import View
+from planner.stacks.approval import Approval, approval
+from planner.stacks.rounds import MOST_ROUNDS, Deploying, Rounds, deploy
+from planner.stacks.standing import judged
+from planner.vocabulary.diagnostic import error, has_errors
+from planner.vocabulary.records import evolve
+from planner.vocabulary.told import Told
+
+if TYPE_CHECKING:
+    from planner.config.stack_files.model import Deployment
+    from planner.stacks.steps import DeploymentPlan
+
+
+def in_turns(jobs: list[Job], view: View, ask: Callable[[str], bool]) -> Iterator[Said]:
+    """What is said of the deployments, turn after turn. `ask`: whether somebody approves the plan of a deployment."""
+    workers = jobs[0].arguments["workers"]
+    with TemporaryDirectory(prefix="planner-") as folder:
+        turns = {job.deployment: Turn(os.path.join(folder, job.deployment)) for job in jobs}
+        for _ in range(MOST_ROUNDS):
+            approved: list[Job] = []
+            planned = [evolve(job, turn=turns[job.deployment]) for job in jobs]
+            for job, said in zip(planned, spread(planned, plan, workers, view, True), strict=True):
+                if not said.code and not said.is_approved and not ask(job.deployment):
+                    view.about(deployment=job.deployment).log("\nApply cancelled.")
+                    said = evolve(said, code=1)
+                approved += [] if said.code else [job]
+                yield said
+            jobs = []
+            for job, said in zip(approved, spread(approved, apply, workers, view, False), strict=True):
+                yield said
+                if said.is_partial and not said.code:
+                    before = turns[job.deployment]
+                    turns[job.deployment] = Turn(before.file, before.number + 1, said.done)
+                    jobs.append(job)
+            if not jobs:
+                return
+        for job in jobs:
+            detail = f"After {MOST_ROUNDS} rounds there is more to do in the deployment {job.deployment}."
+            yield Said(job.deployment, (error("stack.no_progress", "Deployment does not come to an end", detail),), 1)
+
+
+def plan(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
+    """Plan a deployment, show the plan and keep it."""
+    assert work.turn is not None
+    told = Told()
+    said = Said(deployment.name, code=1)
+    whole = work.view.about(deployment=deployment.name)
+    with told.until_an_error():
+        runner = work.session.runner(deployment, work.options, whole.hooks)
+        try:
+            found = runner.plan()
+            told.check(found.diagnostics)
+            show_plan(found, work.view, work.terminal, SchemaLookup(runner.schemas).resource_schema)
+            judgement = judged(work.policies, found)
+            told.check([*Rounds().problems(found), *judgement])
+            rules = approval(work.session.flow, deployment, found, work.turn.number)
+            tell_approval(rules, whole)
+            save(found, work.turn.file, work.session.encryption.plan)
+            is_undecided = any(d.code == "policy.undecided" for d in judgement)
+            is_approved = not found.can_apply or (bool(rules.by) and not is_undecided)
+            said = Said(deployment.name, is_approved=is_approved)
+        finally:
+            told += runner.release()
+    return evolve(said, told=tuple(told), code=int(said.code or has_errors(told)))
+
+
+def apply(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
+    """Do what was approved: plan once more, with the states locked, and apply that if it says nothing else."""
+    assert work.turn is not None
+    turn: Turn = work.turn
+    told = Told()
+    whole = work.view.about(deployment=deployment.name)
+
+    class Comparing(Deploying):
+        def approves(self, plan: DeploymentPlan, found: Approval, is_undecided: bool) -> bool:
+            other = differences(turn.file, plan, work.session.encryption.plan)
+            if not other:
+                return True
+            lines = "".join(f"\n  - {address}: another {how}" for address, how in other)
+            detail = f"By now the plan of {deployment.name} says what was not approved:{lines}\n\nNothing was done."
+            told.append(error("stack.not_approved", "Not what was approved", detail))
+            return False
+
+    said = Said(deployment.name, code=1)
+    with told.until_an_error():
+        deployed = deploy(work.session, deployment, work.options, whole.hooks, Comparing(), work.policies, told, 1)
+        done = Counts(*turn.done)
+        for one in deployed.plans:
+            for step in one.steps:
+                add(done, step.counts)
+        numbers = (done.add, done.change, done.remove, done.imports, done.forget)
+        said = Said(deployment.name, code=int(not deployed.is_done), is_partial=deployed.is_partial, done=numbers)
+        if deployed.is_done and not deployed.is_partial:
+            tell_applied(deployment.name, done, deployed.plans[-1].mode, whole, work.terminal)
+            tell_outputs(deployment.name, deployed.outputs, whole, arguments["show-sensitive"])
+    return evolve(said, told=tuple(told))
