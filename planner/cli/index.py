@@ -97,6 +97,7 @@ COMMANDS = {
     "test": "Carry out test files",
     "untaint": "Take that mark away",
     "version": "Show the version",
+    "watch": "Plan again as files are saved, and show how the plan changes",
     "what-if": "Show how a plan would differ if something were asked otherwise",
     "why": "Explain an edge of the graph, an action or an unknown value",
     "workspace": "Manage workspaces",

@@ -49,7 +49,12 @@ def what_if(options: OperationOptions, base: OperationOptions) -> tuple[Comparis
     if within.complete is None:
         return None, list(within.diagnostics)
     problems = list(dict.fromkeys([*without.diagnostics, *within.diagnostics]))
-    return Comparison(without.complete, within.complete, _differences(without.complete, within.complete)), problems
+    return compared(without.complete, within.complete), problems
+
+
+def compared(without: Made[Any], within: Made[Any]) -> Comparison:
+    """Two plans side by side."""
+    return Comparison(without, within, _differences(without, within))
 
 
 def base_of(options: OperationOptions, base_variables: tuple[str, ...]) -> OperationOptions:

@@ -14,20 +14,24 @@ from planner.render.terminal import Paint
 
 def what_if_text(comparison: Comparison, actions: Mapping[str, str], paint: Paint) -> str:
     """Each difference with its cause, and both counts. `actions`: of both plans, by name."""
-    lines = []
-    for difference in comparison.differences:
-        lines.append(f"{paint(difference.name, 'bold')}: {_change(difference)}")
-        line = because_line(difference.because, difference.name, actions) if difference.because is not None else ""
-        if line:
-            lines.append(f"  {line}")
-    if not lines:
-        lines.append("Nothing would be planned otherwise.")
+    lines = differences_lines(comparison, actions, paint) or ["Nothing would be planned otherwise."]
     lines += [
         "",
         f"Without: {Counts.of_plan(comparison.without.plan).numbers}.",
         f"With:    {Counts.of_plan(comparison.within.plan).numbers}.",
     ]
     return "\n".join(lines)
+
+
+def differences_lines(comparison: Comparison, actions: Mapping[str, str], paint: Paint) -> list[str]:
+    """Each difference with its cause."""
+    lines = []
+    for difference in comparison.differences:
+        lines.append(f"{paint(difference.name, 'bold')}: {_change(difference)}")
+        line = because_line(difference.because, difference.name, actions) if difference.because is not None else ""
+        if line:
+            lines.append(f"  {line}")
+    return lines
 
 
 def _change(difference: Difference) -> str:

@@ -1,0 +1,118 @@
+"""`watch`: plans one after the other in one process, each shown as it differs from the one before."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from planner.cli.finish import finish, json_text
+from planner.operations.causes import changed_actions
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Made
+from planner.operations.plan_files import planned
+from planner.operations.what_if import compared
+from planner.render.summary import Counts
+from planner.render.terminal import Terminal
+from planner.render.what_if import differences_lines, what_if_json
+from planner.support.files_read import files_read, forget_files_read
+from planner.support.watch import Watch
+
+SECONDS = 0.1
+"""between two looks at the files"""
+
+
+def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
+    """Until somebody interrupts: 0, or 1 while a plan is made. What cannot be planned is told, and compared with
+    nothing: the next plan is compared with the last one that could be made."""
+    looking = Watch()
+    looking.also((".",))
+    last: Made[Any] | None = None
+    changed: frozenset[str] = frozenset()
+    interrupted = _interrupts()
+    try:
+        while True:
+            forget_files_read()
+            began = time.monotonic()
+            made = _round(options, last, changed, terminal, is_json)
+            looking.also(_paths(options, made or last))
+            if not is_json:
+                terminal.out(f"\nPlanned in {time.monotonic() - began:.1f} s. Waiting for changes; Ctrl-C ends this.")
+            terminal.stdout.flush()
+            last = made or last
+            gc.collect()  # which a command that ends leaves to the operating system
+            changed = _next(looking, interrupted)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _interrupts() -> list[int]:
+    """Gets an entry with each interrupt, which also raises KeyboardInterrupt as ever: one that is raised while objects
+    are finalized gets lost."""
+    found: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        found.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, note)
+    return found
+
+
+def _next(looking: Watch, interrupted: list[int]) -> frozenset[str]:
+    while not (changed := frozenset(filter(_counts, looking.changed()))):
+        if interrupted:
+            raise KeyboardInterrupt
+        time.sleep(SECONDS)
+    time.sleep(SECONDS / 5)  # an editor may write several files
+    return changed | frozenset(filter(_counts, looking.changed()))
+
+
+def _counts(path: str) -> bool:
+    """Whether a file may matter: editors' and our own files beside others do not."""
+    name = os.path.basename(path)
+    return not (name.startswith(".") or name.endswith(("~", ".swp", ".tmp", ".backup", ".journal")))
+
+
+def _round(
+    options: OperationOptions, last: Made[Any] | None, changed: frozenset[str], terminal: Terminal, is_json: bool
+) -> Made[Any] | None:
+    """Plan, and tell how that differs."""
+    if changed and not is_json:
+        names = sorted(changed)
+        terminal.out(f"\n{', '.join(names[:3])}{', ...' if len(names) > 3 else ''} changed.")
+    found = planned(options)
+    made = found.complete
+    if made is None or last is None:
+        if made is not None:
+            numbers = f"Plan: {Counts.of_plan(made.plan).numbers}."
+            terminal.data(json_text(what_if_json(compared(made, made)))) if is_json else terminal.out(numbers)
+        finish(found.diagnostics, terminal)
+        return made
+    comparison = compared(last, made)
+    if is_json:
+        terminal.data(json_text(what_if_json(comparison)))
+    else:
+        actions = {**changed_actions(last), **changed_actions(made)}
+        lines = differences_lines(comparison, actions, terminal.paint)
+        terminal.out("\n".join(lines or ["The plan stays as it was."]))
+        terminal.out(f"\nPlan: {Counts.of_plan(made.plan).numbers}.")
+    finish(found.diagnostics, terminal)
+    return made
+
+
+def _paths(options: OperationOptions, made: Made[Any] | None) -> Iterator[str]:
+    """Everything that a plan was made from."""
+    yield "."
+    yield from files_read()
+    yield from (text for kind, text in options.var_args if kind == "var-file")
+    if made is not None:
+        for path in made.loaded.config.files:
+            yield path
+            yield os.path.dirname(path) or "."
