@@ -30,12 +30,13 @@ class Asked:
 def plans_of(arguments: Arguments, told: Told, keeps_values: bool = False, judges: bool = True) -> list[Asked]:
     """The plans of the chosen deployments, and in `told` what there is to say. `keeps_values`: the causes of what they
     say will be asked for; `judges`: the plan of each component is judged by policies. Raises Failure."""
-    from planner.stacks.session import open_stack
+    from planner.stacks.session import opened
 
     options = evolve(operation_options(arguments), lock=False, keeps_values=keeps_values)
     if not judges:
         options = evolve(options, policies=(), standing_policies=())
-    session = open_stack(".", surroundings(arguments), told)
+    session, said = opened(".", surroundings(arguments))
+    told += said
     found = []
     for deployment in session.chosen(arguments["deployment"]):
         runner = session.runner(deployment, options, Hooks())
@@ -50,9 +51,9 @@ def plans_of(arguments: Arguments, told: Told, keeps_values: bool = False, judge
 
 def plan_of(arguments: Arguments, told: Told, keeps_values: bool = False) -> Asked:
     """The same of a single deployment. Raises Failure where several are meant."""
-    from planner.stacks.session import open_stack
+    from planner.stacks.session import opened
 
-    chosen = open_stack(".", surroundings(arguments), told).chosen(arguments["deployment"])
+    chosen = opened(".", surroundings(arguments))[0].chosen(arguments["deployment"])
     if len(chosen) > 1:
         names = ", ".join(deployment.name for deployment in chosen)
         raise Failure(error("stack.which", "Which deployment?", f"Name one of {names} with -deployment."))

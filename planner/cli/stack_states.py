@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.cli.flags import Arguments
 from planner.stacks.chosen import split
 from planner.stacks.deployments import Surroundings
-from planner.stacks.session import open_stack
+from planner.stacks.session import opened
 from planner.stacks.states import States
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.records import frozen
@@ -29,7 +29,8 @@ class Meant:
 
 def meant(arguments: Arguments, addresses: list[str], told: Told) -> Meant:
     """What addresses mean, each of which begins with a component that has a state. Raises Failure."""
-    session = open_stack(".", Surroundings(), told)
+    session, said = opened(".", Surroundings())
+    told += said
     deployments = session.chosen(arguments["deployment"])
     if len(deployments) > 1:
         names = ", ".join(deployment.name for deployment in deployments)

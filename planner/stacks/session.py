@@ -113,6 +113,15 @@ def open_stack(
     return Session(directory, stack, backend, DeploymentFlow(stack, around, published, outputs), encryption)
 
 
+def opened(directory: str, around: Surroundings) -> tuple[Session, list[Diagnostic]]:
+    """The same with what there is to say of it. Raises Failure, which has all that is wrong."""
+    told = Told()
+    try:
+        return open_stack(directory, around, told), told
+    except Failure as failure:
+        raise Failure([*told, *failure.diagnostics]) from None
+
+
 def recorded(backend: Backend, deployment: str) -> Mapping[str, Value] | None:
     """The outputs that a deployment has; None before it was applied, and after it was destroyed. Raises Failure."""
     state = States(backend, deployment).read()

@@ -107,3 +107,19 @@ def test_objects_are_forgotten(applied: Stack) -> None:
 def test_the_family_lists_its_commands(stack: Stack) -> None:
     assert "  rm    Forget objects" in stack.run("state", code=1)
     assert "Did you mean stacks state list" in stack.run("state", "lst", code=1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show",), ("output",), ("graph",), ("query", "component(C)"), ("policy", "-policy=p.dl"), ("why", "approved"),
+        ("state", "list"), ("state", "show", "component.net.terraform_data.x"),
+        ("state", "rm", "component.net.terraform_data.x"), ("state", "mv", "component.net.a.x", "component.net.a.y"),
+    ],
+)  # fmt: skip
+def test_a_stack_that_is_not_right_is_told(stack: Stack, words: tuple[str, ...]) -> None:
+    (stack.folder / "p.dl").write_text('deny("x", C, "y") :- component(C).\n')
+    stack.write(TWO, DEPLOY)
+    assert "stacks init" in " ".join(stack.run(*words, code=1).split())  # nothing is installed yet
+    stack.write(TWO, "deployment {")
+    assert "x.tfdeploy.hcl line 1" in stack.run(*words, code=1)

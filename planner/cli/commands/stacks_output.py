@@ -21,13 +21,12 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0. Raises Failure."""
     from planner.render.stacks import outputs_text
-    from planner.stacks.session import open_stack, recorded
+    from planner.stacks.session import opened, recorded
     from planner.support.exact_json import dumps
     from planner.values.json_codec import simple_json
-    from planner.vocabulary.told import Told
 
     check_words(arguments)
-    session = open_stack(".", surroundings(arguments), Told())
+    session, _ = opened(".", surroundings(arguments))
     found = {d.name: recorded(session.backend, d.name) or {} for d in session.chosen(arguments["deployment"])}
     if arguments["json"]:
         whole = {

@@ -32,13 +32,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.render.stacks_shown import deployed_json
     from planner.render.state import StateText
     from planner.stacks.deployments import Surroundings
-    from planner.stacks.session import open_stack
+    from planner.stacks.session import opened
     from planner.stacks.shown import deployed, schemas_of
-    from planner.vocabulary.told import Told
 
     check_words(arguments)
-    told = Told()
-    session = open_stack(".", Surroundings(), told)
+    session, told = opened(".", Surroundings())
     found = deployed(session, arguments["deployment"], arguments["component"])
     schemas = schemas_of(session)
     try:

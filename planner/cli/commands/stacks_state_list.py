@@ -26,13 +26,11 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address is in no state."""
     from planner.stacks.deployments import Surroundings
-    from planner.stacks.session import open_stack
+    from planner.stacks.session import opened
     from planner.stacks.shown import deployed
-    from planner.vocabulary.told import Told
 
     view = open_plain_view(arguments, terminal)
-    told = Told()
-    session = open_stack(".", Surroundings(), told)
+    session, told = opened(".", Surroundings())
     found = deployed(session, arguments["deployment"])
     for one in found:
         before = f"{one.deployment}: " if len(found) > 1 else ""
