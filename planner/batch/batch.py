@@ -93,6 +93,8 @@ class Batch:
         self.workers = worker_count(options)
         self.environment = environment()
         self.policies = organisation("policies", os.environ)
+        judges = os.pathsep.join(organisation("stack_policies", os.environ))
+        self.stack_environment = (*self.environment, ("PLANNER_STACK_POLICIES", judges)) if judges else self.environment
         self.peak = 0
         self.keeps_pool = keeps_pool
         self.texts: dict[str, str] = {}

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from planner.batch.deployment_plans import differences, save
 from planner.batch.described import described
 from planner.batch.model import Request, Result
-from planner.batch.plan_unit import Check, asks_plugins, changes_of, failed, log, spared_result
+from planner.batch.plan_unit import Check, asks_plugins, changes_of, counts_of, failed, log, spared_result
 from planner.batch.planned import NEW, awaited_in, gives, outputs_of, own_outputs, rests_on
+from planner.batch.reads import RECORDER
 from planner.batch.setting_up import options_of
 from planner.batch.survey_deployment import needs_init
 from planner.documents.encoding import encode
+from planner.policy.standing import STACK
 from planner.render.summary import Counts
 from planner.stacks.approval import Approval, approval
 from planner.stacks.deploy import Runner
@@ -22,6 +24,7 @@ from planner.stacks.deployments import Surroundings
 from planner.stacks.init import init_stack
 from planner.stacks.rounds import Deployed, Deploying, Rounds, deploy
 from planner.stacks.session import Session, open_stack
+from planner.stacks.settings import FILE
 from planner.stacks.standing import judged, standing_policies
 from planner.stacks.states import States
 from planner.stacks.steps import DeploymentPlan, Step
@@ -47,6 +50,8 @@ SECRET = "sensitive.outputs"
 
 def do_deployment(request: Request, check: Check) -> Result:
     """Do it. Raises Failure, and the Unmet of `check`."""
+    RECORDER.look(STACK, "folder")
+    RECORDER.look(FILE)
     told = Told()
     session = _opened(request, told)
     (deployment,) = session.chosen([request.deployment] if request.deployment else [])[:1]
@@ -180,25 +185,24 @@ def refusal_texts(found: Approval) -> tuple[str, ...]:
 
 def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterable[Diagnostic]) -> Result:
     """A plan without errors in short."""
-    total = Counts()
     changes: list[tuple[str, str, str]] = []
     uses_plugins = False
+    numbers = [0, 0, 0, 0, 0]
     for step in plan.steps:
         if step.what == "forget":
             changes.append((str(step.name), "forget", "removed"))
-            total.forget += 1
+            numbers[4] += 1
         if step.planned is None or step.plan is None or step.planned.made is None:
             continue
-        counts = Counts.of_plan(step.plan)
-        for word in Counts.__slots__:
-            setattr(total, word, getattr(total, word) + getattr(counts, word))
+        of_step = counts_of(step.plan, Counts.of_plan(step.plan))
+        numbers = [number + more for number, more in zip(numbers, of_step, strict=True)]
         changes += [(f"{step.name}: {address}", action, why) for address, action, why in changes_of(step.plan)]
         uses_plugins = uses_plugins or asks_plugins(step.planned.made)
     state = runner.states.read()
     short = Result(
         request.unit,
         "changes" if plan.can_apply else "no-changes",
-        (total.add, total.change, total.remove, total.imports, total.forget),
+        (numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]),
         tuple(changes),
         (),
         described(list(told)),

@@ -45,13 +45,13 @@ def _run(request: Request, check: Check) -> Result:
 
     if STOP.requested:
         return Result(request.unit, "stopped")
-    if request.deployment is not None:
-        return _deployment(request, check)
-    options = options_of(request)
     for folder in (OWN_RULES, OWN):
         RECORDER.look(folder, "folder")
     for file in SETTINGS:
         RECORDER.look(file)
+    if request.deployment is not None:
+        return _deployment(request, check)
+    options = options_of(request)
     if request.command == "validate":
         return _validate(request, options, check)
     if request.command == "apply_plan":

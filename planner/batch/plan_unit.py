@@ -133,7 +133,7 @@ def of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) -> 
     short = Result(
         request.unit,
         "changes" if plan.can_apply else "no-changes",
-        _counts(plan, counts),
+        counts_of(plan, counts),
         changes_of(plan),
         tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
         described(list(told)),
@@ -170,7 +170,7 @@ def asks_plugins(made: Made[Start]) -> bool:
     return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in made.plan.prior_state.resources.values())
 
 
-def _counts(plan: Plan, counts: Counts) -> tuple[int, int, int, int, int]:
+def counts_of(plan: Plan, counts: Counts) -> tuple[int, int, int, int, int]:
     if plan.mode != "refresh-only":
         return (counts.add, counts.change, counts.remove, counts.imports, counts.forget)
     gone = sum(c.action == "delete" for c in plan.drift)

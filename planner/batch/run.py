@@ -253,7 +253,7 @@ class Run:
             states.get(unit, ""),
             tuple(self._upstream(other, other in seen) for other in sorted({*taken, *seen})) if taken or seen else (),
             tuple(sorted(before)),
-            self.batch.environment,
+            self.batch.environment if described.deployment is None else self.batch.stack_environment,
             (),
             options.refresh,
             options.lock and unit not in self.beside,  # the job whose it is has the lock

@@ -366,3 +366,28 @@ def test_an_upstream_by_its_address(tmp_path: Path) -> None:
     assert ran.outcomes["shop/live"] == "incomplete"
     ran = batch(tmp_path, "plan", "-json")
     assert ran.outcomes["shop/live"] == "failed" and "-upstream=ADDRESS=DIRECTORY" in ran.out
+
+
+def test_policies_that_come_later_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, NET)
+    assert batch(tmp_path, "plan", "-json").outcomes == {"net/eu": "changes", "net/us": "changes"}
+    write(tmp_path, {"net/.planner/policies/p.dl": 'deny("no", A, M) :- action(A, "create"), M = "never".\n'})
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 1 and ran.errors.count("Denied by policy no") == 2
+    (tmp_path / "net/.planner/policies/p.dl").unlink()
+    (tmp_path / "net/.planner/policies").rmdir()
+    assert batch(tmp_path, "plan").code == 0
+    write(tmp_path, {"net/.planner/stack-policies/p.dl": 'deny("no", C, A) :- unit_change(C, A, "create").\n'})
+    assert batch(tmp_path, "plan").errors.count("Denied by policy no") == 2
+    (tmp_path / "net/.planner/stack-policies/p.dl").rename(tmp_path / "p.dl")
+    (tmp_path / "net/.planner/stack-policies").rmdir()
+    assert batch(tmp_path, "plan").code == 0
+    monkeypatch.setenv("PLANNER_STACK_POLICIES", str(tmp_path / "p.dl"))
+    assert batch(tmp_path, "plan", "-executor=processes").errors.count("Denied by policy no") == 2
+
+
+def test_states_are_compared_with_real_objects(tmp_path: Path) -> None:
+    linked(tmp_path)
+    assert batch(tmp_path, "plan", "-refresh-only").code == 0  # before anything is there
+    assert batch(tmp_path, "apply", "-auto-approve").code == 0
+    assert set(batch(tmp_path, "plan", "-refresh-only", "-json").outcomes.values()) == {"unchanged"}
