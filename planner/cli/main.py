@@ -93,6 +93,8 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
             words.insert(0, "version")
             break
         name, equals, directory = word.lstrip("-").partition("=")
+        if name == "profile":
+            return _profiled(directory, words, terminal)
         if name != "chdir":
             code = _usage_error(terminal, UsageError(f"Unknown global option {word}", "See planner -help."))
             return code if words else 127
@@ -118,6 +120,18 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
     if any(word in HELP for word in _before_end(rest)):
         return _help([*command.split(), *rest], terminal)
     return guarded(command, rest, terminal)
+
+
+def _profiled(path: str, words: list[str], terminal: Terminal) -> int:
+    from planner.cli.profile import profiled
+    from planner.render.diagnostics import show
+    from planner.vocabulary.diagnostic import Failure
+
+    try:
+        return profiled(path, lambda: dispatch(words, terminal), terminal)
+    except Failure as failure:
+        show(failure.diagnostics, terminal)
+        return 1
 
 
 def find(words: list[str]) -> tuple[str | None, list[str]]:

@@ -1,0 +1,143 @@
+"""`planner -profile COMMAND`: where the time of a command goes, by stage of the pipeline, rule and file."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from types import CodeType, FrameType
+from typing import Any
+
+from planner.cli.finish import json_text
+from planner.pipeline import STAGES
+from planner.render.terminal import Terminal
+from planner.support.sampling import SECONDS, Sampler, Stack
+from planner.vocabulary.diagnostic import Failure, error
+
+MOST = 10
+"""rules and files are shown"""
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_RULE, _FILE = "rule ", "file "
+
+
+def profiled(path: str, command: Callable[[], int], terminal: Terminal) -> int:
+    """Run a command, and say on standard error where its time went; with a path, write all of it there for speedscope
+    (https://www.speedscope.app/file-format-schema.json). Raises Failure when the file cannot be written."""
+    path = os.path.abspath(path) if path else ""
+    _write(path, "")
+    before = time.process_time()
+    sampler = Sampler(_about)
+    sampler.start()
+    try:
+        return command()
+    finally:
+        sampler.stop()
+        terminal.err(_text(sampler, before))
+        _write(path, json_text(_document(sampler)) + "\n")
+
+
+def _write(path: str, text: str) -> None:
+    if not path:
+        return
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as problem:
+        detail = f"{path}: {problem.strerror or problem}."
+        raise Failure(error("cli.profile", "The profile cannot be written", detail)) from None
+
+
+def _about(frame: FrameType) -> str:
+    """The rule that is evaluated, or the file that is parsed."""
+    code = frame.f_code
+    if code.co_name == "call" and code.co_filename.endswith("datalog/engine/evaluate.py"):
+        evaluation, function = frame.f_locals.get("self"), frame.f_locals.get("function")
+        if evaluation is None or function is None:
+            return ""
+        return f"{_RULE}{evaluation.program.rules[function.rule].name}"
+    if code.co_name == "parse_config" and code.co_filename.endswith("syntax/parse.py"):
+        source = frame.f_locals.get("source")
+        return f"{_FILE}{source.filename}" if source is not None else ""
+    return ""
+
+
+def _stage_functions() -> dict[tuple[str, str], str]:
+    """The stage of a function, by the end of its file's path and its name."""
+    return {(f"{stage.module.replace('.', '/')}.py", stage.function): stage.name for stage in STAGES}
+
+
+def _stage(stack: Stack, functions: Mapping[tuple[str, str], str]) -> str:
+    """The innermost stage of a stack; what stands outside of all of them by its room."""
+    found = "rest"
+    for code in stack:
+        if isinstance(code, str):
+            continue
+        if code.co_filename.startswith("<frozen importlib"):
+            return "start"
+        if code.co_filename.startswith(_HERE):
+            name = f"planner{code.co_filename[len(_HERE) :]}"
+            if name.startswith("planner/render/"):
+                found = "show"
+            found = functions.get((name, code.co_name), found)
+    return found
+
+
+def _text(sampler: Sampler, before: float) -> str:
+    """Tables of the main thread's time."""
+    functions = _stage_functions()
+    stages: dict[str, float] = defaultdict(float, start=before)
+    words: dict[str, float] = defaultdict(float)
+    for stack, seconds in sampler.samples.get(threading.main_thread().name, ()):
+        stages[_stage(stack, functions)] += seconds
+        for word in {part for part in stack if isinstance(part, str)}:
+            words[word] += seconds
+    total = sampler.seconds + before
+    order = ("start", *(stage.name for stage in STAGES), "show", "rest")
+    lines = [f"\nTime of the main thread, {total:.2f} s, as seen every {SECONDS * 1000:.0f} ms:"]
+    lines += [f"  {name:<10}{stages[name]:7.2f} s {stages[name] / total:6.1%}" for name in order if stages[name] > 0]
+    for kind, title in ((_RULE, "Rules"), (_FILE, "Files")):
+        most = [(word, s) for word, s in words.items() if word.startswith(kind)]
+        most.sort(key=lambda item: (-item[1], item[0]))
+        if most:
+            lines.append(f"{title} that took most:")
+            lines += [f"  {seconds:7.2f} s  {word.removeprefix(kind)}" for word, seconds in most[:MOST]]
+    return "\n".join(lines)
+
+
+def _document(sampler: Sampler) -> dict[str, Any]:
+    """Speedscope's format: all threads, with time in seconds."""
+    numbers: dict[CodeType | str, int] = {}
+    frames: list[dict[str, Any]] = []
+
+    def number(part: CodeType | str) -> int:
+        if part not in numbers:
+            numbers[part] = len(frames)
+            frames.append({"name": part} if isinstance(part, str) else _frame(part))
+        return numbers[part]
+
+    profiles = [
+        {
+            "type": "sampled",
+            "name": name,
+            "unit": "seconds",
+            "startValue": 0,
+            "endValue": sum(seconds for _, seconds in samples),
+            "samples": [[number(part) for part in stack] for stack, _ in samples],
+            "weights": [seconds for _, seconds in samples],
+        }
+        for name, samples in sorted(sampler.samples.items())
+    ]
+    return {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "exporter": "planner",
+        "shared": {"frames": frames},
+        "profiles": profiles,
+    }
+
+
+def _frame(code: CodeType) -> dict[str, Any]:
+    name = code.co_filename
+    file = f"planner{name[len(_HERE) :]}" if name.startswith(_HERE) else os.path.basename(name)
+    return {"name": code.co_qualname, "file": file, "line": code.co_firstlineno}

@@ -1,0 +1,57 @@
+"""`planner -profile`: where the time of a command goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from planner.cli import profile
+from planner.pipeline import STAGES, Stage
+
+MAIN = "".join(f'resource "terraform_data" "r{n}" {{\n  input = "{n}"\n}}\n' for n in range(600))
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
+    words = (sys.executable, "-m", "planner", *words)
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_stages_and_files_of_a_plan(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text(MAIN)
+    done = run(tmp_path, "-profile=profile.json", "plan", "-no-color")
+    assert done.returncode == 0 and "Time of the main thread" not in done.stdout
+    assert "  plan " in done.stderr and "%" in done.stderr
+    assert "Files that took most:" in done.stderr and "main.tf" in done.stderr
+    document = json.loads((tmp_path / "profile.json").read_text())
+    frames = document["shared"]["frames"]
+    for one in document["profiles"]:
+        assert len(one["samples"]) == len(one["weights"]) > 0
+        assert {number for stack in one["samples"] for number in stack} <= set(range(len(frames)))
+    assert any(frame["file"] == "planner/plan/planning.py" for frame in frames if "file" in frame)
+    assert str(Path(profile.__file__).parent) not in json.dumps(document)
+
+
+def test_the_exit_code_is_that_of_the_command(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text("nonsense {}\n")
+    done = run(tmp_path, "-profile", "validate")
+    assert done.returncode == 1 and "Unsupported block type" in done.stderr
+    assert "Time of the main thread" in done.stderr
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    done = run(tmp_path, "-profile=gone/profile.json", "version")
+    assert done.returncode == 1 and done.stdout == "" and "The profile cannot be written" in done.stderr
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_every_stage_is_found_by_its_function(stage: Stage) -> None:
+    from importlib import import_module
+
+    code = getattr(import_module(stage.module), stage.function).__code__
+    assert profile._stage((code,), profile._stage_functions()) == stage.name
