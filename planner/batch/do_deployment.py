@@ -22,7 +22,7 @@ from planner.stacks.approval import Approval, approval
 from planner.stacks.deploy import Runner
 from planner.stacks.deployments import Surroundings
 from planner.stacks.init import init_stack
-from planner.stacks.rounds import Deployed, Deploying, Rounds, deploy
+from planner.stacks.rounds import Deployed, Deploying, Rounds, deploy, why_deferred
 from planner.stacks.session import Session, open_stack
 from planner.stacks.settings import FILE
 from planner.stacks.standing import judged, standing_policies
@@ -192,11 +192,14 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
         if step.what == "forget":
             changes.append((str(step.name), "forget", "removed"))
             numbers[4] += 1
+        if step.put_off:
+            changes.append((str(step.name), "defer", why_deferred(step)))
         if step.planned is None or step.plan is None or step.planned.made is None:
             continue
         of_step = counts_of(step.plan, Counts.of_plan(step.plan))
         numbers = [number + more for number, more in zip(numbers, of_step, strict=True)]
         changes += [(f"{step.name}: {address}", action, why) for address, action, why in changes_of(step.plan)]
+        changes += [(f"{step.name}: {address}", "defer", f"unknown {what}") for address, what, _ in step.plan.deferred]
         uses_plugins = uses_plugins or asks_plugins(step.planned.made)
     state = runner.states.read()
     short = Result(

@@ -32,7 +32,15 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
         names = ", ".join(removal.unit for removal in fleet.removals)
         detail = f"{NAME}, which knows where the states of units are, is damaged: what is left of {names} is not known."
         return units, [error("batch.removed", "A unit cannot be removed", detail)]
+    stacks = {unit.called[0] for unit in fleet.units.values() if unit.deployment and unit.called}
     for removal in fleet.removals:
+        if removal.unit.rpartition("/")[0] in stacks:
+            detail = (
+                f"{removal.unit} is a deployment of a stack. Declare it there once more, with destroy = true, and "
+                f"apply that; then take it and this block away ({removal.place})."
+            )
+            told.append(error("batch.removed", "A deployment is not removed here", detail))
+            continue
         entry = known.get(removal.unit)
         if entry is None or (os.path.isabs(entry.state) and not has_objects(entry.state)):
             hint = did_you_mean(removal.unit, (n for n in known if n not in fleet.units and n != removal.unit))

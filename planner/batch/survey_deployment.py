@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 
 from planner.batch.model import Linked, Place, Published, PublishedRead, Request, Survey
+from planner.batch.reads import RECORDER
 from planner.batch.setting_up import NOT_INSTALLED
 from planner.config.stack_files.model import StackConfig
 from planner.stacks.init import init_stack
@@ -25,15 +26,13 @@ _LOCKS = (".terraform.lock.hcl", FILE)
 def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
     """The survey of a deployment, in the folder of its stack, and whether it stands until a file changes. `folder` is
     what its files are shown below."""
-    from planner.batch.reads import RECORDER
-
-    for name in _LOCKS:
-        RECORDER.look(name)
+    _look()
     try:
         stack, problems = read_stack(".")
         if needs_init(problems):
             init_stack(".")  # its plan says what went wrong
             RECORDER.begin_again()
+            _look()
             stack, problems = read_stack(".")
         is_whole = not needs_init(problems)
         kind, settings = place_of(".")
@@ -68,6 +67,12 @@ def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
         ),
         is_whole,
     )
+
+
+def _look() -> None:
+    """What is read only where it is there is looked at in any case."""
+    for name in _LOCKS:
+        RECORDER.look(name)
 
 
 def needs_init(problems: list[Diagnostic]) -> bool:

@@ -48,7 +48,10 @@ def test_planned_outputs_are_seen_by_value(tmp_path: Path) -> None:
         "root": "changes",  # the name of the component is known, though it is not there
     }
     assert ran.unit("shop/live")["because"] == "net/eu"
-    assert "component.base: terraform_data.service" in json.dumps(ran.unit("shop/live")["changes"])
+    assert [(c["action"], c["address"]) for c in ran.unit("shop/live")["changes"]] == [
+        ("create", "component.base: terraform_data.service"),
+        ("defer", "component.web[*]"),
+    ]
     ran = batch(tmp_path, "why", "pending", "shop/live")
     assert "terraform_data.service of shop/live rests on the output id of net/eu" in ran.out
 
@@ -391,3 +394,9 @@ def test_states_are_compared_with_real_objects(tmp_path: Path) -> None:
     assert batch(tmp_path, "plan", "-refresh-only").code == 0  # before anything is there
     assert batch(tmp_path, "apply", "-auto-approve").code == 0
     assert set(batch(tmp_path, "plan", "-refresh-only", "-json").outcomes.values()) == {"unchanged"}
+
+
+def test_the_fleets_file_removes_no_deployment(tmp_path: Path) -> None:
+    write(tmp_path, {**NET, "planner.batch.hcl": 'unit "net" {}\nremoved "net/old" { action = "destroy" }\n'})
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 1 and "A deployment is not removed here" in ran.errors and "planner.batch.hcl:2" in ran.errors
