@@ -95,29 +95,31 @@ def load_tree(
 
 class InstalledModules:
     """Finds called modules in the manifest that init wrote. `below`: the key that those of another root module have
-    before their own."""
+    before their own; `init`: the command that installs them."""
 
-    def __init__(self, manifest: Manifest, root_dir: str, absolute: str = "", below: ModulePath = ()) -> None:
-        self.manifest = manifest
+    def __init__(
+        self, manifest: Manifest, root_dir: str, absolute: str = "", below: ModulePath = (), init: str = "init"
+    ) -> None:
+        self.manifest, self.init = manifest, init
         self.root_dir, self.absolute, self.below = root_dir, absolute, below
 
     def locate(self, path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
         """As `Locate`."""
         record = self.manifest.get(module_key((*self.below, *path)))
         if record is None:
-            detail = f"Module {call.name} is not installed. Run init, which installs all modules."
+            detail = f"Module {call.name} is not installed. Run {self.init}, which installs all modules."
             problems.error("module_not_installed", "Module not installed", detail, call.span)
             return None
         where = call.shown_span
         if call.source and call.source != record.source:
             old, new = without_secrets(record.source), without_secrets(call.source)
-            detail = f"The source changed from {old} to {new} since init. Run init again."
+            detail = f"The source changed from {old} to {new} since {self.init}. Run {self.init} again."
             problems.error("module_source_changed", "Module source has changed", detail, where)
         if call.version and not _fits(call.version, record.version):
-            detail = f"Installed is version {record.version or '(none)'}, wanted {call.version}. Run init again."
+            detail = f"Installed is version {record.version or '(none)'}, wanted {call.version}. Run {self.init} again."
             problems.error("module_version_changed", "Module version requirements have changed", detail, where)
         if not os.path.isdir(located(self.root_dir, record.directory, self.absolute)):
-            detail = f"The directory {record.directory} of module {call.name} is gone. Run init again."
+            detail = f"The directory {record.directory} of module {call.name} is gone. Run {self.init} again."
             problems.error("module_not_installed", "Module not installed", detail, call.span)
             return None
         return record.directory

@@ -82,7 +82,8 @@ class Runner:
                 detail = "Everything in the deployment is to be destroyed: name no component."
                 raise Failure(error("stack.component_destroy", "Components cannot be chosen", detail))
             if mode == "destroy":
-                decided, problems = plan_removals(self, recorded, None)
+                decided, more = plan_removals(self, recorded, None)
+                problems += more
             else:
                 flow = Flow(self.stack, self.inputs, _Planning(self))
                 instances, found = flow.instances()

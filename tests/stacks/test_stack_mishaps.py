@@ -260,3 +260,10 @@ def test_what_is_wrong_with_an_upstream_is_said(
     assert ran.code == 1 and "Upstream ../up: Missing name for component" in ran.err
     (tmp_path / "up/x.tfcomponent.hcl").write_text('variable "unused" {\n  type = string\n  default = ""\n}\n')
     assert planner("stacks", "plan").code == 0  # it was never applied: nobody knows
+
+
+def test_a_removed_component_that_is_not_installed_is_named_as_written(run: Planner, planner: Planner) -> None:
+    run('deployment "d" {}', "validate")
+    Path("y.tfcomponent.hcl").write_text('removed {\n  from   = component.b\n  source = "./gone"\n}\n')
+    said = " ".join(planner("stacks", "plan").err.split())
+    assert "Module b is not installed. Run planner stacks init, which installs all modules." in said

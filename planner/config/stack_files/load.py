@@ -55,6 +55,9 @@ DEEPEST = 32
 """stacks within stacks"""
 
 
+_INIT = "planner stacks init"
+
+
 @frozen(eq=False)
 class Places:
     """Where what a stack calls is: `locate` finds a component's module or a child stack, `below` gives what finds the
@@ -68,8 +71,8 @@ class Places:
 
 def installed(root_dir: str, manifest: Manifest) -> Places:
     """What `init` recorded."""
-    found = InstalledModules(manifest, root_dir)
-    return Places(found.locate, lambda path: InstalledModules(manifest, root_dir, below=path).locate)
+    found = InstalledModules(manifest, root_dir, init=_INIT)
+    return Places(found.locate, lambda path: InstalledModules(manifest, root_dir, below=path, init=_INIT).locate)
 
 
 def load_stack(
@@ -271,7 +274,7 @@ class _Loader:
     ) -> RemovedComponent:
         """A removed component still needs its module: what it declares says how its objects are destroyed."""
         call = evolve(removed.call, name=f"{removed.name}-{number}")
-        where = self._where((*path, "removed"), removed.kind, call.name, call, parent, problems)
+        where = self._where((*path, "removed"), removed.kind, call.name, removed.call, parent, problems)
         if where is None or removed.kind == "stack":
             return removed
         return evolve(removed, config=self._module((*path, "removed"), call, where, problems))
