@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from planner.batch.deployment_plans import differences, save
 from planner.cli.flags import Arguments
 from planner.cli.stack_pool import Job, spread
+from planner.cli.stack_reports import reported
 from planner.cli.stack_work import Said, Turn, Work
 from planner.render.schema_lookup import SchemaLookup
 from planner.render.stacks import add, show_plan, tell_applied, tell_approval, tell_outputs
@@ -24,6 +25,7 @@ from planner.vocabulary.records import evolve
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
+    from planner.batch.reports.deployments import Part
     from planner.config.stack_files.model import Deployment
     from planner.stacks.steps import DeploymentPlan
 
@@ -33,6 +35,15 @@ def in_turns(jobs: list[Job], view: View, ask: Callable[[str], bool]) -> Iterato
     workers = jobs[0].arguments["workers"]
     with TemporaryDirectory(prefix="planner-") as folder:
         turns = {job.deployment: Turn(os.path.join(folder, job.deployment)) for job in jobs}
+        parts: dict[str, Part] = {}
+
+        def kept(said: Said, is_last: bool) -> Said:
+            """Without the report of the turn, which is told with the last one of the deployment."""
+            if said.part is not None:
+                before = parts.get(said.deployment)
+                parts[said.deployment] = said.part if before is None else merged(before, said.part)
+            return evolve(said, part=parts.get(said.deployment) if is_last else None)
+
         for _ in range(MOST_ROUNDS):
             approved: list[Job] = []
             planned = [evolve(job, turn=turns[job.deployment]) for job in jobs]
@@ -41,11 +52,12 @@ def in_turns(jobs: list[Job], view: View, ask: Callable[[str], bool]) -> Iterato
                     view.about(deployment=job.deployment).log("\nApply cancelled.")
                     said = evolve(said, code=1)
                 approved += [] if said.code else [job]
-                yield said
+                yield kept(said, bool(said.code))
             jobs = []
             for job, said in zip(approved, spread(approved, apply, workers, view, False), strict=True):
-                yield said
-                if said.is_partial and not said.code:
+                goes_on = said.is_partial and not said.code
+                yield kept(said, not goes_on)
+                if goes_on:
                     before = turns[job.deployment]
                     turns[job.deployment] = Turn(before.file, before.number + 1, said.done)
                     jobs.append(job)
@@ -60,12 +72,13 @@ def plan(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
     """Plan a deployment, show the plan and keep it."""
     assert work.turn is not None
     told = Told()
-    said = Said(deployment.name, code=1)
+    said = Said(deployment.name, code=1, part=reported(arguments, deployment.name, []))
     whole = work.view.about(deployment=deployment.name)
     with told.until_an_error():
         runner = work.session.runner(deployment, work.options, whole.hooks)
         try:
             found = runner.plan()
+            said = evolve(said, part=reported(arguments, deployment.name, [found]))
             told.check(found.diagnostics)
             show_plan(found, work.view, work.terminal, SchemaLookup(runner.schemas).resource_schema)
             judgement = judged(work.policies, found)
@@ -75,7 +88,7 @@ def plan(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
             save(found, work.turn.file, work.session.encryption.plan)
             is_undecided = any(d.code == "policy.undecided" for d in judgement)
             is_approved = not found.can_apply or (bool(rules.by) and not is_undecided)
-            said = Said(deployment.name, is_approved=is_approved)
+            said = evolve(said, code=0, is_approved=is_approved)
         finally:
             told += runner.release()
     return evolve(said, told=tuple(told), code=int(said.code or has_errors(told)))
@@ -106,8 +119,21 @@ def apply(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
             for step in one.steps:
                 add(done, step.counts)
         numbers = (done.add, done.change, done.remove, done.imports, done.forget)
-        said = Said(deployment.name, code=int(not deployed.is_done), is_partial=deployed.is_partial, done=numbers)
+        part = reported(arguments, deployment.name, deployed.plans) if deployed.plans else None
+        code = int(not deployed.is_done)
+        said = Said(deployment.name, code=code, part=part, is_partial=deployed.is_partial, done=numbers)
         if deployed.is_done and not deployed.is_partial:
             tell_applied(deployment.name, done, deployed.plans[-1].mode, whole, work.terminal)
             tell_outputs(deployment.name, deployed.outputs, whole, arguments["show-sensitive"])
     return evolve(said, told=tuple(told))
+
+
+def merged(before: Part, after: Part) -> Part:
+    """The report of a deployment after another turn: what was done in one before stays done."""
+    now = {unit["unit"]: unit for unit in after.units}
+    done = {unit["unit"]: unit for unit in before.units if unit["outcome"] in ("applied", "forgotten")}
+    kept = {name: unit for name, unit in done.items() if name not in now or now[name]["outcome"] == "unchanged"}
+    units = sorted({**now, **kept}.values(), key=lambda unit: (unit["wave"], unit["unit"]))
+    edges = tuple(sorted({*before.edges, *after.edges}))
+    texts = {**after.texts, **{name: text for name, text in before.texts.items() if name in kept}}
+    return evolve(after, units=tuple(units), edges=edges, texts=texts)

@@ -130,13 +130,17 @@ def test_a_process_that_dies_takes_one_deployment_with_it(stack: Path, planner: 
 
 
 def test_who_is_asked_sees_all_plans_and_what_was_deferred(stack: Path, planner: Planner) -> None:
-    ran = planner("stacks", "apply", "-workers=2", stdin="yes\n" * 3 + "no\nyes\n" + "yes\n" * 4, terminal=True)
+    words = ("stacks", "apply", "-workers=2", "-markdown=several.md", "-html=several.html")
+    ran = planner(*words, stdin="yes\n" * 3 + "no\nyes\n" + "yes\n" * 4, terminal=True)
     assert ran.code == 1 and "not so" in ran.err
     assert ran.out.count("Apply cancelled.") == 1
     done = re.findall(r"32m(\w+): 2 added, 0 changed, 0 destroyed\.", ran.out)
     assert done == ["eu", "longer", "longish", "us"]
     assert ran.out.count("Do you want to perform these actions in the deployment eu?") == 2
     assert json.loads(planner("stacks", "output", "-json").out)["sa"] == {}
+    report = (stack / "several.md").read_text()
+    assert len(re.findall(r"`(eu|longer|longish|us): component[^`]*` \| applied", report)) == 8
+    assert "`sa: component.net` | applied" not in report and (stack / "several.html").exists()
 
 
 def test_nobody_is_asked_about_what_checks_approve(stack: Path, planner: Planner) -> None:
