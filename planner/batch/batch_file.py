@@ -236,6 +236,7 @@ class _Reader:
         content = read(block.body, UNITS, self.problems)
         stacks: dict[str, StackFolder] = {}
         folders = root_modules(self.root, self.memory, pattern, stacks=stacks)
+        stacks = {folder: stack for folder, stack in stacks.items() if stack.deployments}
         if not (folders or stacks):
             detail = f"No folder that {pattern} matches is a root module."
             self.problems.warning("no_units", "Pattern without units", detail, block.header_span)

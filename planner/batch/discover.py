@@ -49,7 +49,11 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory])
         stacks |= {os.path.relpath(os.path.join(folder, name), root): stack for name, stack in found.items()}
         if folders and is_module(folder):  # it was named, so it is one, whatever its blocks say
             paths.add(folder)
-        if not (paths or found) and folder in words and os.path.realpath(folder) not in map(os.path.realpath, left):
+        if (
+            not (paths or any(one.deployments for one in found.values()))
+            and folder in words
+            and os.path.realpath(folder) not in map(os.path.realpath, left)
+        ):
             without.append(folder)
         names.update(os.path.relpath(path, root) for path in paths)
     if any(os.path.exists(os.path.join(name, file)) for name in names for file in TERRAGRUNT):

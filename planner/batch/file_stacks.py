@@ -25,11 +25,11 @@ def stack_of(root: str, folder: str) -> StackFolder | None:
 
 def deployed(unit: Unit, stack: StackFolder, span: Span, problems: Problems) -> list[Unit]:
     """The units of a stack that a block describes."""
-    from planner.batch.stack_folders import units_of
+    from planner.batch.stack_folders import UNKNOWN, units_of
 
     if unit.variables or unit.var_files or unit.workspace:
         refuse_values(unit.name, span, problems)
-    found = units_of(unit.name, unit.folder, stack.deployments).values()
+    found = units_of(unit.name, unit.folder, stack.deployments or (UNKNOWN,)).values()
     return [evolve(unit, name=one.name, called=one.called, deployment=one.deployment) for one in found]
 
 

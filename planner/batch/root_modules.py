@@ -18,8 +18,8 @@ MARKERS = (".planner-unit",)
 TERRAGRUNT = frozenset(("terragrunt.hcl", "terragrunt.hcl.json", "terragrunt.stack.hcl"))
 """files that make a folder a unit, or several, that planner.batch.terragrunt reads"""
 STATE = "terraform.tfstate"
-STACK = ".tfdeploy."
-"""in the names of files that deploy a stack"""
+STACK = re.compile(r"\.tf(?:deploy|component|stack)\.(?:hcl|json)$")
+"""the end of the names of files of stacks"""
 _ROOT_BLOCK = re.compile(rb"^\s*(terraform|language)\s*\{", re.MULTILINE)
 _ROOT_SETTING = re.compile(rb"\b(backend|cloud|required_[a-z]+)\b|\bencryption\b")
 _JSON_BLOCK = re.compile(rb'"terraform"\s*:')
@@ -119,7 +119,7 @@ def _look_into(path: str, memory: Memory) -> Found:
     except OSError:
         return Found(False, [])
     names.sort()
-    stack = _stack(path, names, looked) if any(STACK in name for name in names) else None
+    stack = _stack(path, names, looked) if any(map(STACK.search, names)) else None
     found = Found(_is_root(path, names, looked), sorted(below), stack)
     memory.keep_folder(path, found, looked)
     return found

@@ -23,22 +23,22 @@ _SOURCE = BodySchema({"source": False})
 
 @frozen
 class StackFolder:
-    """What the files of a stack say about the fleet: the names of its deployments, and the folders that its components
-    and child stacks are made from, as they stand there."""
+    """What the files of a stack say about the fleet: the names of its deployments (none of one that others call), and
+    the folders that its components and child stacks are made from, as they stand there."""
 
     deployments: tuple[str, ...]
     sources: tuple[str, ...]
 
 
 def stack_folder(folder: str, names: Iterable[str] | None = None, looked: Looked | None = None) -> StackFolder | None:
-    """The stack in a folder with these files; None where nothing is deployed. `looked` gets what was looked at."""
+    """The stack in a folder with these files; None where there is none. `looked` gets what was looked at."""
     if names is None:
         try:
             names = sorted(os.listdir(folder))
         except OSError:
             return None
     files = [name for name in names if is_stack_file(name)]
-    if not any(name.endswith(DEPLOYMENTS) for name in files):
+    if not files:
         return None
     deployments: set[str] = set()
     sources: list[str] = []
@@ -51,7 +51,8 @@ def stack_folder(folder: str, names: Iterable[str] | None = None, looked: Looked
             deployments |= {UNKNOWN} if body is None else _labels(body)
         elif name.endswith(COMPONENTS) and body is not None:
             sources += _sources(body)
-    if not deployments or UNKNOWN in deployments:
+    is_deployed = any(name.endswith(DEPLOYMENTS) for name in files)
+    if is_deployed and (not deployments or UNKNOWN in deployments):
         deployments = {UNKNOWN}
     return StackFolder(tuple(sorted(deployments)), tuple(sources))
 

@@ -400,3 +400,19 @@ def test_the_fleets_file_removes_no_deployment(tmp_path: Path) -> None:
     write(tmp_path, {**NET, "planner.batch.hcl": 'unit "net" {}\nremoved "net/old" { action = "destroy" }\n'})
     ran = batch(tmp_path, "plan")
     assert ran.code == 1 and "A deployment is not removed here" in ran.errors and "planner.batch.hcl:2" in ran.errors
+
+
+def test_stacks_that_others_call_are_no_units(tmp_path: Path) -> None:
+    write(tmp_path, {name.replace("net/", "net/child/"): text for name, text in NET.items() if "deploy" not in name})
+    write(
+        tmp_path,
+        {
+            "net/x.tfcomponent.hcl": 'stack "c" {\n  source = "./child"\n  inputs = { zone = "z" }\n}\n',
+            "net/x.tfdeploy.hcl": 'deployment "eu" {}\n',
+        },
+    )
+    assert batch(tmp_path, "plan", "-json").outcomes == {"net/eu": "changes"}
+    assert "No units below net/child" in batch(tmp_path, "plan", "net/child").errors
+    write(tmp_path, {"planner.batch.hcl": 'unit "c" { path = "net/child" }\n'})
+    ran = batch(tmp_path, "plan")
+    assert ran.code == 1 and "Nothing to deploy" in ran.errors
