@@ -32,6 +32,7 @@ from planner.values.value import (
     Marked,
     Null,
     Refinement,
+    Set,
     Unknown,
     Value,
     mark,
@@ -281,7 +282,7 @@ def compile_splat(compiler: Compiler, node: nodes.Splat) -> Run:
         marks = NO_MARKS
         if value.__class__ is Marked:
             value, marks = value.value, value.marks
-        single = not isinstance(type_of(value), (TupleType, ListType, SetType))
+        single = not _is_sequence(value)
         if value.__class__ is Null:
             if single:
                 return mark((), marks)
@@ -300,6 +301,14 @@ def compile_splat(compiler: Compiler, node: nodes.Splat) -> Run:
         return mark(_of_known(env, value, each, slot, node, could_be_null), marks)
 
     return run
+
+
+def _is_sequence(value: Value) -> bool:
+    """Whether a splat goes over a value: what its type says, without making that of each element."""
+    cls = value.__class__
+    if cls is Null or cls is Unknown:
+        return isinstance(value.type, (TupleType, ListType, SetType))
+    return cls is tuple or cls is List or cls is Set
 
 
 def _of_known(env: Environment, value: Value, each: Run, slot: int, node: nodes.Splat, could_be_null: bool) -> Value:

@@ -187,6 +187,9 @@ def _index_object(value: Value, t: ObjectType, key: Value) -> Value:
 
 def can_iterate(value: Value) -> bool:
     """Whether a value without marks is, or will be, of a type with elements."""
+    cls = value.__class__
+    if cls is dict or cls is tuple:  # whose types would be made of those of all elements
+        return True
     return not isinstance(type_of(value), Primitive)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from planner.render.diff import (
     bare,
@@ -28,10 +28,13 @@ from planner.render.diff_model import (
     Change,
     Diff,
     MappingDiff,
+    PrimitiveDiff,
     SequenceDiff,
+    UnknownDiff,
     WriteOnlyDiff,
 )
-from planner.values.value import SENSITIVE, Null, Value, mark
+from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType
+from planner.values.value import SENSITIVE, List, Map, Null, Unknown, Value, mark
 
 if TYPE_CHECKING:
     from planner.values.schema import AttributeSchema, BlockSchema
@@ -67,8 +70,19 @@ def diff_block(change: Change, schema: BlockSchema) -> Diff:
     action = starting_action(change.before, change.after)
     attributes: dict[str, Diff] = {}
     # Write-only attributes have no values to compare: they share the fate of the block, so they come last.
-    for name in sorted(schema.attributes, key=lambda n: (_write_only(schema.attributes[n]), n)):
+    is_plainly_new = change.before is MISSING and change.is_whole
+    for name in attribute_order(schema):
         attribute = schema.attributes[name]
+        if is_plainly_new:
+            value = after.get(name, MISSING)
+            if not _write_only(attribute):
+                if _present(value) is MISSING:
+                    continue
+                made = _made(value, attribute)
+                if made is not None:
+                    action = merge(action, "create")
+                    attributes[name] = made
+                    continue
         child = _attribute_change(change, name, before, after)
         item = diff_attribute(child, attribute, action)
         absent = child.before is MISSING and child.after is MISSING
@@ -85,6 +99,51 @@ def diff_block(change: Change, schema: BlockSchema) -> Diff:
             blocks[name] = group
             action = merge(action, group_action)
     return BlockDiff(action, change.replace.here, attributes, blocks)
+
+
+def attribute_order(schema: BlockSchema) -> list[str]:
+    """Names of attributes, those that are written only last."""
+    return sorted(schema.attributes, key=lambda n: (_write_only(schema.attributes[n]), n))
+
+
+_PRIMITIVE = frozenset((str, bool, int, Null))
+_SIMPLE = frozenset((STRING, NUMBER, BOOL))
+
+
+def _made(value: Value, attribute: AttributeSchema) -> Diff | None:
+    """The difference of a value that was not there before, for the kinds of values that most of a new object are; None
+    where it takes a closer look."""
+    if attribute.sensitive or attribute.nested is not None:
+        return None
+    kind = attribute.type
+    cls = value.__class__
+    if kind is DYNAMIC or kind in _SIMPLE:
+        return _new(value)
+    if cls is Unknown:
+        return UnknownDiff("create", False, None)
+    if cls is Map and kind.__class__ is MapType and kind.element in _SIMPLE:
+        parts = {key: _new(value.items[key]) for key in sorted(value.items)}
+        return None if None in parts.values() else MappingDiff("create", False, cast("dict[str, Diff]", parts), True)
+    if cls is List and kind.__class__ is ListType and kind.element in _SIMPLE:
+        items = list(map(_new, value.items))
+        return None if None in items else SequenceDiff("create", False, cast("list[Diff]", items), True)
+    return None
+
+
+def _new(value: Value) -> Diff | None:
+    """The same of a value without declared type; None for collections and what has marks."""
+    cls = value.__class__
+    if cls in _PRIMITIVE:
+        return PrimitiveDiff("create", False, MISSING, value)
+    if cls is Unknown:
+        return UnknownDiff("create", False, None)
+    if cls is dict:
+        parts = {key: _new(value[key]) for key in sorted(value)}
+        return None if None in parts.values() else MappingDiff("create", False, cast("dict[str, Diff]", parts), False)
+    if cls is tuple:
+        items = list(map(_new, value))
+        return None if None in items else SequenceDiff("create", False, cast("list[Diff]", items), True)
+    return None
 
 
 def diff_attribute(change: Change, attribute: AttributeSchema, parent_action: str) -> Diff:

@@ -83,6 +83,11 @@ class Change:
             after = before
         return Change(before, after, self.replace.child(key), relevant)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every part is relevant, and none forces replacement."""
+        return self.relevant is EVERYWHERE and not self.replace.paths
+
     def but(self, before: Value, after: Value) -> Change:
         return Change(before, after, self.replace, self.relevant)
 

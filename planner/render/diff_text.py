@@ -312,9 +312,10 @@ class DiffText:
         names = {key: attribute_name(key) for key in diff.attributes}
         width = max(map(len, names.values()), default=0)
         lines, unchanged = [f"{{{forces}"], 0
+        usual, whole = style.but(), style.but(all=True)
         for key in sorted(diff.attributes):
             item = diff.attributes[key]
-            now = style.but(all=True) if key in ALWAYS_SHOWN else style.but()
+            now = whole if key in ALWAYS_SHOWN else usual
             if item.action == "no-op" and not now.all:
                 unchanged += 1
                 continue
