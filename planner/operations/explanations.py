@@ -289,9 +289,23 @@ def _with_limits(made: Made[Unstored], what: str, problems: list[Diagnostic]) ->
     except Failure:
         return problems
     said = left_out(graph, node)
+    if not made.plan.targets and {block for block, _, _ in made.plan.deferred} == set(made.plan.excludes):
+        return [_with_deferred(made.plan, what, p) for p in problems] if said else problems
     options = [*(f"-target={t}" for t in made.plan.targets), *(f"-exclude={e}" for e in made.plan.excludes)]
     told = said or f"{node} takes part, but {what} is left out ({', '.join(options)}): planner why -not targeted {what}"
     return [evolve(p, detail=f"{p.detail}\n{told}") if p.code == "why.no_change" else p for p in problems]
+
+
+def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
+    """The same with the block that is left for a later plan, or all of them, since what depends on one is, too."""
+    if problem.code != "why.no_change":
+        return problem
+    meant = [row for row in plan.deferred if what == row[0] or what.startswith((f"{row[0]}.", f"{row[0]}["))]
+    left = [
+        f"the {argument} of {block} at {place} is not known yet" for block, argument, place in meant or plan.deferred
+    ]
+    too = "" if meant else ", as all that depends on it"
+    return evolve(problem, detail=f"{what} is left for a later plan: {'; '.join(left)}{too}.")
 
 
 def _as_warning(problem: Diagnostic) -> Diagnostic:

@@ -33,13 +33,13 @@ def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: S
         inside.say(None, f"{name}: {step.what}", type="component_planned", **_step_json(step))
         if step.what == "defer":
             inside.tell(f"\n{terminal.paint(name, 'bold')} is deferred: {why_deferred(step)}.")
-        elif step.has_changes:
+        elif step.has_changes or _in_part(step):
             inside.tell(f"\n{terminal.paint(name, 'bold')}{_WORDS[step.what]}:")
             if step.plan is not None:
                 inside.plan(step.plan, schema_of)
         if step.verdict is not None:
             inside.verdict(step.verdict)
-    quiet = [str(step.name) for step in plan.steps if step.what == "plan" and not step.has_changes]
+    quiet = [str(step.name) for step in plan.steps if step.what == "plan" and not (step.has_changes or _in_part(step))]
     if quiet:
         whole.tell(f"\nNo changes: {', '.join(quiet)}.")
     if plan.left_out:
@@ -120,9 +120,17 @@ def summary(plan: DeploymentPlan) -> str:
         text += f"; {forgotten} components to forget"
     if deferred:
         text += f"; {deferred} deferred"
-    if not plan.can_apply and not deferred:
+    parts = [str(step.name) for step in plan.steps if _in_part(step)]
+    if parts:
+        text += f"; parts of {', '.join(parts)} deferred"
+    if not plan.can_apply and not deferred and not parts:
         return f"{plan.deployment}: no changes."
     return f"{plan.deployment}: {text}."
+
+
+def _in_part(step: Step) -> bool:
+    """Whether some of an instance is left for another round."""
+    return step.plan is not None and bool(step.plan.deferred)
 
 
 def document(plans: Iterable[DeploymentPlan], plan_json: Any) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from planner.datalog.engine.evaluate import Database
 from planner.datalog.explain.proof import proof_json
 from planner.datalog.explain.search import Prover
 from planner.datalog.front.values import Row
+from planner.graph.verbs import Waiting, shortest_path
 from planner.stacks.approval import Approval
 from planner.stacks.chosen import split
 from planner.stacks.steps import DeploymentPlan
@@ -29,12 +31,23 @@ def why(
             detail = f"{word} is no instance of a component in the deployment {plan.deployment}."
             raise Failure(error("stack.unknown", "Nothing to explain", f"{detail}{did_you_mean(word, known)}"))
     rows = [row for row in database.sorted(predicate) if row[0] == name and (not other or row[1] == other)]
+    if predicate == "made_from" and not rows:
+        rows = _way(database, name, other)
+    if predicate == "put_off" and not rows and not negated:
+        rows, predicate = [row for row in database.sorted("put_off_in_part") if row[0] == name], "put_off_in_part"
     if negated:
         goal = ("does", name, "defer") if predicate == "put_off" else (predicate, name, other)
         return [_why_not(database, goal, bool(rows))]
     if not rows:
         raise Failure(error("stack.not_so", "Nothing to explain", _not_so(predicate, name, other)))
     return _proofs(database, predicate, rows)
+
+
+def _way(database: Database, name: str, other: str) -> list[Row]:
+    """How an instance is made from another one through others; nothing when it is not."""
+    edges = {(str(one), str(two)) for one, two in database["made_from"]}
+    waiting = Waiting({end for edge in edges for end in edge}, edges)
+    return [*pairwise(shortest_path(waiting, [name], [other]))]
 
 
 def why_approved(found: Approval, negated: bool = False) -> list[dict[str, Any]]:

@@ -38,9 +38,16 @@ def split(names: Collection[Name], text: str, deployment: str) -> tuple[Name, st
     state ("" for the instance itself). Raises Failure."""
     hits = [name for name in names if text == str(name) or text.startswith(f"{name}.")]
     if not hits:
+        instances = [name for name in names if _is_in(text, declaration(name))]
+        if instances:
+            raise _unknown(f"{text} begins with a component that has instances: name one of them.", instances)
         raise _unknown(f"{text} begins with no component of the deployment {deployment}.", names)
     name = max(hits, key=lambda hit: len(str(hit)))
     return name, text[len(str(name)) + 1 :]
+
+
+def _is_in(text: str, begin: str) -> bool:
+    return text == begin or text.startswith(f"{begin}.")
 
 
 def _unknown(said: str, names: Iterable[Name], word: str = "") -> Failure:

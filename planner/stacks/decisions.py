@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from heapq import heappop, heappush
 
 from planner.datalog.engine.evaluate import Database, evaluate
@@ -14,7 +14,7 @@ from planner.vocabulary.records import frozen
 
 _DECIDED = (
     *("does", "follows", "unclaimed", "declared_and_removed", "incomplete"),
-    *("waits_until", "put_off", "made_from"),
+    *("waits_until", "put_off", "put_off_in_part", "made_from"),
 )
 PutOff = tuple[tuple[str, str], ...]
 """(because, what): why nothing is done yet"""
@@ -28,6 +28,8 @@ def facts_of(asked: Asked) -> list[tuple[str, ...]]:
         facts.append(("stands_for_all", name, declaration(asked.name)))
         facts += [("expands_with", name, str(each)) for each in expansions(asked.name)]
     facts += [("asks_for", name, str(other)) for other in asked.awaited]
+    facts += [("unknown_input", name, called) for called in asked.unknown]
+    facts += [("told_to_follow", name, str(other)) for other in asked.follows]
     facts += [("unknown_configuration", name, str(p.name)) for p in asked.providers if p.is_unknown]
     return facts
 
@@ -49,11 +51,13 @@ def declaration(name: Name) -> str:
     return str(Name(name.kind, name.name, tuple((stack, None) for stack, _ in name.path)))
 
 
-def put_off(asked: Asked, mode: str, before: Mapping[str, PutOff]) -> PutOff:
-    """Why nothing is done about an instance yet. `before`: the same of those that it is made from."""
+def put_off(asked: Asked, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
+    """Why nothing is done about an instance yet. `before`: the same of those that it is made from; `partial`: those of
+    which objects are left for later."""
     facts = [*facts_of(asked), ("deployment_mode", mode)]
     for other in asked.awaited:
         facts.append(("component", str(other)))
+        facts += [("partial_plan", str(other))] if str(other) in partial else []
         facts += [_given(str(other), because, what) for because, what in before.get(str(other), ())]
     rows = _derived(facts, "put_off")["put_off"]
     return tuple(sorted((because, what) for name, because, what in rows if name == str(asked.name)))

@@ -122,10 +122,12 @@ class Runner:
             for name, declared in sorted(self.stack.root.outputs.items())
         }
 
-    def instance(self, asked: Asked, mode: Mode) -> Planned[Start]:
-        """Plan one instance."""
+    def instance(self, asked: Asked, mode: Mode, deferred: Iterable[tuple[str, str, str]] = ()) -> Planned[Start]:
+        """Plan one instance, without the blocks that are deferred already (as in Plan.deferred)."""
         about = (("component", str(asked.name)), ("deployment", self.deployment))
-        options = evolve(self.options, mode=mode, allow_deferral=True, about=about)
+        left = tuple(deferred)
+        excludes = tuple(block for block, _, _ in left)
+        options = evolve(self.options, mode=mode, allow_deferral=True, about=about, deferred=left, excludes=excludes)
         loaded = Loaded(options, "default", {}, asked.config, self.schemas, (), encryption=self.encryption)
         backend, store, hooks = self.states.backend, self.states.store(asked.name), self.heard(asked.name)
         if self.to_apply:
@@ -217,8 +219,10 @@ class _Planning:
 
     def component(self, asked: Asked) -> Mapping[str, Value]:
         runner = self.runner
-        before = {name: step.put_off for name, step in list(runner.steps.items()) if step.put_off}
-        why = put_off(asked, runner.options.mode, before)
+        steps = list(runner.steps.items())
+        before = {name: step.put_off for name, step in steps if step.put_off}
+        partial = {name for name, step in steps if step.plan is not None and step.plan.deferred}
+        why = put_off(asked, runner.options.mode, before, partial)
         if why:
             runner.settle(asked, Step(asked.name, "defer", None, why))
             return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
@@ -247,7 +251,8 @@ class _Applying:
         planned = step.planned
         made = planned.complete
         if made is not None and not same_values(asked, made):
-            planned = runner.instance(asked, runner.options.mode)
+            # what was left for a later round was not approved: it is shown in that one, though it may be known by now
+            planned = runner.instance(asked, runner.options.mode, step.plan.deferred)
             if planned.complete is None:
                 raise Failure(planned.diagnostics)
             differences = compared(step.plan, planned.complete.plan)
@@ -257,7 +262,9 @@ class _Applying:
         step.applied, step.counts = True, result.counts
         if has_errors(result.diagnostics) or result.state is None:
             raise Failure(result.diagnostics)
-        return recorded_outputs(asked.config, result.state)
+        said = {output.name for output in planned.plan.outputs} if planned.plan is not None else set()
+        outputs = recorded_outputs(asked.config, result.state)
+        return {name: value if name in said else UNKNOWN for name, value in outputs.items()}
 
 
 def _other(asked: Asked, differences: Iterable[tuple[str, str]]) -> Diagnostic:

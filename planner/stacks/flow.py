@@ -64,6 +64,13 @@ class Asked:
     awaited: tuple[Name, ...]
     """the instances of components that it was made from"""
     span: Span
+    follows: tuple[Name, ...] = ()
+    """those that depends_on names, of the component or of a child stack that it is in"""
+
+    @property
+    def unknown(self) -> list[str]:
+        """The inputs with something in them that is known only later."""
+        return [name for name, variable in sorted(self.variables.items()) if not is_wholly_known(variable.value)]
 
 
 class Work(Protocol):
@@ -236,10 +243,13 @@ class Flow:
 
     def asked(self, component: ComponentDecl | RemovedComponent, name: Name, each: Value = UNKNOWN) -> Asked:
         """What an instance is made from. Raises Failure."""
+        follows: list[Name] = []
         if isinstance(component, ComponentDecl):
             each = self.keys("component", component.name, name.path).get(name.key, UNKNOWN)
-            for reference in component.depends_on:
-                self._wait_for(reference.node, name.path, reference.span)
+            follows = self._follows(component, name.path)
+            for depth, (stack, _) in enumerate(name.path):
+                above = name.path[:depth]
+                follows += self._follows(self.module(above).components[f"stack.{stack}"], above)
         scope = self.scope(name.path, name.key, each)
         given = self._inputs(component, name, each)
         providers = tuple(self.given_provider(ref, source, name.path, scope) for ref, source in component.providers)
@@ -248,14 +258,19 @@ class Flow:
         variables = checked_inputs(config.root.variables, given, f"input of {name}")
         blocks = {provider.block.key: provider.block for provider in providers}
         config = evolve(config, root=evolve(config.root, providers={**config.root.providers, **blocks}))
-        return Asked(name, config, variables, providers, self.awaited(name), component.span)
+        ordered = tuple(sorted(set(follows), key=str))
+        return Asked(name, config, variables, providers, self.awaited(name), component.span, ordered)
 
     def awaited(self, name: Name) -> tuple[Name, ...]:
         """The instances of components that something was made from, directly or through values."""
         return tuple(sorted(self.promises.nearest(name, lambda other: other.is_component), key=str))
 
-    def _wait_for(self, node: nodes.Node, path: Path, span: Span) -> None:
-        """Everything in a component or child stack, for depends_on."""
+    def _follows(self, component: ComponentDecl, path: Path) -> list[Name]:
+        """What depends_on names, when it is there. Raises Failure."""
+        return [n for ref in component.depends_on for n in self._wait_for(ref.node, path, ref.span)]
+
+    def _wait_for(self, node: nodes.Node, path: Path, span: Span) -> list[Name]:
+        """Wait for all instances in a component or child stack, and name them. Raises Failure."""
         assert isinstance(node, nodes.Traversal)
         first, *rest = node.steps
         kind, called = node.root, getattr(first, "name", "")
@@ -263,15 +278,18 @@ class Flow:
         if rest and isinstance(rest[0], nodes.GetIndex):
             wanted = _instance_key(rest[0].key)
             keys = {key: value for key, value in keys.items() if key in (wanted, Wild.ALL)}
+        found: list[Name] = []
         for key in keys:
             if kind == "component":
-                self.promises.ask(Name("component", called, path, key), span)
+                found.append(Name("component", called, path, key))
+                self.promises.ask(found[-1], span)
                 continue
             inner = (*path, (called, key))
             for component in self.module(inner).components.values():
                 fake = nodes.GetAttr(component.name, span.start, span.end)
                 whole = nodes.Traversal(component.kind, span.end, (fake,), span.start, span.end)
-                self._wait_for(whole, inner, span)
+                found += self._wait_for(whole, inner, span)
+        return found
 
 
 class StackScope(Scope):

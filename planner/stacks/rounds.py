@@ -31,6 +31,7 @@ _BECAUSE = {
     "for_each": "how many instances there are is not known yet",
     "provider": "the configuration of {} is not known yet",
     "component": "{} is deferred",
+    "part": "some of {} is deferred",
 }
 
 

@@ -73,6 +73,8 @@ def explained(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
     first, *rest = arguments.words
     if first in VERDICTS and rest:
         return _verdicts(arguments, asked)
+    if not rest and first == "deferred":
+        raise UsageError("Which component?", "Name one after it: planner stacks why deferred COMPONENT.")
     if not rest and first == "approved":
         return why_approved(approval(asked.session.flow, asked.deployment, plan, 0), negated)
     if not rest:
