@@ -250,6 +250,9 @@ class _Applying:
             return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
         planned = step.planned
         made = planned.complete
+        unknown = [name for name, given in asked.variables.items() if not is_wholly_known(given.value)]
+        if unknown and step.plan.can_apply:
+            raise Failure(self._unknown(asked, unknown))
         if made is not None and not same_values(asked, made):
             # what was left for a later round was not approved: it is shown in that one, though it may be known by now
             planned = runner.instance(asked, runner.options.mode, step.plan.deferred)
@@ -265,6 +268,17 @@ class _Applying:
         said = {output.name for output in planned.plan.outputs} if planned.plan is not None else set()
         outputs = recorded_outputs(asked.config, result.state)
         return {name: value if name in said else UNKNOWN for name, value in outputs.items()}
+
+    def _unknown(self, asked: Asked, names: Iterable[str]) -> Diagnostic:
+        """What is said when all that an instance is made from is there, and its inputs are not."""
+        detail = f"Still unknown: {', '.join(sorted(names))} of {asked.name}."
+        given = [name for name, value in sorted(self.runner.inputs.items()) if not is_wholly_known(value)]
+        if given:
+            detail += (
+                f" The deployment {self.runner.deployment} is given no known value for {', '.join(given)}: what that "
+                "comes from (an upstream stack, a token, a variable set) has none yet."
+            )
+        return error("stack.unknown_input", "Inputs are not known", detail, asked.span)
 
 
 def _other(asked: Asked, differences: Iterable[tuple[str, str]]) -> Diagnostic:

@@ -267,3 +267,17 @@ def test_a_removed_component_that_is_not_installed_is_named_as_written(run: Plan
     Path("y.tfcomponent.hcl").write_text('removed {\n  from   = component.b\n  source = "./gone"\n}\n')
     said = " ".join(planner("stacks", "plan").err.split())
     assert "Module b is not installed. Run planner stacks init, which installs all modules." in said
+
+
+def test_what_nobody_has_published_yet_is_named_before_anything_is_made(run: Planner, tmp_path: Path) -> None:
+    (tmp_path / "up").mkdir()
+    (tmp_path / "up" / "x.tfcomponent.hcl").write_text('output "n" {\n  type  = string\n  value = "v"\n}\n')
+    deploy = 'deployment "d" {}\npublish_output "n" { value = deployment.d.n }\n'
+    (tmp_path / "up" / "x.tfdeploy.hcl").write_text(deploy)
+    components = 'variable "n" { type = string }\n' + ONE.replace('"n" }', "var.n }")
+    deploy = 'upstream_input "up" {\n  type   = "stack"\n  source = "./up"\n}\n'
+    deploy += 'deployment "d" { inputs = { n = upstream_input.up.n } }\n'
+    said = " ".join(run(deploy, "apply", "-auto-approve", components=components, code=1).err.split())
+    assert "Still unknown: name of component.c." in said
+    assert "The deployment d is given no known value for n" in said
+    assert not os.path.exists("stack-states/d.c/terraform.tfstate")
