@@ -11,7 +11,7 @@ from functools import cache
 
 from planner.provider.interface import AttributeDiagnostic
 from planner.support.go_random import GoRandom
-from planner.values.convert import ConversionError, convert
+from planner.values.convert import ConversionError, convert, path_text
 from planner.values.schema import AttributeSchema, BlockSchema, NestedBlock, empty_block
 from planner.values.sets import make_set
 from planner.values.types import (
@@ -72,19 +72,28 @@ class _Composer:
         self.is_unknown = is_unknown
         self.texts: Iterator[str] = map(_texts(type).text, iter(range(1 << 62)))
         self.problems: list[AttributeDiagnostic] = []
+        self.is_stopped = False
+
+    @property
+    def errors(self) -> int:
+        return sum(problem.severity == "error" for problem in self.problems)
 
     def wrong(self, summary: str, detail: str, severity: str = "error") -> None:
         self.problems.append(AttributeDiagnostic(severity, summary, detail))
 
     def block(self, schema: BlockSchema, config: Value, given: Mapping[str, Value]) -> Value:
-        """A block, or the object itself. Other blocks are left out once something in one is wrong."""
+        """A block, or the object itself. Nothing after a block in which something is wrong is looked at."""
         parts: Mapping[str, Value] = config if config.__class__ is dict else {}
-        before = len(self.problems)
+        before = self.errors
         made = {name: self.attribute(name, schema.attributes[name], parts, given) for name in sorted(schema.attributes)}
-        if any(problem.severity == "error" for problem in self.problems[before:]):
+        if self.errors > before:
             return made
         for name in sorted(schema.blocks):
+            if self.is_stopped:
+                return made
             made[name] = self.blocks(name, schema.blocks[name], parts.get(name), given)
+        if self.errors > before:
+            return made
         for name in sorted(given):
             if name not in made:
                 detail = "The field is unknown. Please, ensure it is a part of resource definition."
@@ -128,7 +137,7 @@ class _Composer:
             return convert(given[name], schema.type)
         except ConversionError as bad:
             kind = type_of(given[name])
-            reason = bad.reason if conversion_possible(kind, schema.type) else _reason(kind, schema.type)
+            reason = _placed(bad) if conversion_possible(kind, schema.type) else _reason(kind, schema.type)
             self.wrong(title, f"Values provided for override / mock must match resource fields types: {reason}.")
             return Null(schema.type)
 
@@ -140,7 +149,9 @@ class _Composer:
             kind = friendly_name(type_of(values))
             self.wrong(title, f"Blocks can be overridden only by objects, got `{kind}`")
             return empty_block(schema)
-        is_there = config is not None and config.__class__ not in (Null, Unknown)
+        if config.__class__ is Unknown:
+            return config  # how many there are is known when it is applied
+        is_there = config is not None and config.__class__ is not Null
         if is_there and schema.nesting not in ("single", "group") and not len(config):
             is_there = False
         if not is_there:
@@ -150,19 +161,27 @@ class _Composer:
         return self.composed(schema, config, values or {})
 
     def composed(self, schema: NestedBlock, config: Value, given: Mapping[str, Value]) -> Value:
-        block = schema.block
         if schema.nesting == "map":
             blocks = config.items if config.__class__ is Map else config
-            made = {key: self.block(block, blocks[key], given) for key in sorted(blocks)}
+            made = {key: self.one_of(schema, blocks[key], given) for key in sorted(blocks)}
             return Map(config.element, made) if config.__class__ is Map else made
         if schema.nesting in ("single", "group"):
-            return self.block(block, config, given)
+            return self.one_of(schema, config, given)
         items = tuple(
-            self.block(block, item, given) for item in (config if config.__class__ is tuple else config.items)
+            self.one_of(schema, item, given) for item in (config if config.__class__ is tuple else config.items)
         )
         if config.__class__ is Set:
             return make_set(config.element, items)
         return items if config.__class__ is tuple else List(config.element, items)
+
+    def one_of(self, schema: NestedBlock, config: Value, given: Mapping[str, Value]) -> Value:
+        """One block. With the first in which something is wrong it ends."""
+        if self.is_stopped:
+            return config
+        before = self.errors
+        made = self.block(schema.block, config, given)
+        self.is_stopped = self.errors > before
+        return made
 
     def generated(self, t: Type) -> Value:
         if t is STRING:
@@ -180,8 +199,13 @@ class _Composer:
         if isinstance(t, ObjectType):
             return {name: self.generated(t.attributes[name]) for name in sorted(t.attributes)}
         if isinstance(t, TupleType):
-            return ()
+            return tuple(map(self.generated, t.elements))
         return Null()
+
+
+def _placed(problem: ConversionError) -> str:
+    place = "".join(f".{key}" if kind == "attr" else path_text(((kind, key),)) for kind, key in problem.path)
+    return f"{place}: {problem.reason}" if place else problem.reason
 
 
 def _reason(given: Type, wanted: Type) -> str:
