@@ -281,7 +281,11 @@ def reference(expr: Piece, problems: Problems, unquote: bool = False) -> Referen
 
 def references(attribute: Attribute, problems: Problems) -> tuple[Reference, ...]:
     """The references of a list such as depends_on."""
-    items = elements(piece(attribute), problems) or []
+    return named_by(elements(piece(attribute), problems) or [], problems)
+
+
+def named_by(items: Iterable[Piece], problems: Problems) -> tuple[Reference, ...]:
+    """The references that these are; others are reported."""
     known = [reference(item, problems, unquote=True) for item in items]
     return tuple(r for r in known if r is not None)
 
@@ -317,6 +321,14 @@ def native(expr: Piece, problems: Problems) -> Piece | None:
         problems.error("string_required", "Expected string expression", detail, expr.span)
         return None
     return _held_by_string(expr, expr.node.value, problems)
+
+
+def interpolated(expr: Piece) -> Piece:
+    """The same where the string of JSON syntax holds its expression as `${...}`: without these marks, in its place."""
+    text = expr.node.value if expr.json and isinstance(expr.node, nodes.Literal) else None
+    if text.__class__ is not str or not (text.startswith("${") and text.endswith("}")):
+        return expr
+    return evolve(expr, node=nodes.Literal(f"  {text[2:-1]} ", expr.node.start, expr.node.end))
 
 
 def _held_by_string(expr: Piece, text: str, problems: Problems) -> Piece | None:

@@ -213,6 +213,39 @@ def test_json(tmp_path: Path) -> None:
     assert list(stack.root.components) == ["component.a"] and list(stack.deployments.deployments) == ["dev"]
 
 
+@pytest.mark.parametrize("held", ["%s", "${%s}", "${ %s }"])
+def test_references_in_json_stand_in_texts(held: str, tmp_path: Path) -> None:
+    component = """{
+  "required_providers": {"terraform": {"source": "terraform.io/builtin/terraform"}},
+  "provider": {"terraform": {"x": {"for_each": ["a"]}}},
+  "component": {
+    "a": {"source": "./m", "inputs": {"name": "x"}},
+    "b": {"source": "./m", "inputs": {"name": "x"}, "depends_on": ["@component.a@"],
+          "providers": {"terraform": "@provider.terraform.x[\\"a\\"]@"}}
+  },
+  "removed": {"source": "./m", "from": "@component.old[\\"k\\"]@"}
+}"""
+    deploy = """{
+  "deployment": {"dev": {"inputs": {}, "deployment_group": "@deployment_group.g@"}},
+  "deployment_group": {"g": {"auto_approve_checks": ["@deployment_auto_approve.r@"]}},
+  "deployment_auto_approve": {"r": {"check": {"condition": "${context.plan.changes.total == 1}"}}}
+}"""
+
+    def texts(text: str) -> str:
+        parts = text.split("@")
+        return "".join(held % part if number % 2 else part for number, part in enumerate(parts))
+
+    folder = written(tmp_path, component_json=texts(component), deploy_json=texts(deploy))
+    stack, problems = loaded(folder)
+    assert problems == []
+    b, (removed,) = stack.root.components["component.b"], stack.root.removed
+    assert [getattr(ref.node, "root", "") for ref in b.depends_on] == ["component"]
+    assert [(source.name, source.key is not None) for _, source in b.providers] == [("provider.terraform.x", True)]
+    assert (removed.name, removed.key is not None) == ("old", True)
+    assert stack.deployments.deployments["dev"].group == "g"
+    assert [name for name, _ in stack.deployments.groups["g"].checks] == ["r"]
+
+
 WRONG: dict[str, tuple[str, str]] = {
     # ------------------------------------------------ components
     "no source": ('component "a" {}', "syntax.missing_argument"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.config.model import Expr, ModuleCall, OutputDecl, ProviderRef, VariableDecl
+from planner.config.model import Expr, ModuleCall, OutputDecl, ProviderRef, Reference, VariableDecl
 from planner.config.named_values import label_span, output_block, variable_block
 from planner.config.provider_blocks import check_provider_name, provider_reference, version_constraint
 from planner.config.reading import (
@@ -11,12 +11,14 @@ from planner.config.reading import (
     Problems,
     constant_bool,
     constant_string,
+    elements,
     expr_of,
+    interpolated,
+    named_by,
     native,
     pairs,
     piece,
     read,
-    references,
     traversal_node,
 )
 from planner.config.sources import SourceError, parse_module_source, without_secrets
@@ -62,9 +64,13 @@ def component_block(block: Block, problems: Problems) -> ComponentDecl | None:
         expr_of(attributes["inputs"], problems) if "inputs" in attributes else None,
         given_providers(piece(attributes["providers"]), problems) if "providers" in attributes else (),
         expr_of(attributes["for_each"], problems) if "for_each" in attributes else None,
-        references(attributes["depends_on"], problems) if "depends_on" in attributes else (),
+        _dependencies(attributes["depends_on"], problems) if "depends_on" in attributes else (),
         block.header_span,
     )
+
+
+def _dependencies(attribute: Attribute, problems: Problems) -> tuple[Reference, ...]:
+    return named_by(map(interpolated, elements(piece(attribute), problems) or ()), problems)
 
 
 def module_call(name: str, attributes: dict[str, Attribute], block: Block, problems: Problems) -> ModuleCall | None:
@@ -133,7 +139,7 @@ def _unquoted_key(key: Piece, bare: bool) -> Piece:
 
 def provider_source(expr: Piece, problems: Problems) -> ProviderSource | None:
     """`provider.TYPE.ALIAS`, `[...]` perhaps; None when it is none (reported)."""
-    written = native(expr, problems)
+    written = native(interpolated(expr), problems)
     if written is None:
         return None
     names, key = _keyed(written)
@@ -245,7 +251,7 @@ def removed_component(block: Block, problems: Problems) -> RemovedComponent | No
 
 
 def _removed_from(expr: Piece, problems: Problems) -> tuple[Kind, str, Expr | None, Span] | None:
-    written = native(expr, problems)
+    written = native(interpolated(expr), problems)
     if written is None:
         return None
     names, key = _keyed(written)

@@ -14,6 +14,7 @@ from planner.config.reading import (
     constant_string,
     elements,
     expr_of,
+    interpolated,
     native,
     piece,
     read,
@@ -153,7 +154,9 @@ def _deployment(block: Block, problems: Problems) -> Deployment:
 def _named(expr: Piece, root: str, problems: Problems) -> tuple[str, Span] | None:
     """The name in `ROOT.NAME`, which some write as a text, with or without the root; None for others (reported)."""
     if isinstance(expr.node, nodes.Literal) and expr.node.value.__class__ is str:
-        return expr.node.value.removeprefix(f"{root}."), expr.span
+        text = interpolated(expr).node
+        assert isinstance(text, nodes.Literal)
+        return text.value.strip().removeprefix(f"{root}."), expr.span
     written = native(expr, problems)
     node = traversal_node(written) if written is not None else None
     if isinstance(node, nodes.Traversal) and node.root == root and len(node.steps) == 1:
