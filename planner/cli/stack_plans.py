@@ -35,7 +35,7 @@ def plans_of(arguments: Arguments, told: Told, keeps_values: bool = False, judge
     options = evolve(operation_options(arguments), lock=False, keeps_values=keeps_values)
     if not judges:
         options = evolve(options, policies=(), standing_policies=())
-    session, said = opened(".", surroundings(arguments))
+    session, said = opened(surroundings(arguments))
     told += said
     found = []
     for deployment in session.chosen(arguments["deployment"]):
@@ -53,7 +53,7 @@ def plan_of(arguments: Arguments, told: Told, keeps_values: bool = False) -> Ask
     """The same of a single deployment. Raises Failure where several are meant."""
     from planner.stacks.session import opened
 
-    chosen = opened(".", surroundings(arguments))[0].chosen(arguments["deployment"])
+    chosen = opened(surroundings(arguments))[0].chosen(arguments["deployment"])
     if len(chosen) > 1:
         names = ", ".join(deployment.name for deployment in chosen)
         raise Failure(error("stack.which", "Which deployment?", f"Name one of {names} with -deployment."))

@@ -29,7 +29,7 @@ class Meant:
 
 def meant(arguments: Arguments, addresses: list[str], told: Told) -> Meant:
     """What addresses mean, each of which begins with a component that has a state. Raises Failure."""
-    session, said = opened(".", Surroundings())
+    session, said = opened(Surroundings())
     told += said
     deployments = session.chosen(arguments["deployment"])
     if len(deployments) > 1:

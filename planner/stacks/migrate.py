@@ -19,7 +19,7 @@ from planner.operations.storing import Stored, load_stored, locked
 from planner.provider.lock_file import NAME
 from planner.stacks.deployments import Surroundings
 from planner.stacks.from_modules import COMPONENTS, Converted, convert
-from planner.stacks.session import open_stack
+from planner.stacks.session import open_named, open_stack
 from planner.stacks.states import States
 from planner.stacks.to_modules import RootModule
 from planner.stacks.to_modules import convert as back
@@ -208,7 +208,7 @@ def give_back(options: OperationOptions, deployment: str, around: Surroundings, 
     with told.until_an_error():
         if os.path.lexists(out):
             raise Failure(error("stack.folder", "Folder is there", f"There is {out} already: name another with -out."))
-        session = open_stack(".", around, told)
+        session = open_named(around, told)
         (chosen,) = session.chosen([deployment])
         states = States(session.backend, chosen.name)
         recorded = {name: states.read(name) for name in states.recorded()}

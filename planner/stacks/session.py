@@ -113,11 +113,33 @@ def open_stack(
     return Session(directory, stack, backend, DeploymentFlow(stack, around, published, outputs), encryption)
 
 
-def opened(directory: str, around: Surroundings) -> tuple[Session, list[Diagnostic]]:
+def open_named(around: Surroundings, told: Told) -> Session:
+    """The stack in the working directory with surroundings that somebody named for it: a name that means nothing is an
+    error. Raises Failure."""
+    session = open_stack(".", around, told)
+    declared = session.stack.deployments
+    problems = [_unmeant("identity-token", n, declared.tokens) for n in around.tokens if n not in declared.tokens]
+    addresses = {upstream.source for upstream in declared.upstream.values()}
+    if not around.upstream.keys() <= addresses:  # perhaps they are upstreams of an upstream
+        for folder in around.upstream.values():
+            stack, _ = read_stack(folder)
+            addresses |= {upstream.source for upstream in stack.deployments.upstream.values()}
+    problems += [_unmeant("upstream", name, addresses) for name in around.upstream if name not in addresses]
+    told.check(problems)
+    return session
+
+
+def _unmeant(option: str, name: str, known: Iterable[str]) -> Diagnostic:
+    there = ", ".join(sorted(known)) or "none"
+    detail = f"-{option}={name}=... is for nothing in this stack.{did_you_mean(name, known) or f' There is {there}.'}"
+    return error("stack.unmeant", "Name without a block", detail)
+
+
+def opened(around: Surroundings) -> tuple[Session, list[Diagnostic]]:
     """The same with what there is to say of it. Raises Failure, which has all that is wrong."""
     told = Told()
     try:
-        return open_stack(directory, around, told), told
+        return open_named(around, told), told
     except Failure as failure:
         raise Failure([*told, *failure.diagnostics]) from None
 

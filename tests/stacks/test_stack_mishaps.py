@@ -281,3 +281,24 @@ def test_what_nobody_has_published_yet_is_named_before_anything_is_made(run: Pla
     assert "Still unknown: name of component.c." in said
     assert "The deployment d is given no known value for n" in said
     assert not os.path.exists("stack-states/d.c/terraform.tfstate")
+
+
+@pytest.mark.parametrize("command", [("plan",), ("apply", "-auto-approve"), ("output",), ("graph",)])
+def test_names_of_options_that_mean_nothing_are_told(command: tuple[str, ...], run: Planner) -> None:
+    deploy = 'identity_token "token" { audience = ["a"] }\ndeployment "d" { inputs = {} }\n'
+    deploy += 'upstream_input "u" {\n  type   = "stack"\n  source = "a/b/c"\n}\n'
+    options = ("-identity-token=tokem=x", "-upstream=a/b/d=.")
+    ran = run(deploy, *command, *options, code=1)
+    said = " ".join(ran.err.split())
+    assert '-identity-token=tokem=... is for nothing in this stack. Did you mean "token"?' in said
+    assert "-upstream=a/b/d=... is for nothing in this stack." in said
+    assert not os.path.exists("stack-states")
+
+
+def test_upstreams_of_an_upstream_may_be_named(run: Planner, planner: Planner) -> None:
+    for name, text in (("up", UPSTREAM % "a/b/far"), ("far", 'publish_output "p" { value = 1 }\n')):
+        os.mkdir(name)
+        Path(name, "x.tfcomponent.hcl").write_text('variable "v" {\n  type    = string\n  default = ""\n}\n')
+        Path(name, "x.tfdeploy.hcl").write_text(text)
+    options = ("-upstream=a/b/up=up", "-upstream=a/b/far=far")
+    run(UPSTREAM % "a/b/up", "plan", *options)

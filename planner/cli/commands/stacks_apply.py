@@ -53,7 +53,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
     """Apply the chosen deployments, one after the other."""
-    from planner.stacks.session import open_stack
+    from planner.stacks.session import open_named
     from planner.vocabulary.told import Told
 
     check_words(arguments)
@@ -66,7 +66,7 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
     code = 0
     with told.until_an_error():
         around = surroundings(arguments)
-        session = open_stack(".", around, told)
+        session = open_named(around, told)
         told += session.left_behind()
         policies = standing_policies(".")
         chosen = session.chosen(arguments["deployment"])

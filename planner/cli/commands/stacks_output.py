@@ -26,7 +26,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.values.json_codec import simple_json
 
     check_words(arguments)
-    session, _ = opened(".", surroundings(arguments))
+    session, _ = opened(surroundings(arguments))
     found = {d.name: recorded(session.backend, d.name) or {} for d in session.chosen(arguments["deployment"])}
     if arguments["json"]:
         whole = {

@@ -64,7 +64,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors; with -detailed-exitcode 2 when there is something to do."""
-    from planner.stacks.session import open_stack
+    from planner.stacks.session import open_named
     from planner.vocabulary.told import Told
 
     check_words(arguments)
@@ -81,7 +81,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     has_changes = False
     with told.until_an_error():
         around = surroundings(arguments)
-        session = open_stack(".", around, told)
+        session = open_named(around, told)
         told += session.left_behind()
         policies = standing_policies(".")
         chosen = session.chosen(arguments["deployment"])

@@ -36,7 +36,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.stacks.shown import deployed, schemas_of
 
     check_words(arguments)
-    session, told = opened(".", Surroundings())
+    session, told = opened(Surroundings())
     found = deployed(session, arguments["deployment"], arguments["component"])
     schemas = schemas_of(session)
     try:

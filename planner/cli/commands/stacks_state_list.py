@@ -30,7 +30,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.stacks.shown import deployed
 
     view = open_plain_view(arguments, terminal)
-    session, told = opened(".", Surroundings())
+    session, told = opened(Surroundings())
     found = deployed(session, arguments["deployment"])
     for one in found:
         before = f"{one.deployment}: " if len(found) > 1 else ""
