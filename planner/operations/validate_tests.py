@@ -26,8 +26,11 @@ def validate_with_tests(options: Options, test_directory: str = "") -> list[Diag
         names, is_there = find_test_files(options.directory, test_directory or DEFAULT_DIRECTORY)
         tests = _of_tests(loaded, test_directory) if names or (test_directory and not is_there) else []
         return [*override_warnings(loaded.config), *told, *validate_loaded(loaded), *tests]
-    broken = read_tests(options.directory, test_directory)
-    return beside_tests(told, () if broken is None else broken.problems)
+    beside = Told()
+    with beside.until_an_error():
+        broken = read_tests(options.directory, test_directory)
+        beside += () if broken is None else broken.problems
+    return beside_tests(told, (problem for problem in beside if problem not in told))
 
 
 def _of_tests(loaded: Loaded[Any], test_directory: str) -> list[Diagnostic]:

@@ -744,6 +744,17 @@ def test_broken_test_files_are_no_secret(here: Path, planner: Callable[..., Any]
 
 
 @pytest.mark.parametrize("words", [("validate",), ("init",), ("test",)])
+@pytest.mark.parametrize(("link", "said"), [("b.tftest.hcl", "b.tftest.hcl: "), ("tests", "tests: ")])
+def test_what_cannot_be_read_is_not_passed_over(
+    here: Path, planner: Callable[..., Any], words: tuple[str, ...], link: str, said: str
+) -> None:
+    write(here, {"a.tftest.hcl": 'run "x" {\n}\n'})
+    (here / link).symlink_to(link)
+    ran = planner(*words, "-no-color")
+    assert ran.code == 1 and said + "Too many levels of symbolic links." in " ".join((ran.out + ran.err).split())
+
+
+@pytest.mark.parametrize("words", [("validate",), ("init",), ("test",)])
 @pytest.mark.parametrize("more", ["", "also {\n}\n"])
 def test_test_files_are_mended_before_modules_are_installed(
     here: Path, planner: Callable[..., Any], words: tuple[str, ...], more: str

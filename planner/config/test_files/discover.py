@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import posixpath
 
+from planner.vocabulary.diagnostic import Failure, error
+
 DEFAULT_DIRECTORY = "tests"
 _PAIRS = ((".tftest.hcl", ".tofutest.hcl"), (".tftest.json", ".tofutest.json"))
 OWN = ".plannertest.hcl"
@@ -23,7 +25,8 @@ def is_test_file(name: str) -> bool:
 
 def find_test_files(root_dir: str, directory: str = DEFAULT_DIRECTORY) -> tuple[list[str], bool]:
     """Paths from the root module's directory in byte order, and whether the test directory is there. A file of the
-    second form (`x.tofutest.hcl`) hides the one of the first (`x.tftest.hcl`) beside it."""
+    second form (`x.tofutest.hcl`) hides the one of the first (`x.tftest.hcl`) beside it. Raises Failure for a directory
+    that is there and cannot be read."""
     found = _of(root_dir, ".") or []
     inside = _of(root_dir, directory)
     if inside is not None and posixpath.normpath(directory) != ".":
@@ -34,9 +37,14 @@ def find_test_files(root_dir: str, directory: str = DEFAULT_DIRECTORY) -> tuple[
 def _of(root_dir: str, directory: str) -> list[str] | None:
     folder = os.path.join(root_dir, directory)
     try:
-        names = {entry.name for entry in os.scandir(folder) if is_test_file(entry.name) and not entry.is_dir()}
-    except OSError:
+        found = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as bad:
+        raise Failure(
+            error("config.unreadable_tests", "Failed to read directory", f"{folder}: {bad.strerror}.")
+        ) from bad
+    names = {name for name in found if is_test_file(name) and not os.path.isdir(os.path.join(folder, name))}
     for hidden, hiding in _PAIRS:
         for name in [name for name in names if name.endswith(hiding)]:
             names.discard(name.removesuffix(hiding) + hidden)
