@@ -337,12 +337,19 @@ class StackScope(Scope):
 def repeated(value: Value, expr: Expr) -> dict[str, Value] | Unknown:
     """What for_each gives: values by key, or unknown. A list of distinct texts counts as a set. Raises Failure."""
     plain, marks = unmark(value)
+    if isinstance(plain, List | tuple):
+        whole, within = unmark_deep(plain)
+        items = list(whole.items if isinstance(whole, List) else whole)
+        if all(item.__class__ is str for item in items) and len(set(items)) == len(items):
+            plain, marks = Set(STRING, tuple(sorted(items))), marks | within
+        elif any(isinstance(i, Unknown) for i in items) and all(isinstance(i, str | Unknown) for i in items):
+            plain, marks = UNKNOWN, marks | within
+    if marks and not is_wholly_known(plain):  # what may not be shown may not when it is known, either
+        problems = Problems()
+        if for_each_items(mark(Set(STRING, ()), marks), expr, problems) is None:
+            raise Failure(problems)
     if isinstance(plain, Unknown):
         return Unknown(plain.type)
-    if isinstance(plain, List | tuple):
-        items = [unmark(item)[0] for item in (plain.items if isinstance(plain, List) else plain)]
-        if all(item.__class__ is str for item in items) and len(set(items)) == len(items):
-            plain = Set(STRING, tuple(sorted(items)))
     if isinstance(plain, Set) and not is_wholly_known(plain):
         return UNKNOWN
     problems = Problems()

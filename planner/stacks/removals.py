@@ -14,7 +14,7 @@ from planner.stacks.flow import Asked, Flow, repeated
 from planner.stacks.names import Name
 from planner.stacks.states import Notes, States
 from planner.stacks.steps import Recorded, Step, judged
-from planner.values.value import UNKNOWN, Value, unmark_deep
+from planner.values.value import UNKNOWN, Unknown, Value, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.vocabulary.walks import Mode
 
@@ -70,6 +70,8 @@ def plan_removals(
                 blocks[str(name)] = (block, name, each)
                 how = "destroy" if block.destroy else "forget"
                 facts.add("removal_block", str(name), how, source=block.from_span)
+            for name in perhaps_removed(flow, block, path, recorded):
+                facts.add("perhaps_removed", str(name), source=block.from_span)
     notes = planner.states.notes() if recorded else Notes({})
     for name in recorded:
         if str(name) not in planner.asked:
@@ -82,7 +84,9 @@ def plan_removals(
         problems.append(_damaged(planner.deployment))
     for name in recorded:
         what = decided.does.get(str(name))
-        if what == "forget":
+        if what == "defer" and str(name) not in planner.asked:
+            planner.steps[str(name)] = Step(name, "defer", None, (("for_each", ""),))
+        elif what == "forget":
             planner.steps[str(name)] = Step(name, "forget")
         elif what == "destroy":
             try:
@@ -157,12 +161,7 @@ def _contradicting(decided: Decided, blocks: Blocks) -> list[Diagnostic]:
 def removed_instances(flow: Flow, block: RemovedComponent, path: Any, recorded: list[Name]) -> list[tuple[Name, Value]]:
     """The recorded instances that a removed block is about, with the values that go with its for_each. Raises
     Failure."""
-    depth = len(path)
-    if block.kind == "component":
-        mine = [name for name in recorded if name.path == path and name.name == block.name]
-    else:
-        below = [name for name in recorded if name.path[:depth] == path and len(name.path) > depth]
-        mine = [name for name in below if name.path[depth][0] == block.name]
+    depth, mine = len(path), _named(block, path, recorded)
     if block.key is None:
         return [(name, UNKNOWN) for name in mine]
     items: dict[Any, Value] = {None: UNKNOWN}
@@ -177,6 +176,30 @@ def removed_instances(flow: Flow, block: RemovedComponent, path: Any, recorded: 
             if own == wanted:
                 found.append((name, each))
     return found
+
+
+def perhaps_removed(flow: Flow, block: RemovedComponent, path: Any, recorded: list[Name]) -> list[Name]:
+    """The recorded instances that a removed block may turn out to be about, when its for_each or key is known. Raises
+    Failure."""
+    if block.key is None:
+        return []
+    if block.for_each is None:
+        key, _ = unmark_deep(flow.evaluate(block.key, flow.scope(path)))
+        return _named(block, path, recorded) if isinstance(key, Unknown) else []
+    items = repeated(flow.evaluate(block.for_each, flow.scope(path)), block.for_each)
+    if not isinstance(items, Unknown):
+        keys = [unmark_deep(flow.evaluate(block.key, flow.scope(path, k, each)))[0] for k, each in items.items()]
+        if not any(isinstance(key, Unknown) for key in keys):
+            return []
+    return _named(block, path, recorded)
+
+
+def _named(block: RemovedComponent, path: Any, recorded: list[Name]) -> list[Name]:
+    depth = len(path)
+    if block.kind == "component":
+        return [name for name in recorded if name.path == path and name.name == block.name]
+    below = [name for name in recorded if name.path[:depth] == path and len(name.path) > depth]
+    return [name for name in below if name.path[depth][0] == block.name]
 
 
 def _advice(name: Name) -> str:

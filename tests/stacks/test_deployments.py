@@ -467,3 +467,52 @@ def test_an_interrupt_ends_what_is_under_way_and_begins_nothing_more(stack: Stac
     assert {path.name for path in (stack.folder / "stack-states").iterdir()} <= {"a", "a.net"}
     (stack.folder / "m" / "main.tf").write_text(MODULE)
     stack.run("apply", "-auto-approve")
+
+
+KEYS = """
+component "first" {
+  source = "./m"
+  inputs = { name = "n" }
+}
+"""
+SEVERAL = 'component "a" {\n  for_each = ["x", "y"]\n  source   = "./m"\n  inputs   = { name = each.key }\n}\n'
+
+
+def test_a_removed_block_with_keys_that_are_not_known_yet(stack: Stack) -> None:
+    stack.write(SEVERAL, 'deployment "d" { inputs = {} }\n')
+    stack.run("init")
+    stack.run("apply", "-auto-approve")
+    keys = 'removed {\n  for_each = [component.first.id == "" ? "" : "x", "y"]\n  from     = component.a[each.key]\n'
+    stack.write(
+        KEYS + keys + '  source   = "./m"\n  inputs   = { name = "gone" }\n}\n', 'deployment "d" { inputs = {} }\n'
+    )
+    stack.run("init")
+    deferred = {'component.a["x"]': "defer", 'component.a["y"]': "defer", "component.first": "plan"}
+    assert stack.plan() == {"d": deferred}
+    text = stack.run("why", "deferred", 'component.a["x"]')
+    assert "a removed block, whose for_each or key is not known yet, may be about" in text
+    assert "d: 1 added, 0 changed, 2 destroyed." in stack.run("apply", "-auto-approve")
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ('[sensitive("hidden")]', "The keys would be shown"),
+        ("toset([sensitive(component.first.id)])", "The keys would be shown"),
+        ("null", "for_each may not be null"),
+    ],
+)
+def test_keys_that_may_not_be_shown(keys: str, said: str, stack: Stack) -> None:
+    several = SEVERAL.replace('["x", "y"]', keys)
+    stack.write(KEYS + several, 'deployment "d" { inputs = {} }\n')
+    stack.run("init")
+    text = stack.run("plan", code=1)
+    assert said in " ".join(text.split()) and 'a["hidden"]' not in text
+
+
+def test_a_list_with_keys_that_are_not_known_yet(stack: Stack) -> None:
+    several = SEVERAL.replace('["x", "y"]', '[component.first.id, "y"]')
+    stack.write(KEYS + several, 'deployment "d" { inputs = {} }\n')
+    stack.run("init")
+    assert stack.plan() == {"d": {"component.a[*]": "defer", "component.first": "plan"}}
+    assert "d: 3 added, 0 changed, 0 destroyed." in stack.run("apply", "-auto-approve")

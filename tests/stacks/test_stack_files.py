@@ -321,6 +321,10 @@ WRONG: dict[str, tuple[str, str]] = {
         "removed_still_declared",
     ),
     "removed what": ('removed {\n from = var.a\n source = "./m"\n}', "invalid_removed"),
+    "removed with keys that name nothing": (
+        'removed {\n for_each = ["k"]\n from = component.a\n source = "./m"\n}',
+        "invalid_removed",
+    ),
     "removed without a source": ("removed { from = component.a }", "syntax.missing_argument"),
 }
 DEPLOYED = 'deployment "d" { inputs = {} }\n'

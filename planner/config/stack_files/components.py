@@ -232,6 +232,9 @@ def removed_component(block: Block, problems: Problems) -> RemovedComponent | No
             destroy = constant_bool(found["destroy"], mine) is not False
     call = module_call("", attributes, block, mine)
     from_ = _removed_from(piece(attributes["from"]), mine) if "from" in attributes else None
+    if from_ is not None and from_[2] is None and "for_each" in attributes:
+        detail = f"from = {from_[0]}.{from_[1]} means all of its instances. Name one by a key: [each.key]."
+        mine.error("invalid_removed", 'Invalid "removed" block', detail, from_[3])
     problems.extend(mine)
     if from_ is None or call is None or mine.has_errors:
         return None
