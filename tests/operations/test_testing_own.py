@@ -250,3 +250,11 @@ def test_every_question_and_object_that_makes_no_sense_is_told_at_its_place(here
         (18, "Unknown object"),
         (34, "Test policy verdict failed"),
     }
+
+
+def test_without_any_policies_it_is_said_where_they_come_from(here: Path, planner: Planner) -> None:
+    (here / "a.plannertest.hcl").write_text('run "x" {\n  policy "owner" {\n    verdict = "deny"\n  }\n}\n')
+    (here / "main.tf").write_text("")
+    ran = planner("test", "-no-color")
+    said = "No policy has the code owner. There are none at all: name them with -policy=DIR, or put them"
+    assert ran.code == 1 and said in " ".join((ran.out + ran.err).split())

@@ -103,6 +103,8 @@ def _said(expected: PolicyExpectation, verdict: Verdict | None, made: Plan) -> l
     about = [f for f in verdict.findings if f.code == expected.code and _is_meant(expected.address, f.address)]
     if expected.code not in verdict.codes and not about:
         detail = f"No policy has the code {expected.code}.{did_you_mean(expected.code, verdict.codes)}"
+        if not verdict.codes:
+            detail += " There are none at all: name them with -policy=DIR, or put them into .planner/policies."
         return [error("test.no_policy", "Unknown policy", detail, expected.span)]
     if not about and expected.address is not None:
         known = {*_objects(made), *(f.address for f in verdict.findings)}
