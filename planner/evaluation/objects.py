@@ -192,14 +192,20 @@ def _of_flat(attributes: dict[str, str], wanted: ObjectType) -> Value:
 def write_object(
     value: Value, schema: ResourceSchema, record: ObjectState | None = None, **changes: Any
 ) -> ObjectState:
-    """The record of a wholly known object; `record` is what to keep besides, `changes` what to replace in it."""
+    """The record of a wholly known object; `record` is what to keep besides, `changes` what to replace in it. Raises
+    Failure for what no state can hold."""
     value = without_write_only(value, schema.block)
     plain, marks = unmark_deep(value)
     sensitive = tuple(path for path, here in marked_paths(value) if SENSITIVE in here) if marks else ()
     base = record or ObjectState({})
+    try:
+        attributes = to_json(plain, implied_type(schema.block))
+    except CodecError as problem:
+        detail = f"No state can hold this object: {problem}."
+        raise Failure(error("state.not_recordable", "Value cannot be recorded", detail)) from problem
     return evolve(
         base,
-        attributes=to_json(plain, implied_type(schema.block)),
+        attributes=attributes,
         attributes_flat=None,
         schema_version=schema.version,
         sensitive_paths=sensitive,

@@ -569,6 +569,15 @@ run "cleaned_up" {
         0,
         ("Success! 4 passed, 0 failed.",),
     ),
+    "a number that no state can hold": (
+        {
+            "main.tf": 'variable "v" {}\nresource "terraform_data" "a" {\n  input = var.v\n}\n',
+            "a.tftest.hcl": 'run "x" {\n  variables {\n    v = 1e999999999\n  }\n}\n',
+        },
+        (),
+        1,
+        ("Error: Value cannot be recorded", "No state can hold this object: an infinite number has no JSON form."),
+    ),
     "a filter with a way to the file": (
         {"tests/a.tftest.hcl": 'run "x" {\n}\n', "tests/b.tftest.hcl": FAILING},
         ("-filter=./tests//a.tftest.hcl",),
