@@ -10,7 +10,7 @@ from planner.datalog.engine.evaluate import Database, evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.programs.actions import does
 from planner.programs.rule_programs import stack_program
-from planner.values.value import Value, unmark
+from planner.values.value import SENSITIVE, Unknown, Value, unmark
 from planner.vocabulary.diagnostic import Diagnostic, Failure
 from planner.vocabulary.records import frozen
 
@@ -77,9 +77,13 @@ def _checked(
         value, _ = unmark(flow.evaluate(check.condition, context))
         if value is True:
             return "holds", ""
-        if value is not False:
+        if isinstance(value, Unknown):
             return "undecided", "it rests on a value that is not known"
-        reason, _ = unmark(flow.evaluate(check.reason, context)) if check.reason is not None else ("", None)
+        if value is not False:
+            return "undecided", "it is neither true nor false"
+        reason, marks = unmark(flow.evaluate(check.reason, context)) if check.reason is not None else ("", ())
+        if SENSITIVE in marks:
+            return "fails", "(sensitive)"
         return "fails", reason if isinstance(reason, str) else ""
     except Failure as failure:
         return "undecided", _first(failure.diagnostics)
@@ -123,6 +127,8 @@ def counted(step: Step) -> dict[str, Value]:
         found["change"] += change.action == "update"
         found["remove"] += does(change.action, "destroys")
         found["forget"] += does(change.action, "forgets")
-    found["forget"] += step.what == "forget"
+    if step.what == "forget":
+        found["forget"] += max(step.objects, 1)
     found["defer"] += step.what == "defer"
+    found["defer"] += len(step.plan.deferred) if step.plan is not None else 0
     return {**found, "total": sum(found.values())}

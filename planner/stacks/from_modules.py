@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -28,11 +28,12 @@ from planner.syntax.native_body import NativeBody
 from planner.syntax.references import Mentioning, variables
 from planner.values.json_codec import simple_json
 from planner.values.type_text import type_text
-from planner.values.value import is_null, unmark_deep
+from planner.values.value import SENSITIVE, is_null, unmark_deep
 from planner.vocabulary.address import format_key, parse_module
 from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.span import Source, Span
 
+HIDDEN = "(sensitive)"
 COMPONENTS, DEPLOYMENTS = "main.tfcomponent.hcl", "main.tfdeploy.hcl"
 _IN_COMPONENT = ("source", "version", "for_each", "depends_on", "providers", "count")
 _HERE = ("var", "local", "each", "module")
@@ -50,9 +51,11 @@ _REFUSED = {
 
 @frozen(eq=False)
 class Converted:
-    """What a root module becomes. `files` by name; `states` of the instances of components."""
+    """What a root module becomes. `files` by name, and as they may be `shown`; `states` of the instances of
+    components."""
 
     files: dict[str, str]
+    shown: dict[str, str]
     states: dict[Name, State] = field(factory=dict)
     problems: tuple[Any, ...] = ()
 
@@ -75,7 +78,10 @@ def convert(
         COMPONENTS: format_text(writer.text()),
         DEPLOYMENTS: format_text(deployment_text(deployment, given)),
     }
-    return Converted(files, states, tuple(writer.problems))
+    secret = {name for name, variable in config.root.variables.items() if variable.sensitive}
+    secret |= {name for name, found in given.items() if SENSITIVE in unmark_deep(found.value)[1]}
+    shown = {**files, DEPLOYMENTS: format_text(deployment_text(deployment, given, secret))}
+    return Converted(files, shown, states, tuple(writer.problems))
 
 
 def _root_files(directory: str, problems: Problems) -> list[str]:
@@ -266,13 +272,14 @@ def _short(source: str) -> str:
 # ---------------------------------------------------------------- deployments
 
 
-def deployment_text(name: str, given: Mapping[str, RootVariable]) -> str:
-    """The deployment, with the values that were given for variables. Raises nothing: sensitive ones are values too."""
+def deployment_text(name: str, given: Mapping[str, RootVariable], hidden: Container[str] = ()) -> str:
+    """The deployment, with the values that were given for variables, those that are not `hidden`."""
     lines = []
     for variable, found in sorted(given.items()):
         value = unmark_deep(found.value)[0]
         if found.raw is not None and not is_null(value):
-            lines.append(f"{variable} = {literal(simple_json(value))}")
+            text = HIDDEN if variable in hidden else literal(simple_json(value))
+            lines.append(f"{variable} = {text}")
     inputs = "inputs = {\n" + "\n".join(lines) + "\n}" if lines else "inputs = {}"
     return f'deployment "{name}" {{\n{inputs}\n}}\n'
 

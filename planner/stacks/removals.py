@@ -87,7 +87,7 @@ def plan_removals(
         if what == "defer" and str(name) not in planner.asked:
             planner.steps[str(name)] = Step(name, "defer", None, (("for_each", ""),))
         elif what == "forget":
-            planner.steps[str(name)] = Step(name, "forget")
+            planner.steps[str(name)] = Step(name, "forget", objects=_objects(planner.states, name))
         elif what == "destroy":
             try:
                 asked = _asked_to_destroy(flow, name, blocks.get(str(name)))
@@ -97,6 +97,13 @@ def plan_removals(
                 continue
             planner.settle(asked, Step(name, "destroy", planned, verdict=verdict))
     return decided, problems
+
+
+def _objects(states: States, name: Name) -> int:
+    """How many managed objects an instance has. Raises Failure."""
+    state = states.read(name)
+    resources = state.resources.values() if state is not None else ()
+    return sum(len(resource.instances) for resource in resources if resource.mode == "managed")
 
 
 def _asked_to_destroy(flow: Flow, name: Name, removed: tuple[RemovedComponent, Name, Value] | None) -> Asked:

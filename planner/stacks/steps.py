@@ -33,6 +33,8 @@ class Step:
     put_off: PutOff = ()
     verdict: Verdict | None = None
     """what policies say of the plan"""
+    objects: int = 0
+    """how many there are in the state of an instance that is forgotten"""
     applied: bool = False
     counts: Counts = field(factory=Counts)
 

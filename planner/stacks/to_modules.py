@@ -15,7 +15,7 @@ from planner.config.model import Expr
 from planner.config.reading import Problems
 from planner.config.stack_files.discover import stack_files
 from planner.config.stack_files.model import ComponentDecl, ProviderSource, StackConfig
-from planner.stacks.from_modules import literal
+from planner.stacks.from_modules import HIDDEN, literal
 from planner.stacks.names import Name, Wild
 from planner.state.model import InstanceState, ObjectState, ResourceState, State
 from planner.support.disk import read_whole
@@ -26,7 +26,7 @@ from planner.syntax.format import format_text
 from planner.syntax.native_body import NativeBody
 from planner.syntax.references import Mentioning, variables
 from planner.values.json_codec import simple_json
-from planner.values.value import EPHEMERAL, Value, is_null, is_wholly_known, unmark_deep
+from planner.values.value import EPHEMERAL, SENSITIVE, Value, is_null, is_wholly_known, unmark_deep
 from planner.vocabulary.address import format_key, join
 from planner.vocabulary.diagnostic import Failure
 from planner.vocabulary.span import Source, Span
@@ -36,9 +36,10 @@ MAIN, VALUES = "main.tf", "terraform.tfvars"
 
 @frozen(eq=False)
 class RootModule:
-    """What a deployment becomes: files by name, and the state."""
+    """What a deployment becomes: files by name, as they are and as they may be `shown`; and the state."""
 
     files: dict[str, str]
+    shown: dict[str, str]
     state: State
 
 
@@ -58,9 +59,11 @@ def convert(stack: StackConfig, inputs: Mapping[str, Value], states: Mapping[Nam
     if writer.problems.has_errors:
         raise Failure(writer.problems)
     files = {MAIN: format_text("\n".join(writer.blocks))}
+    shown = dict(files)
     if values:
         files[VALUES] = format_text(values)
-    return RootModule(files, state)
+        shown[VALUES] = format_text(writer.values(inputs, hides=True))
+    return RootModule(files, shown, state)
 
 
 class _Writer:
@@ -171,15 +174,16 @@ class _Writer:
 
     # ------------------------------------------------------------ values and states
 
-    def values(self, inputs: Mapping[str, Value]) -> str:
-        """The values of variables, for terraform.tfvars."""
+    def values(self, inputs: Mapping[str, Value], hides: bool = False) -> str:
+        """The values of variables, for terraform.tfvars; `hides`: the sensitive ones are not to be read."""
         lines = []
         for name, value in sorted(inputs.items()):
             plain, marks = unmark_deep(value)
             if EPHEMERAL in marks or not is_wholly_known(plain):
                 continue  # given anew for each run, as a token is
             if not is_null(plain):
-                lines.append(f"{name} = {literal(simple_json(plain))}\n")
+                secret = SENSITIVE in marks or (name in self.root.variables and self.root.variables[name].sensitive)
+                lines.append(f"{name} = {HIDDEN if hides and secret else literal(simple_json(plain))}\n")
         return "".join(lines)
 
     def joined(self, states: Mapping[Name, State]) -> State:

@@ -95,6 +95,7 @@ def test_what_a_deferred_part_gives_is_waited_for(parts: Stack) -> None:
     text = parts.run("plan")
     assert "component.b is deferred: some of component.a is deferred." in text
     assert "d: Plan: 1 to add, 0 to change, 0 to destroy; 1 deferred; parts of component.a deferred." in text
+    assert parts.run("query", 'component_changes("component.a", "defer", N)').split()[-1] == "1"
     assert "is made from component.a, of which some is deferred, and its v is not known yet" in parts.run(
         "why", "deferred", "component.b"
     )

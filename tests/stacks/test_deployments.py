@@ -353,6 +353,55 @@ def test_what_cannot_be_decided_is_not_approved(stack: Stack) -> None:
     assert "Not approved by here" in text and "cannot be decided: Unsupported attribute" in text
 
 
+CHECKED = """
+store "varset" "v" {
+  name     = "v"
+  category = "terraform"
+}
+deployment "a" {
+  inputs           = { name = "n", regions = ["eu"] }
+  deployment_group = deployment_group.g
+}
+deployment_group "g" { auto_approve_checks = [deployment_auto_approve.r] }
+deployment_auto_approve "r" {
+  check {
+    condition = %s
+    reason    = "not with ${store.varset.v.password}"
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("null", "cannot be decided: it is neither true nor false"),
+        ('"true"', "cannot be decided: it is neither true nor false"),
+        ("context.plan.changes.add == 0", "does not hold: (sensitive)"),
+    ],
+)
+def test_checks_that_approve_nothing(condition: str, said: str, stack: Stack) -> None:
+    (stack.folder / "varsets").mkdir()
+    (stack.folder / "varsets" / "v.tfvars").write_text('password = "hidden"\n')
+    stack.write(TWO, CHECKED % condition)
+    stack.run("init")
+    text = " ".join(stack.run("apply", "-input=false", code=1).split())
+    assert said in text and "hidden" not in text
+
+
+def test_what_is_forgotten_is_counted_by_objects(stack: Stack) -> None:
+    path = stack.folder / "m" / "main.tf"
+    path.write_text(path.read_text() + 'resource "terraform_data" "more" { count = 2 }\n')
+    stack.write(SEVERAL, 'deployment "d" { inputs = {} }\n')
+    stack.run("init")
+    stack.run("apply", "-auto-approve")
+    removed = 'removed {\n  from   = component.a\n  source = "./m"\n  lifecycle { destroy = false }\n}\n'
+    stack.write(removed, 'deployment "d" { inputs = {} }\n')
+    stack.run("init")
+    rows = stack.run("query", 'component_changes(C, "forget", N)').splitlines()[2:]
+    assert [row.split()[-1] for row in rows] == ["3", "3"]
+
+
 def test_why(stack: Stack) -> None:
     stack.write(LATER, 'deployment "a" { inputs = { name = "a" } }\n')
     stack.run("init")

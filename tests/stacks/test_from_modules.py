@@ -119,6 +119,25 @@ def test_a_root_module_becomes_a_stack(folder: Path, planner: Planner) -> None:
     end_all()
 
 
+def test_secrets_are_written_and_not_shown(folder: Path, planner: Planner) -> None:
+    text = ROOT.replace('variable "name" {}', 'variable "name" { sensitive = true }')
+    text = text.replace("local.ids }", "nonsensitive(local.ids) }")
+    (folder / "main.tf").write_text(text)
+    (folder / "terraform.tfvars").write_text('name = "hidden"\n')
+    assert planner("apply", "-auto-approve").code == 0
+    ran = planner("stacks", "from-modules", "-write", "-deployment=prod")
+    assert ran.code == 0, ran.out + ran.err
+    assert "name = (sensitive)" in ran.out and "hidden" not in ran.out
+    assert "planner plan would" in ran.out
+    assert 'name = "hidden"' in (folder / "main.tfdeploy.hcl").read_text()
+    assert planner("stacks", "apply", "-auto-approve").code == 0
+    ran = planner("stacks", "to-modules", "-deployment=prod", "-out=../again", "-write")
+    assert ran.code == 0, ran.out + ran.err
+    assert "name = (sensitive)" in ran.out and "hidden" not in ran.out
+    assert 'name = "hidden"' in (folder.parent / "again" / "terraform.tfvars").read_text()
+    end_all()
+
+
 def test_what_would_change_something_is_not_written(folder: Path, planner: Planner) -> None:
     assert planner("apply", "-auto-approve").code == 0
     (folder / "zone" / "main.tf").write_text(ZONE.replace("input = test_thing.t.id", "input = 1"))

@@ -34,7 +34,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     view = HumanView(terminal)
     found = migrate(operation_options(arguments), name, arguments["write"])
     if found.converted is not None:
-        for file, text in found.converted.files.items():
+        for file, text in found.converted.shown.items():
             terminal.out(f"{terminal.paint(f'# {file}', 'bold')}\n{text}")
         for component in sorted(map(str, found.converted.states)):
             terminal.out(f"state: {component}")
@@ -46,4 +46,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         return 1
     word = "Written" if arguments["write"] else "Proven, and nothing written (-write does that)"
     terminal.out(f"\n{terminal.paint(f'{word}: a plan of the stack has nothing to do.', 'bold', 'green')}")
+    if arguments["write"]:
+        terminal.out(
+            "\nThe files of the root module are still here, and its state has no objects any more: planner plan would\n"
+            "make all of them again. Remove the files when you are sure that you do not go back."
+        )
     return 0

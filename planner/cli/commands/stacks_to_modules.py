@@ -34,7 +34,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     out = arguments["out"] or name
     found = give_back(operation_options(arguments), name, surroundings(arguments), out, arguments["write"])
     if found.root is not None:
-        for file, text in found.root.files.items():
+        for file, text in found.root.shown.items():
             terminal.out(f"{terminal.paint(f'# {out}/{file}', 'bold')}\n{text}")
     view.diagnostics(found.diagnostics)
     if not found.is_proven:
