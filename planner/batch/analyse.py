@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from planner.batch.facts import file_facts, fleet_facts
+from planner.batch.facts import file_facts, fleet_facts, has_objects
 from planner.batch.model import Fleet, Place, Request, Share, Survey, Unit
 from planner.batch.selectors import Selection, select
 from planner.datalog.engine.evaluate import Database, evaluate
@@ -32,6 +32,7 @@ WANT = (
     "gives_input",
     "idle_offer",
     "left_behind",
+    "loses_ground",
 )
 _KEPT = ("edges", "before", "waves", "selected", "state_of", "reads_from", "offered", "parts")
 ENVIRONMENT = "TF_"
@@ -141,6 +142,10 @@ def analyse(
     broken rules. `known`: the states of units that earlier commands knew."""
     facts = fleet_facts(fleet, surveys, known)
     facts.add("command", command)
+    if command == "destroy":
+        for name, survey in surveys.items():
+            if survey.state and (not os.path.isabs(survey.state) or has_objects(survey.state)):
+                facts.add("may_have_objects", name)
     program = batch_program(own)
     has_files = select(facts, fleet, surveys, selection, program)
     if not has_files and ("reads_file" in want or own):
@@ -214,6 +219,11 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
             f"goes by what {other} is now."
         )
         yield warning("batch.left_behind", "Something that is waited for is left out", detail)
+    for unit, other in database.sorted("loses_ground"):
+        detail = (
+            f"{unit} stands on {other}, which is destroyed, and is left out with the objects that it has or may have."
+        )
+        yield warning("batch.loses_ground", "What stands on something is left out", detail)
     cycles: dict[str, list[str]] = {}
     for unit, cycle in database.sorted("in_cycle"):
         cycles.setdefault(cycle, []).append(unit)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batch.fleets import batch, unit, write
+from batch.fleets import BACKEND, batch, unit, write
 
 
 @pytest.fixture
@@ -126,3 +126,17 @@ def test_of_a_manifest_that_is_damaged_nobody_says_that_nothing_is_left(fleet: P
     (fleet / ".planner/batch/manifest.json").write_text('{"units": ')
     ran = batch(fleet, "plan")
     assert ran.code == 1 and "what is left of old-db is not known" in " ".join(ran.errors.split())
+
+
+def test_what_stands_on_something_that_is_destroyed_alone_is_named(tmp_path: Path) -> None:
+    main = BACKEND + 'output "id" { value = "x" }\n'
+    reads = BACKEND + 'variable "up" {}\nresource "terraform_data" "r" { input = var.up }\n'
+    write(tmp_path, {"net/main.tf": main, "app/main.tf": reads})
+    write(tmp_path, {"planner.batch.hcl": 'unit "net" {}\nunit "app" { inputs = { up = unit.net.id } }\n'})
+    words = "app stands on net, which is destroyed, and is left out"
+    assert words not in " ".join(batch(tmp_path, "plan", "-destroy", "net").out.split())
+    assert batch(tmp_path, "apply", "-auto-approve").code == 0
+    assert words in " ".join(batch(tmp_path, "plan", "-destroy", "net").out.split())
+    assert words not in " ".join(batch(tmp_path, "plan", "net").out.split())
+    assert words not in " ".join(batch(tmp_path, "plan", "-destroy").out.split())
+    assert words in " ".join(batch(tmp_path, "destroy", "-auto-approve", "net").out.split())
