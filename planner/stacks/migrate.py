@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 
 from planner.config.modules_manifest import ModuleRecord, read_manifest, write_manifest
+from planner.config.stack_files.discover import is_stack_file
 from planner.operations.get import get
 from planner.operations.loading import load_values
 from planner.operations.options import OperationOptions
@@ -18,14 +19,15 @@ from planner.operations.plan import Planned, Start, plan
 from planner.operations.storing import Stored, load_stored, locked
 from planner.provider.lock_file import NAME
 from planner.stacks.deployments import Surroundings
-from planner.stacks.from_modules import COMPONENTS, Converted, convert
-from planner.stacks.session import open_named, open_stack
+from planner.stacks.from_modules import COMPONENTS, DEPLOYMENTS, Converted, convert
+from planner.stacks.session import backend_here, open_named, open_stack
 from planner.stacks.states import States
 from planner.stacks.to_modules import RootModule
 from planner.stacks.to_modules import convert as back
 from planner.state.backends.local import StateStore
+from planner.state.file import write_state
 from planner.state.model import OutputState, State
-from planner.support.disk import replace_file
+from planner.support.disk import read_whole, replace_file
 from planner.values.types import DYNAMIC
 from planner.values.value import type_of, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -76,18 +78,48 @@ def migrate(options: OperationOptions, deployment: str, writes: bool) -> Migrati
     plan: DeploymentPlan | None = None
     with told.until_an_error():
         for name in os.listdir("."):
-            if name.endswith((".tfcomponent.hcl", ".tfdeploy.hcl", ".tfstack.hcl")):
-                detail = f"There is {name} here already: this is a stack."
-                raise Failure(error("stack.exists", "Stack is there", detail))
+            if is_stack_file(name) and name not in (COMPONENTS, DEPLOYMENTS):
+                raise _exists(name)
         stored = load_stored(options, told)
+        if not stored.state.resources:  # it may have been divided before
+            _check_no_stack()
         with locked(stored.store, options, "OperationTypeApply", told):
             values = told.take(load_values(stored))
             converted = convert(".", stored.config, stored.state, values, deployment)
             told += converted.problems
+            _check_unfinished(converted, deployment, told)
             plan = proven(converted, deployment, options, told)
             if writes and not has_errors(told) and is_quiet(plan):
                 told += _write(with_outputs(converted, plan), deployment, stored)
     return Migration(converted, plan, tuple(told))
+
+
+def _exists(name: str) -> Failure:
+    detail = f"There is {name} here already: this is a stack."
+    return Failure(error("stack.exists", "Stack is there", detail))
+
+
+def _check_no_stack() -> None:
+    for name in (COMPONENTS, DEPLOYMENTS):
+        if os.path.lexists(name):
+            raise _exists(name)
+
+
+def _check_unfinished(converted: Converted, deployment: str, told: Told) -> None:
+    """What is there already is what an interrupted run has written, and is written again. Raises Failure for anything
+    else: files of a stack, or states with other objects than those that are to be written."""
+    for name in (COMPONENTS, DEPLOYMENTS):
+        if os.path.lexists(name) and read_whole(name) != converted.files[name].encode():
+            raise _exists(name)
+    backend, _ = backend_here(".", told)
+    states = States(backend, deployment)
+    for name_of in states.recorded():
+        there = states.read(name_of)
+        if there is not None and there.resources:
+            ours = converted.states.get(name_of, State())
+            if write_state(State(resources=there.resources)) != write_state(State(resources=ours.resources)):
+                detail = f"There is a state of {name_of} of a deployment {deployment} here, with other objects."
+                raise Failure(error("stack.state_exists", "State is there", f"{detail} Name another with -deployment."))
 
 
 def proven(converted: Converted, deployment: str, options: OperationOptions, told: Told) -> DeploymentPlan:
@@ -95,7 +127,7 @@ def proven(converted: Converted, deployment: str, options: OperationOptions, tol
     here = os.path.abspath(".")
     with tempfile.TemporaryDirectory(prefix="planner-stack-") as folder:
         for name in os.listdir(here):
-            if name not in TAKEN and not name.endswith((".tfstate", ".tfstate.backup")):
+            if name not in (*TAKEN, *converted.files) and not name.endswith((".tfstate", ".tfstate.backup")):
                 os.symlink(os.path.join(here, name), os.path.join(folder, name))
         _install(here, folder)
         for name, text in converted.files.items():
@@ -163,15 +195,16 @@ def write_states(states: States, converted: Converted, told: Told) -> None:
 
 
 def _write(converted: Converted, deployment: str, stored: Stored[OperationOptions]) -> list[Diagnostic]:
-    """Files and states first; what the root module has is only taken away when everything is there."""
+    """States first, then the files that make a stack of them; what the root module has is only taken away when
+    everything is there. Interrupted at any time, the same can be done again."""
     told = Told()
     with told.until_an_error():
-        for name, text in converted.files.items():
-            replace_file(name, text.encode(), mode=0o600)
         manifest, _ = read_manifest(".")
         write_manifest({**manifest, **renamed(manifest)}, ".")
-        session = open_stack(".", Surroundings(), told)
-        write_states(States(session.backend, deployment), converted, told)
+        backend, _ = backend_here(".", told)
+        write_states(States(backend, deployment), converted, told)
+        for name, text in converted.files.items():
+            replace_file(name, text.encode(), mode=0o600)
         _, problems = stored.store.write(State())
         told += problems
     if has_errors(told) and os.path.exists(COMPONENTS):

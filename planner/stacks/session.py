@@ -93,9 +93,7 @@ def open_stack(
     stack, problems = read_stack(directory)
     told.check(problems)
     told.check(not_installed(component_configs(stack.root), directory, "stacks init"))
-    encryption = encryption_of(None, {}, DEFAULT_WORKSPACE)  # only TF_ENCRYPTION says something of a stack
-    told.check(encryption.check())
-    backend = backend_of(directory, encryption.state)
+    backend, encryption = backend_here(directory, told)
 
     here = os.path.realpath(directory)
     further = Surroundings(upstream={name: os.path.abspath(path) for name, path in around.upstream.items()})
@@ -111,6 +109,13 @@ def open_stack(
         return published_by(folder, further, readers, coming)
 
     return Session(directory, stack, backend, DeploymentFlow(stack, around, published, outputs), encryption)
+
+
+def backend_here(directory: str, told: Told) -> tuple[Backend, Encryption]:
+    """Where the states of the stack in a directory are, and how they are kept. Raises Failure."""
+    encryption = encryption_of(None, {}, DEFAULT_WORKSPACE)  # only TF_ENCRYPTION says something of a stack
+    told.check(encryption.check())
+    return backend_of(directory, encryption.state), encryption
 
 
 def open_named(around: Surroundings, told: Told) -> Session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,6 +136,40 @@ def test_secrets_are_written_and_not_shown(folder: Path, planner: Planner) -> No
     assert ran.code == 0, ran.out + ran.err
     assert "name = (sensitive)" in ran.out and "hidden" not in ran.out
     assert 'name = "hidden"' in (folder.parent / "again" / "terraform.tfvars").read_text()
+    end_all()
+
+
+@pytest.mark.parametrize("gone", [["main.tfdeploy.hcl", "stack-states/prod.net"], ["main.tfcomponent.hcl"], []])
+def test_what_was_interrupted_is_done_again(gone: list[str], folder: Path, planner: Planner) -> None:
+    assert planner("apply", "-auto-approve").code == 0
+    before = (folder / "old.tfstate").read_bytes()
+    assert planner("stacks", "from-modules", "-write", "-deployment=prod").code == 0
+    (folder / "old.tfstate").write_bytes(before)
+    for name in gone:
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    ran = planner("stacks", "from-modules", "-write", "-deployment=prod")
+    assert ran.code == 0, ran.out + ran.err
+    assert json.loads((folder / "old.tfstate").read_text())["resources"] == []
+    ran = planner("stacks", "plan", "-detailed-exitcode")
+    assert ran.code == 0 and "prod: no changes." in ran.out, ran.out + ran.err
+    end_all()
+
+
+def test_other_objects_are_not_written_over(folder: Path, planner: Planner) -> None:
+    assert planner("apply", "-auto-approve").code == 0
+    before = (folder / "old.tfstate").read_bytes()
+    assert planner("stacks", "from-modules", "-write").code == 0
+    (folder / "old.tfstate").write_bytes(before)
+    path = folder / "stack-states" / "main.net" / "terraform.tfstate"
+    path.write_text(path.read_text().replace('"p-n', '"q-n'))
+    others = path.read_bytes()
+    ran = planner("stacks", "from-modules", "-write")
+    assert ran.code == 1 and "There is a state of component.net of a deployment main here" in " ".join(ran.err.split())
+    assert path.read_bytes() == others and (folder / "old.tfstate").read_bytes() == before
+    (folder / "main.tfdeploy.hcl").write_text("")
+    ran = planner("stacks", "from-modules", "-write", "-deployment=other")
+    assert ran.code == 1 and "main.tfcomponent.hcl" not in ran.err and "this is a stack" in ran.err
     end_all()
 
 
