@@ -109,8 +109,11 @@ def _check_unfinished(converted: Converted, deployment: str, told: Told) -> None
     """What is there already is what an interrupted run has written, and is written again. Raises Failure for anything
     else: files of a stack, or states with other objects than those that are to be written."""
     for name in (COMPONENTS, DEPLOYMENTS):
-        if os.path.lexists(name) and read_whole(name) != converted.files[name].encode():
-            raise _exists(name)
+        try:
+            if os.path.lexists(name) and read_whole(name) != converted.files[name].encode():
+                raise _exists(name)
+        except OSError:
+            raise _exists(name) from None
     backend, _ = backend_here(".", told)
     states = States(backend, deployment)
     for name_of in states.recorded():
@@ -207,8 +210,8 @@ def _write(converted: Converted, deployment: str, stored: Stored[OperationOption
             replace_file(name, text.encode(), mode=0o600)
         _, problems = stored.store.write(State())
         told += problems
-    if has_errors(told) and os.path.exists(COMPONENTS):
-        detail = "The root module's state is as it was. Remove what was written (see above), and try again."
+    if has_errors(told):
+        detail = "The root module's state is as it was. Do the same again when that is mended: it goes on from there."
         told.append(error("stack.half_written", "The stack could not be written", detail))
     return list(told)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import Ran
 from provider.plugins import SOURCE, override
+from state.test_state_lock import holding
 
 from planner.provider.plugin.process import end_all
 
@@ -153,6 +154,23 @@ def test_what_was_interrupted_is_done_again(gone: list[str], folder: Path, plann
     assert json.loads((folder / "old.tfstate").read_text())["resources"] == []
     ran = planner("stacks", "plan", "-detailed-exitcode")
     assert ran.code == 0 and "prod: no changes." in ran.out, ran.out + ran.err
+    end_all()
+
+
+def test_what_cannot_be_written_is_said(folder: Path, planner: Planner) -> None:
+    assert planner("apply", "-auto-approve").code == 0
+    before = (folder / "old.tfstate").read_bytes()
+    (folder / "stack-states" / "main.west").mkdir(parents=True)
+    with holding(Path("stack-states/main.west/terraform.tfstate")):
+        ran = planner("stacks", "from-modules", "-write")
+    assert ran.code == 1 and "would change something" not in ran.out
+    assert "it goes on from there" in " ".join(ran.err.split())
+    assert (folder / "old.tfstate").read_bytes() == before
+    (folder / "main.tfdeploy.hcl").mkdir()
+    ran = planner("stacks", "from-modules", "-write")
+    assert ran.code == 1 and "this is a stack" in ran.err
+    (folder / "main.tfdeploy.hcl").rmdir()
+    assert planner("stacks", "from-modules", "-write").code == 0
     end_all()
 
 

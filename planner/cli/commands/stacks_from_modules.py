@@ -24,7 +24,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the stack has nothing to do (and is written), else 1."""
     from planner.render.schema_lookup import SchemaLookup
     from planner.render.stacks import show_plan
-    from planner.stacks.migrate import migrate
+    from planner.stacks.migrate import is_quiet, migrate
     from planner.vocabulary.address import valid_identifier
 
     check_words(arguments)
@@ -40,7 +40,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             terminal.out(f"state: {component}")
     view.diagnostics(found.diagnostics)
     if found.plan is None or not found.is_proven:
-        if found.plan is not None and found.schemas is not None:
+        if found.plan is not None and found.schemas is not None and not is_quiet(found.plan):
             show_plan(found.plan, view, terminal, SchemaLookup(found.schemas).resource_schema)
             terminal.out("\nThe stack would change something, so nothing is written.")
         return 1
