@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, Protocol
 
 from planner.config.stack_files.model import RemovedComponent, StackConfig
@@ -72,6 +72,8 @@ def plan_removals(
                 facts.add("removal_block", str(name), how, source=block.from_span)
             for name in perhaps_removed(flow, block, path, recorded):
                 facts.add("perhaps_removed", str(name), source=block.from_span)
+    if mode == "normal":
+        _providers_of_removed(flow, blocks, planner.asked, facts)
     notes = planner.states.notes() if recorded else Notes({})
     for name in recorded:
         if str(name) not in planner.asked:
@@ -85,7 +87,8 @@ def plan_removals(
     for name in recorded:
         what = decided.does.get(str(name))
         if what == "defer" and str(name) not in planner.asked:
-            planner.steps[str(name)] = Step(name, "defer", None, (("for_each", ""),))
+            rows = [row for row in decided.database.sorted("put_off") if row[0] == str(name)]
+            planner.steps[str(name)] = Step(name, "defer", None, tuple((str(why), str(on)) for _, why, on in rows))
         elif what == "forget":
             planner.steps[str(name)] = Step(name, "forget", objects=_objects(planner.states, name))
         elif what == "destroy":
@@ -97,6 +100,23 @@ def plan_removals(
                 continue
             planner.settle(asked, Step(name, "destroy", planned, verdict=verdict))
     return decided, problems
+
+
+def _providers_of_removed(flow: Flow, blocks: Blocks, known: Container[str], facts: FactBuilder) -> None:
+    """State which providers of removed instances have no known configuration yet, and what they are made from."""
+    waiting = [one for name, one in sorted(blocks.items()) if name not in known and one[0].kind == "component"]
+    is_unknown = False
+    for block, name, each in waiting:
+        try:
+            providers = flow.asked(block, name, each).providers if block.destroy else ()
+        except Failure:  # told when its end is planned
+            continue
+        for provider in providers:
+            if provider.is_unknown:
+                is_unknown = True
+                facts.add("unknown_configuration", str(name), str(provider.name))
+    if is_unknown:
+        data_flow(facts, flow)
 
 
 def _objects(states: States, name: Name) -> int:

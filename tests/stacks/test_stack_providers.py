@@ -131,3 +131,22 @@ def test_a_configuration_that_is_wrong(world: Path, planner: Planner) -> None:
     assert "Unsupported argument" in run(planner, world, "plan", code=1)
     write(KEYS.replace("by[each.key]", 'by["x"]'), '{ names = ["a"] }')
     assert "No such provider configuration" in run(planner, world, "plan", code=1)
+
+
+def test_what_is_removed_waits_for_the_configuration_of_its_provider(world: Path, planner: Planner) -> None:
+    plain, rest = LATER[: LATER.index("provider ")], LATER[LATER.index("provider ") :]
+    late, thing = rest[: rest.index("component ")], rest[rest.index("component ") :]
+    write('provider "test" "late" {\n  config { prefix = "early" }\n}\n' + thing, "{}")
+    run(planner, world, "init")
+    assert "d: 1 added" in run(planner, world, "apply", "-auto-approve")
+    (world / "configured").unlink()
+    removed = thing.replace('component "thing" {', "removed {\n  from = component.thing")
+    write(plain + late + removed, "{}")
+    run(planner, world, "init")
+    text = " ".join(run(planner, world, "plan").split())
+    assert "component.thing is deferred: the configuration of provider.test.late is not known yet." in text
+    assert "the configuration of provider.test.late is not known yet" in run(
+        planner, world, "why", "deferred", "component.thing"
+    )
+    assert "d: 1 added, 0 changed, 1 destroyed." in run(planner, world, "apply", "-auto-approve")
+    assert configured(world) == {"late"}
