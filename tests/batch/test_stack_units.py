@@ -250,31 +250,36 @@ def test_a_folder_and_a_deployment_of_one_name(tmp_path: Path) -> None:
 
 
 def test_a_stuck_deployment_has_failed(tmp_path: Path) -> None:
-    write(tmp_path, SHOP)
+    """What it waits for is published by a stack elsewhere, which was never applied."""
+    fleet = tmp_path / "fleet"
+    fleet.mkdir()
+    write(fleet, SHOP)
     write(
         tmp_path,
         {
-            "shop/x.tfcomponent.hcl": """
-variable "token" {
-  type      = string
-  ephemeral = true
-}
+            "elsewhere/x.tfcomponent.hcl": 'output "zone" {\n  type  = string\n  value = "z"\n}\n',
+            "elsewhere/x.tfdeploy.hcl": 'deployment "d" {}\npublish_output "zone" { value = deployment.d.zone }\n',
+            "fleet/shop/x.tfcomponent.hcl": """
+variable "zone" { type = string }
 component "web" {
-  for_each = toset(nonsensitive([var.token]))
+  for_each = toset([var.zone])
   source   = "./service"
   inputs   = { net = "n", name = each.key }
 }
 """,
-            "shop/x.tfdeploy.hcl": """
-identity_token "t" { audience = ["a"] }
-deployment "live" { inputs = { token = identity_token.t.jwt } }
+            "fleet/shop/x.tfdeploy.hcl": """
+upstream_input "up" {
+  type   = "stack"
+  source = "../../elsewhere"
+}
+deployment "live" { inputs = { zone = upstream_input.up.zone } }
 """,
         },
     )
-    ran = batch(tmp_path, "plan", "-json")
+    ran = batch(fleet, "plan", "-json")
     assert ran.outcomes == {"shop/live": "incomplete"}, ran.out
     for words in (("-auto-approve",), ()):
-        ran = batch(tmp_path, "apply", *words, answers="yes\n")
+        ran = batch(fleet, "apply", *words, answers="yes\n")
         assert ran.code == 1 and "Deployment does not come to an end" in ran.errors
 
 

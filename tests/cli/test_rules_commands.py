@@ -91,7 +91,7 @@ def test_doc_of_a_predicate(planner):
 
 def test_doc_of_a_name_that_several_programs_have(planner):
     (edge,) = json.loads(planner("rules", "doc", "-json", "edge").out)["predicates"]
-    assert (edge["program"], edge["programs"]) == ("graph", ["graph", "policy", "batch"])
+    assert (edge["program"], edge["programs"]) == ("graph", ["graph", "policy", "batch", "deployments"])
     assert {"graph/closing.edge", "batch/edges.declared"} <= {rule["name"] for rule in edge["rules"]}
 
 
