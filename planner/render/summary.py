@@ -49,11 +49,14 @@ class Counts:
 
     @property
     def applied(self) -> str:
+        return f"Apply complete! Resources: {self.done}."
+
+    @property
+    def done(self) -> str:
+        """`1 added, 0 changed, 0 destroyed`, with imports and forgotten objects when there are any."""
         first = f"{self.imports} imported, " if self.imports else ""
         last = f", {self.forget} forgotten" if self.forget else ""
-        return (
-            f"Apply complete! Resources: {first}{self.add} added, {self.change} changed, {self.remove} destroyed{last}."
-        )
+        return f"{first}{self.add} added, {self.change} changed, {self.remove} destroyed{last}"
 
     @property
     def destroyed(self) -> str:

@@ -17,7 +17,7 @@ from planner.operations.storing import Opened, locked
 from planner.stacks.chosen import chosen
 from planner.stacks.decisions import Decided, declaration, in_order, put_off
 from planner.stacks.flow import Asked, Flow, output_value
-from planner.stacks.loading import requirements
+from planner.stacks.loading import advised, requirements
 from planner.stacks.names import Name
 from planner.stacks.removals import plan_removals
 from planner.stacks.states import Notes, States
@@ -102,7 +102,7 @@ class Runner:
         except Failure as failure:
             problems += failure.diagnostics
         told = [d for step in self.steps.values() if step.planned for d in step.planned.diagnostics]
-        said = tuple({id(d): d for d in [*told, *problems]}.values())
+        said = tuple(map(advised, {id(d): d for d in [*told, *problems]}.values()))
         steps = tuple(self._ordered(decided))
         return DeploymentPlan(self.deployment, mode, steps, outputs, decided, said, tuple(left_out))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.operations.get import get_stack
 from planner.operations.providers_needed import needed_providers
-from planner.stacks.loading import check_directory, component_configs, read_stack, requirements
+from planner.stacks.loading import advised, check_directory, component_configs, read_stack, requirements
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.provider_address import BUILTIN
 from planner.vocabulary.told import Told
@@ -54,7 +54,8 @@ def _init_providers(
 ) -> list[Diagnostic]:
     from planner.operations.installing import Choices, init_providers
 
-    return init_providers(requirements(stack.root), directory, None, Choices(*chosen), say, progress, configs)
+    found = init_providers(requirements(stack.root), directory, None, Choices(*chosen), say, progress, configs)
+    return [advised(problem) for problem in found]
 
 
 def lock_stack_providers(

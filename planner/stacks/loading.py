@@ -71,3 +71,14 @@ def configured(config: Config, stack: StackModule, given: Iterable[tuple[Provide
         body = NativeBody({}, [], source, provider.span.start, provider.span.end)
         blocks[str(inner)] = ProviderDecl(inner.name, inner.alias, None, body, provider.span)
     return evolve(config, root=evolve(config.root, providers={**config.root.providers, **blocks}))
+
+
+_COMMANDS = {"planner init": "planner stacks init", "planner providers lock": "planner stacks providers-lock"}
+
+
+def advised(problem: Diagnostic) -> Diagnostic:
+    """The same where it advises a command for root modules: with the one for stacks."""
+    detail = problem.detail
+    for plain, ours in _COMMANDS.items():
+        detail = detail.replace(plain, ours)
+    return problem if detail == problem.detail else evolve(problem, detail=detail)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from cli.conftest import Ran
-from provider.plugins import SOURCE, is_alive, override, pids
+from provider.plugins import SOURCE, is_alive, override, pids, write_plugin
 
+from planner.provider.locate import own_platform
 from planner.provider.plugin.process import end_all
 
 Planner = Callable[..., Ran]
@@ -150,3 +152,18 @@ def test_what_is_removed_waits_for_the_configuration_of_its_provider(world: Path
     )
     assert "d: 1 added, 0 changed, 1 destroyed." in run(planner, world, "apply", "-auto-approve")
     assert configured(world) == {"late"}
+
+
+def test_advice_is_about_stacks(tmp_path: Path, planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_plugin(tmp_path / "mirror" / SOURCE / "1.0.0" / own_platform())
+    folder = tmp_path / "stack"
+    (folder / "thing").mkdir(parents=True)
+    (folder / "thing" / "main.tf").write_text(THING)
+    monkeypatch.chdir(folder)
+    write(KEYS, '{ names = ["a"] }')
+    ran = planner("stacks", "init", f"-plugin-dir={tmp_path}/mirror")
+    assert ran.code == 0, ran.err
+    assert "planner stacks providers-lock -platform=OS_ARCH" in ran.out + ran.err
+    shutil.rmtree(folder / ".terraform" / "providers")
+    ran = planner("stacks", "plan")
+    assert ran.code == 1 and "planner stacks init" in ran.err and "planner init" not in ran.err
