@@ -344,6 +344,9 @@ def repeated(value: Value, expr: Expr) -> dict[str, Value] | Unknown:
             plain, marks = Set(STRING, tuple(sorted(items))), marks | within
         elif any(isinstance(i, Unknown) for i in items) and all(isinstance(i, str | Unknown) for i in items):
             plain, marks = UNKNOWN, marks | within
+        else:
+            detail = "A list serves as a set here if it has distinct strings and nothing else; this one has not."
+            raise Failure(error("stack.for_each", "Invalid for_each argument", detail, expr.span))
     if marks and not is_wholly_known(plain):  # what may not be shown may not when it is known, either
         problems = Problems()
         if for_each_items(mark(Set(STRING, ()), marks), expr, problems) is None:

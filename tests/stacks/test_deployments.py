@@ -549,6 +549,8 @@ def test_a_removed_block_with_keys_that_are_not_known_yet(stack: Stack) -> None:
         ('[sensitive("hidden")]', "The keys would be shown"),
         ("toset([sensitive(component.first.id)])", "The keys would be shown"),
         ("null", "for_each may not be null"),
+        ('["a", "a"]', "if it has distinct strings and nothing else"),
+        ("[1]", "if it has distinct strings and nothing else"),
     ],
 )
 def test_keys_that_may_not_be_shown(keys: str, said: str, stack: Stack) -> None:
