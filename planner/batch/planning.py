@@ -20,13 +20,17 @@ def plan(
     run, report = begin(command, options, listener, facts)
     if run is None:
         return report
-    if options.mode == "destroy":
-        run.plan(run.order, "destroy", "destroy")
-    else:
-        run.plan(run.order, command, command)
+    return finish(run, made(run, report, command), started)
+
+
+def made(run: Run, report: Report, command: str) -> Report:
+    """Plan or validate what is not done yet, and save the plan of all where that is asked for."""
+    options = run.batch.options
+    way = "destroy" if command == "plan" and options.mode == "destroy" else command
+    run.plan(run.order, way, way)
     if options.out and not any(done.outcome in BAD for done in run.done.values()):
         report = evolve(report, diagnostics=(*report.diagnostics, *_save(run)))
-    return finish(run, report, started)
+    return report
 
 
 def _save(run: Run) -> list[Diagnostic]:

@@ -179,6 +179,13 @@ class Record:
                 open_[event["unit"]] = event["event"] == "started"
         return sorted(unit for unit, is_open in open_.items() if is_open)
 
+    def last_event(self) -> float:
+        """When the last thing happened, in seconds as of files; 0 when nothing did."""
+        try:
+            return os.stat(os.path.join(self.path, "events.jsonl")).st_mtime
+        except OSError:
+            return 0.0
+
     # ---------------------------------------------------------------- files
 
     def plan_path(self, unit: str) -> str:

@@ -12,11 +12,12 @@ from planner.batch.batch import Batch, BatchOptions
 from planner.batch.converge import Approve, carry_on
 from planner.batch.handed import can_be_read
 from planner.batch.model import from_json
+from planner.batch.planning import made
 from planner.batch.record import Record, is_run
 from planner.batch.run import Report, Run, finish
 from planner.batch.saved import apply_saved
 from planner.batch.schedule import Listener
-from planner.vocabulary.diagnostic import Failure, error, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.records import evolve
 
 KEPT = {
@@ -56,10 +57,18 @@ def resume(
     if "saved_plan" in asked:
         began(record.name, [])
         return apply_saved(_folder(record, asked), options, listener, None if asked.get("at_once") else approve)
+    told: list[Diagnostic] = []
+    if options.out and os.path.exists(os.path.join(options.out, artefact.NAME)):
+        detail = (
+            f"{options.out} has a saved plan already, which stays as it is: what is planned now is not saved there."
+        )
+        told.append(warning("batch.out", "A saved plan is left alone", detail))
+        options = evolve(options, out="")
+    last_event = record.last_event()
     batch = Batch(options, command)
     batch.hold()
     analysis = batch.analysis()
-    problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
+    problems = (*told, *batch.fleet.diagnostics, *analysis.diagnostics)
     if has_errors(problems):
         batch.close()
         return Report(command, analysis, diagnostics=problems)
@@ -67,18 +76,30 @@ def resume(
     kept = {
         u: d
         for u, d in record.finished().items()
-        if d.outcome in KEPT[command] and d.result and u not in in_flight and can_be_read(d.result)
+        if d.outcome in KEPT[command]
+        and d.result
+        and u not in in_flight
+        and can_be_read(d.result)
+        and (not options.out or d.outcome == "unchanged" or _is_its_plan(options.out, u, last_event))
     }
     record.add("resumed", kept=len(kept), in_flight=in_flight)
     began(record.name, in_flight)
     done = {u: d for u, d in kept.items() if u in analysis.selected}
     run = Run(batch, analysis, record, listener, done, cut_off=frozenset(in_flight))
+    report = Report(command, analysis, diagnostics=problems, mode=options.mode)
     if command in ("plan", "validate"):
-        run.plan(run.order, command, command)
+        report = made(run, report, command)
     else:
         carry_on(run, command, None if asked.get("at_once") else approve)
-    report = Report(command, analysis, diagnostics=problems)
     return finish(run, report, started, tuple(in_flight))
+
+
+def _is_its_plan(folder: str, unit: str, last_event: float) -> bool:
+    """Whether the plan of a unit is there as the run left it that was cut off: a later one may have written there."""
+    try:
+        return os.lstat(artefact.plan_path(folder, unit)).st_mtime <= last_event
+    except OSError:
+        return False
 
 
 def _options(record: Record, asked: dict[str, Any]) -> BatchOptions:

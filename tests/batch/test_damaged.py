@@ -52,7 +52,8 @@ def test_events_that_make_no_sense_count_for_nothing(fleet: Path, event: object)
     ran = batch(fleet, "resume", "-json")
     assert ran.code == 0 and ran.outcomes == {"a": "changes"}
     assert batch(fleet, "plan", "outcome:changes").code == 0
-    assert batch(fleet, "apply", "-auto-approve", "saved").code == 0
+    ran = batch(fleet, "apply", "-auto-approve", "saved")
+    assert ran.code == 0, said(ran)
 
 
 def test_an_end_of_another_unit_is_not_taken_for_one(fleet: Path) -> None:

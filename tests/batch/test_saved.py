@@ -360,3 +360,46 @@ def test_what_is_encrypted_stays_so(tmp_path: Path) -> None:
     assert plans and all(b"encrypted_data" in path.read_bytes() for path in plans)
     document = json.loads((tmp_path / "saved/manifest.json").read_text())
     assert all(saved["result"]["digests"] == [] for saved in document["units"].values())
+
+
+def cut_off(root: Path, unit: str) -> None:
+    """As if the run had been killed while it planned a unit: nothing is saved yet."""
+    path = max((root / ".planner/batch").glob("2*")) / "events.jsonl"
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    kept = [e for e in events if e["event"] != "ended" and (e["event"], e.get("unit")) != ("finished", unit)]
+    path.write_text("".join(json.dumps(event) + "\n" for event in kept))
+    (root / "saved/manifest.json").unlink()
+    (root / f"saved/plans/{unit}.tfplan").unlink()
+
+
+@pytest.mark.parametrize("words", [(), ("-destroy",)])
+def test_a_plan_that_was_cut_off_is_saved_when_it_is_resumed(tmp_path: Path, words: tuple[str, ...]) -> None:
+    fleet(tmp_path)
+    for name in "abc":
+        change(tmp_path, name, f"{name}-2")
+    wanted = save(tmp_path, *words)
+    cut_off(tmp_path, "b")
+    ran = batch(tmp_path, "resume", "-json")
+    assert ran.code == 0 and ran.outcomes == wanted.outcomes, said(ran)
+    ran = batch(tmp_path, "apply", "saved")
+    assert ran.code == 0, said(ran)
+    assert ('"terraform_data"' in state(tmp_path, "b")) == (not words)
+
+
+def test_plans_of_a_later_run_are_not_taken_for_those_of_one_that_is_resumed(tmp_path: Path) -> None:
+    fleet(tmp_path)
+    change(tmp_path, "a", "two")
+    save(tmp_path)
+    first = max((tmp_path / ".planner/batch").glob("2*")).name
+    cut_off(tmp_path, "b")
+    change(tmp_path, "a", "three")
+    later = time.time() + 60
+    save(tmp_path)
+    for path in (tmp_path / "saved/plans").iterdir():
+        os.utime(path, (later, later))
+    ran = batch(tmp_path, "resume", first)
+    assert "A saved plan is left alone" in said(ran)
+    (tmp_path / "saved/manifest.json").unlink()
+    assert batch(tmp_path, "resume", first).code == 0
+    assert batch(tmp_path, "apply", "saved").code == 0
+    assert "three" in state(tmp_path, "a")
