@@ -345,6 +345,7 @@ def test_a_folder_of_archives(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- leases
 
 
+@pytest.mark.slow
 def test_an_execution_that_was_begun_before_does_nothing(tmp_path: Path) -> None:
     """What an engine runs again by itself must not happen twice."""
     settings = SERVERS["s3"]().settings()

@@ -52,6 +52,7 @@ def test_deployments_are_planned_and_applied_elsewhere(fleet: Path, tmp_path: Pa
     assert not list((tmp_path / "there").iterdir())
 
 
+@pytest.mark.slow
 def test_what_is_approved_here_is_applied_there(fleet: Path) -> None:
     ran = batch(fleet, "apply", f"-executor={WORKER}", answers="yes\n" * 3)
     assert ran.code == 0 and "4 applied" in ran.out, ran.errors

@@ -181,6 +181,7 @@ def test_where_nothing_may_be_drawn(tmp_path: Path, words: list[str], environmen
     assert ("unit0: started" in "\n".join(screen.lines)) == (words != ["-json"])
 
 
+@pytest.mark.slow
 def test_without_colours_it_is_drawn(tmp_path: Path) -> None:
     fleet(tmp_path, 4)
     code, screen = run(tmp_path, "plan", NO_COLOR="1")

@@ -80,6 +80,7 @@ def test_what_cases_exercise(folder: Path) -> None:
     assert "Rules that derive something in a case: 1 of 2. Ways that literals go: 4 of 6 (66%)." in out
 
 
+@pytest.mark.slow
 def test_mistakes_that_no_case_notices(folder: Path) -> None:
     code, out, _ = run("-mutants")
     assert code == 0 and "no case notices" not in out and "Mistakes noticed: 8 of 8 (100%)." in out

@@ -310,6 +310,7 @@ def test_a_case_that_fails(planner, here):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cases", "summary"),
     [
@@ -327,6 +328,7 @@ def test_a_denial_needs_its_twin(planner, here, cases, summary):
     assert not document["passed"] and document["diagnostics"][0]["code"] == "rules.untested"
 
 
+@pytest.mark.slow
 def test_the_twin_stands_in_the_same_file(planner, here):
     write(here, mine__dl=MINE, a__case=DENIED, b__case=ALLOWED)
     assert planner("rules", "test").code == 1
@@ -359,6 +361,7 @@ def test_cases_are_about_their_namesake_and_what_it_reads(planner, here):
     assert ran.out.endswith("4 cases: 4 passed, 0 failed.\n")
 
 
+@pytest.mark.slow
 def test_a_named_file_of_cases_asks_nothing_of_other_files(planner, here):
     denies = '@reason("x")\ndeny("{0}", A, "m") :- helps{0}(A).\n'
     helps = '/// helps{0}(a): does. Example: helps{0}("a")\n.decl helps{0}(a: address)\n'

@@ -23,7 +23,7 @@ def forker() -> Iterator[Forker]:
     made.close()
 
 
-@pytest.mark.parametrize("case", thinned(CASES, 4))
+@pytest.mark.parametrize("case", thinned(CASES, 8))
 def test_case(case: str, forker: Forker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--cases", str(HERE / "cases" / case), "-v", "-j", "1", "--graph-json", "--binary", BINARY]
     monkeypatch.setattr(sys, "argv", ["run_cases.py", *words])

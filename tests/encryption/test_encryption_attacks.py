@@ -191,6 +191,7 @@ def test_keys_are_derived_once_and_late(monkeypatch: pytest.MonkeyPatch) -> None
     pbkdf2._derived.cache_clear()
 
 
+@pytest.mark.slow
 @given(st.text(max_size=12))
 @settings(max_examples=200, deadline=None)
 def test_base64_is_strict(text: str) -> None:

@@ -92,6 +92,7 @@ def basic(text: str) -> str:
     return f"Basic {base64.b64encode(text.encode()).decode()}"
 
 
+@pytest.mark.slow
 def test_user_and_password_in_an_address(project: Project, world: World) -> None:
     world.files["/a/box.zip"] = world.files["/b/box.zip"] = Reply(package({"main.tf": MAIN}))
     world.files["/page"] = Reply(status=204, headers={"X-Terraform-Get": "./a/box.zip"})

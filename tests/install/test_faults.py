@@ -198,6 +198,7 @@ def test_a_cache_that_cannot_hold_directories(project: Project, world: World) ->
     assert not project.lock
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_ended_while_downloading(project: Project, world: World, number: int) -> None:
     world.provider()

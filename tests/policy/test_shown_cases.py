@@ -84,7 +84,7 @@ def library() -> Policies:
     return rules
 
 
-@pytest.mark.parametrize("case", thinned(RECORDED, 12), indirect=True)
+@pytest.mark.parametrize("case", thinned(RECORDED, 30), indirect=True)
 def test_the_library_says_the_same(case: str) -> None:
     facts = both(case, library().reads)
     if facts is None:

@@ -55,6 +55,7 @@ def test_headers_that_are_none(data: str) -> None:
         decode_headers(bytes.fromhex(data))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data", [b"\xff" * 200_000, b"\x00\x7f" + b"\xff" * 200_000, b"\x82" * 200_000, b"\x00" * 900_000]
 )

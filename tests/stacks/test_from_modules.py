@@ -140,6 +140,7 @@ def test_secrets_are_written_and_not_shown(folder: Path, planner: Planner) -> No
     end_all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", [["main.tfdeploy.hcl", "stack-states/prod.net"], ["main.tfcomponent.hcl"], []])
 def test_what_was_interrupted_is_done_again(gone: list[str], folder: Path, planner: Planner) -> None:
     assert planner("apply", "-auto-approve").code == 0
@@ -157,6 +158,7 @@ def test_what_was_interrupted_is_done_again(gone: list[str], folder: Path, plann
     end_all()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_is_said(folder: Path, planner: Planner) -> None:
     assert planner("apply", "-auto-approve").code == 0
     before = (folder / "old.tfstate").read_bytes()
@@ -174,6 +176,7 @@ def test_what_cannot_be_written_is_said(folder: Path, planner: Planner) -> None:
     end_all()
 
 
+@pytest.mark.slow
 def test_other_objects_are_not_written_over(folder: Path, planner: Planner) -> None:
     assert planner("apply", "-auto-approve").code == 0
     before = (folder / "old.tfstate").read_bytes()

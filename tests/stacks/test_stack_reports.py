@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import pytest
 from render.page.browser import needs_browser, opened
 from stacks.test_deployments import LATER, MODULE, TWO, Stack, stack
 
@@ -264,6 +265,7 @@ def test_no_secret_is_in_a_page(stack: Stack) -> None:
         assert "hush" not in (stack.folder / name).read_text().replace(KEEPING, ""), name
 
 
+@pytest.mark.slow
 @needs_browser
 def test_the_page_works_in_a_browser(stack: Stack) -> None:
     stack.write(NESTED, ODD_DEPLOY)

@@ -170,6 +170,7 @@ def test_an_empty_state_beside_a_backup_with_objects_is_said(tmp_path: Path) -> 
     assert StateStore(str(path)).read() == (None, [])
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=300, deadline=None)
 def test_a_state_with_other_bytes(data: st.DataObject) -> None:

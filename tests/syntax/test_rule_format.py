@@ -97,6 +97,7 @@ STATEMENTS = [
 ]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_any_spacing(statements: list[str], random: Random) -> None:
     """However the tokens are spaced, what comes out has the same ones, and stays as it is."""

@@ -134,6 +134,7 @@ def test_search_and_proof(folder: Path, planner: Callable[..., Ran]) -> None:
         assert "terraform_data.z (expand)" in details.inner_text()
 
 
+@pytest.mark.slow
 @needs_browser
 def test_by_keyboard_alone(folder: Path, planner: Callable[..., Ran]) -> None:
     explored(planner, folder)

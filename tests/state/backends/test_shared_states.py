@@ -193,6 +193,7 @@ def test_locks_of_the_peer(place: Place) -> None:
     contending(place, peer(), OURS)
 
 
+@pytest.mark.slow
 def test_another_machine_goes_on(place: Place, tmp_path: Path) -> None:
     """What a killed apply did is found beside the state by somebody with another working directory."""
     if place.server.type in ("http", "remote"):
