@@ -44,6 +44,8 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
             if not is_json:
                 terminal.out(f"\nPlanned in {time.monotonic() - began:.1f} s. Waiting for changes; Ctrl-C ends this.")
             terminal.stdout.flush()
+            if terminal.outputs[0].problem is not None:
+                return 1  # nobody reads any more
             last = made or last
             gc.collect()  # which a command that ends leaves to the operating system
             changed = _next(looking, interrupted)

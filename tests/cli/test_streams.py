@@ -63,8 +63,8 @@ WORDS = {
     "get": ["get"],
     "fmt": ["fmt"],
 }
-LEFT_OUT = frozenset(("batch plan", "batch apply", "batch destroy", "batch resume", "test"))
-"""those that start processes of their own have tests beside theirs; test is not there yet"""
+LEFT_OUT = frozenset(("batch plan", "batch apply", "batch destroy", "batch resume", "test", "watch"))
+"""those that start processes of their own, or do not end, have tests beside theirs"""
 COMMANDS = sorted(set(index.COMMANDS) - LEFT_OUT)
 
 

@@ -88,3 +88,10 @@ def test_for_programs(folder: Path) -> None:
         ("terraform_data.z", "no-op", "create"),
     ]
     assert watching.end() == 0
+
+
+def test_it_ends_when_nobody_can_read_it(folder: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        words = [sys.executable, "-m", "planner", "watch"]
+        done = subprocess.run(words, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and "Cannot write standard output" in done.stderr
