@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
-import threading
 import time
 from collections.abc import Iterator
-from types import FrameType
 from typing import Any
 
 from planner.cli.finish import finish, json_text
@@ -21,6 +18,7 @@ from planner.render.summary import Counts
 from planner.render.terminal import Terminal
 from planner.render.what_if import differences_lines, what_if_json
 from planner.support.files_read import files_read, forget_files_read
+from planner.support.signals import STOP
 from planner.support.watch import Watch
 
 SECONDS = 0.1
@@ -34,7 +32,6 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
     looking.also((".",))
     last: Made[Any] | None = None
     changed: frozenset[str] = frozenset()
-    interrupted = _interrupts()
     try:
         while True:
             forget_files_read()
@@ -48,28 +45,14 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
                 return 1  # nobody reads any more
             last = made or last
             gc.collect()  # which a command that ends leaves to the operating system
-            changed = _next(looking, interrupted)
+            changed = _next(looking)
     except KeyboardInterrupt:
         return 0
 
 
-def _interrupts() -> list[int]:
-    """Gets an entry with each interrupt, which also raises KeyboardInterrupt as ever: one that is raised while objects
-    are finalized gets lost."""
-    found: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        found.append(number)
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, note)
-    return found
-
-
-def _next(looking: Watch, interrupted: list[int]) -> frozenset[str]:
+def _next(looking: Watch) -> frozenset[str]:
     while not (changed := frozenset(filter(_counts, looking.changed()))):
-        if interrupted:
+        if STOP.requested:  # what is raised while objects are finalized gets lost
             raise KeyboardInterrupt
         time.sleep(SECONDS)
     time.sleep(SECONDS / 5)  # an editor may write several files
