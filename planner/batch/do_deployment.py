@@ -147,9 +147,8 @@ def _planned(
         if has_errors(told):
             return failed(request, told)
         result = of_plan(request, runner, plan, told)
-        found = approval(session.flow, deployment, plan, 0)
-        is_undecided = any(d.code == "policy.undecided" for d in said)
-        result = evolve(result, approved_by=() if is_undecided else found.by, refusals=refusal_texts(found))
+        found = approval(session.flow, deployment, plan, 0, said)
+        result = evolve(result, approved_by=found.by, refusals=refusal_texts(found))
         if plan.is_partial and not plan.can_apply and not result.rests_on:
             result = evolve(result, stuck=described(Rounds().problems(plan)))
         if session.stack.deployments.stores:
@@ -355,7 +354,7 @@ def _applied(
         def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
             check()
 
-        def approves(self, plan: DeploymentPlan, found: Approval, is_undecided: bool) -> bool:
+        def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
             if request.plan_file:
                 other.extend(differences(request.plan_file, plan, session.encryption.plan))
             if request.spares_tainted:

@@ -83,11 +83,10 @@ def plan(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
             show_plan(found, work.view, work.terminal, SchemaLookup(runner.schemas).resource_schema)
             judgement = judged(work.policies, found)
             told.check([*Rounds().problems(found), *judgement])
-            rules = approval(work.session.flow, deployment, found, work.turn.number)
+            rules = approval(work.session.flow, deployment, found, work.turn.number, judgement)
             tell_approval(rules, whole)
             save(found, work.turn.file, work.session.encryption.plan)
-            is_undecided = any(d.code == "policy.undecided" for d in judgement)
-            is_approved = not found.can_apply or (bool(rules.by) and not is_undecided)
+            is_approved = not found.can_apply or bool(rules.by)
             said = evolve(said, code=0, is_approved=is_approved)
         finally:
             told += runner.release()
@@ -102,7 +101,7 @@ def apply(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
     whole = work.view.about(deployment=deployment.name)
 
     class Comparing(Deploying):
-        def approves(self, plan: DeploymentPlan, found: Approval, is_undecided: bool) -> bool:
+        def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
             other = differences(turn.file, plan, work.session.encryption.plan)
             if not other:
                 return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.config.stack_files.model import ApprovalCheck, ApprovalRule, Deployment
@@ -42,8 +42,14 @@ class Approval:
     """all of it, for those who ask why"""
 
 
-def approval(flow: DeploymentFlow, deployment: Deployment, plan: DeploymentPlan, replans: int) -> Approval:
-    """Whether a plan is approved by the checks of its group."""
+def approval(
+    flow: DeploymentFlow,
+    deployment: Deployment,
+    plan: DeploymentPlan,
+    replans: int,
+    judgement: Iterable[Diagnostic],
+) -> Approval:
+    """Whether a plan is approved by the checks of its group. `judgement`: what policies say of it."""
     known = flow.stack.deployments
     group = known.groups.get(deployment.group or f"{deployment.name}_default")
     named = [known.rules[name] for name, _ in group.checks] if group is not None else []
@@ -51,6 +57,8 @@ def approval(flow: DeploymentFlow, deployment: Deployment, plan: DeploymentPlan,
     context = context_of(plan, replans)
     facts = FactBuilder()
     facts.add("deployment_plan", deployment.name, "changes" if plan.can_apply or plan.is_partial else "empty")
+    if any(d.code == "policy.undecided" for d in judgement):
+        facts.add("undecided_verdict", deployment.name)
     refusals: dict[tuple[str, str, str], str] = {}
     for rule in rules:
         facts.add("approval_rule", deployment.name, rule.name, source=rule.span)
@@ -59,7 +67,7 @@ def approval(flow: DeploymentFlow, deployment: Deployment, plan: DeploymentPlan,
             row = (deployment.name, rule.name, check.span.place, outcome)
             facts.add("approval_check", *row, source=check.condition.span)
             refusals[rule.name, check.span.place, outcome] = reason
-    found = evaluate(stack_program(), facts.build(), ["approved", "objection"])
+    found = evaluate(stack_program(), facts.build(), ["approved", "objection", "held_up"])
     said = [(str(rule), str(place), str(outcome)) for _, rule, place, outcome in found.sorted("objection")]
     return Approval(
         deployment.name,

@@ -58,7 +58,7 @@ def why_approved(found: Approval, negated: bool = False) -> list[dict[str, Any]]
         is_so = bool(database["approved"])
         rules = [str(row[1]) for row in database.facts.sorted("approval_rule")]
         return [_why_not(database, ("approved", found.deployment, rule), is_so) for rule in rules or ["empty_plan"]]
-    for predicate in ("approved", "objection"):
+    for predicate in ("approved", "objection", "held_up"):
         rows = database.sorted(predicate)
         if rows:
             return _proofs(database, predicate, rows)

@@ -106,8 +106,8 @@ class Deploying:
     def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
         """A plan without errors was made."""
 
-    def approves(self, plan: DeploymentPlan, found: Approval, is_undecided: bool) -> bool:
-        """Whether a plan is to be applied. `is_undecided`: policies cannot say whether it may be."""
+    def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
+        """Whether a plan is to be applied."""
         return True
 
 
@@ -136,8 +136,8 @@ def deploy(
             told += [d for d in said if d not in told]
             if has_errors(said):
                 return deployed
-            found = approval(session.flow, deployment, plan, rounds.number - 1)
-            if not asks.approves(plan, found, any(d.code == "policy.undecided" for d in said)):
+            found = approval(session.flow, deployment, plan, rounds.number - 1, said)
+            if not asks.approves(plan, found):
                 return deployed
             deployed.plans.append(plan)
             problems, deployed.outputs = runner.apply(plan)

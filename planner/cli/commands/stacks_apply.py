@@ -129,9 +129,9 @@ def _deploy(deployment: Deployment, arguments: Arguments, work: Work, told: Told
             plans.append(plan)
             show_plan(plan, view, terminal, SchemaLookup(runner.schemas).resource_schema)
 
-        def approves(self, plan: DeploymentPlan, found: Approval, is_undecided: bool) -> bool:
+        def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
             tell_approval(found, whole)
-            is_approved = (bool(found.by) and not is_undecided) or arguments["auto-approve"]
+            is_approved = bool(found.by) or arguments["auto-approve"]
             if plan.can_apply and not is_approved and not _approved(plan.deployment, arguments, terminal):
                 whole.log("\nApply cancelled.")
                 return False

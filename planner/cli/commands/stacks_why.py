@@ -9,6 +9,7 @@ from planner.cli.commands.stacks_plan import ASKED
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, POLICY
 from planner.render.terminal import Terminal
+from planner.stacks.standing import judged, standing_policies
 from planner.vocabulary.diagnostic import Failure, error
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def explained(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
     if not rest and first == "deferred":
         raise UsageError("Which component?", "Name one after it: planner stacks why deferred COMPONENT.")
     if not rest and first == "approved":
-        return why_approved(approval(asked.session.flow, asked.deployment, plan, 0), negated)
+        said = judged(standing_policies("."), plan)
+        return why_approved(approval(asked.session.flow, asked.deployment, plan, 0, said), negated)
     if not rest:
         return why_planned(plan, first, "", negated)
     if first == "deferred":
