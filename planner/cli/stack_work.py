@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from planner.stacks.policy import DeploymentPolicies
     from planner.stacks.session import Session
     from planner.vocabulary.diagnostic import Diagnostic
+    from planner.vocabulary.told import Told
 
 FEW = 3
 """so many deployments are quicker in this process than others are begun"""
@@ -58,6 +59,23 @@ class Said:
     done: tuple[int, ...] = (0, 0, 0, 0, 0)
     part: Part | None = None
     """for reports"""
+
+
+class Gathered:
+    """What came of all deployments. `told`: what there is to say, `parts` where that of each deployment begins and
+    ends in it; `reports`: the parts of reports."""
+
+    def __init__(self, told: Told) -> None:
+        self.told = told
+        self.parts: list[tuple[str, int, int]] = []
+        self.reports: list[Part] = []
+
+    def take(self, said: Said) -> None:
+        """Add what came of the next one; what was said before is not said again."""
+        begin = len(self.told)
+        self.told += [d for d in said.told if d not in self.told]
+        self.parts.append((said.deployment, begin, len(self.told)))
+        self.reports += [said.part] if said.part is not None else []
 
 
 def is_worth_it(count: int, arguments: Arguments) -> bool:

@@ -11,7 +11,7 @@ from planner.cli.commands.stacks_plan import SHARED, WORKERS, check_words, show_
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, may_ask, operation_options
 from planner.cli.stack_reports import REPORTS, reported, write_reports
-from planner.cli.stack_work import Said, Work, is_worth_it
+from planner.cli.stack_work import Gathered, Said, Work, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal
@@ -19,7 +19,6 @@ from planner.stacks.standing import standing_policies
 from planner.vocabulary.diagnostic import has_errors
 
 if TYPE_CHECKING:
-    from planner.batch.reports.deployments import Part
     from planner.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
     from planner.render.view import View
@@ -61,8 +60,7 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
     view = open_view(arguments, terminal)
     told = Told()
     begun = time.time()
-    parts: list[tuple[str, int, int]] = []
-    reports: list[Part] = []
+    gathered = Gathered(told)
     code = 0
     with told.until_an_error():
         around = surroundings(arguments)
@@ -76,13 +74,10 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
             work = Work(session, policies, options, view, terminal)
             found = (_one(deployment, arguments, work) for deployment in chosen)
         for said in found:
-            begin = len(told)
-            told += [d for d in said.told if d not in told]
-            parts.append((said.deployment, begin, len(told)))
+            gathered.take(said)
             code |= said.code
-            reports += [said.part] if said.part is not None else []
-    show_problems(told, parts, view)
-    code |= view.finish(write_reports(arguments, "destroy" if destroys else "apply", reports, told, begun))
+    show_problems(told, gathered.parts, view)
+    code |= view.finish(write_reports(arguments, "destroy" if destroys else "apply", gathered.reports, told, begun))
     return int(code or has_errors(told))
 
 

@@ -10,7 +10,7 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON_LINES, LOCK, POLICY, SHOW_SENSITIVE, named_values, operation_options
 from planner.cli.page_file import write_page
 from planner.cli.stack_reports import REPORTS, reported, write_reports
-from planner.cli.stack_work import Said, Work, is_worth_it
+from planner.cli.stack_work import Gathered, Said, Work, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
 from planner.render.terminal import Terminal
 from planner.render.view import BothViews, HumanView
@@ -19,7 +19,6 @@ from planner.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
-    from planner.batch.reports.deployments import Part
     from planner.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
     from planner.render.view import View
@@ -75,8 +74,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     view = open_view(arguments, terminal)
     told = Told()
     begun = time.time()
-    reports: list[Part] = []
-    parts: list[tuple[str, int, int]] = []
+    gathered = Gathered(told)
     documents: list[dict[str, Any]] = []
     has_changes = False
     with told.until_an_error():
@@ -91,14 +89,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             work = Work(session, policies, options, view, terminal)
             found = (_one(deployment, arguments, work) for deployment in chosen)
         for said in found:
-            begin = len(told)
-            told += [d for d in said.told if d not in told]
-            parts.append((said.deployment, begin, len(told)))
+            gathered.take(said)
             documents += said.documents
-            reports += [said.part] if said.part is not None else []
             has_changes = has_changes or said.has_changes
-    show_problems(told, parts, view)
-    problems = write_reports(arguments, "plan", reports, told, begun)
+    show_problems(told, gathered.parts, view)
+    problems = write_reports(arguments, "plan", gathered.reports, told, begun)
     if arguments["report"]:
         problems += _write(arguments["report"], documents, told)
     if view.finish(problems) or has_errors(told):
