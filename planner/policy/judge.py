@@ -142,6 +142,17 @@ class Judging:
         return {rule.name: rule for rule in self.policies.program.rules}
 
     @cached_property
+    def theirs(self) -> frozenset[str]:
+        """The rules of the organisation that compute their codes."""
+        return frozenset(
+            rule.name
+            for rule in self.policies.program.rules
+            if rule.head.predicate in VERDICTS
+            and rule.span.filename in self.policies.closed
+            and not isinstance(rule.head.arguments[0], Constant)
+        )
+
+    @cached_property
     def cases(self) -> Cases | None:
         unknown = self.facts.unknown
         return _cases(self.policies, self.database, unknown) if self.could and unknown is not None else None
@@ -272,8 +283,17 @@ class Judging:
         span = self._subject(address, proof)
         shown_proof = self.curtain.proof(proof)
         more["info"] = self.policies.packs.policies.get(code)
+        more["is_organisations"] = bool(self.theirs) and self._is_theirs(predicate, row)
         more["is_quotable"] = span is None or self.curtain.is_quotable(span)
         return Finding(kind, code, address, message, name, rule.span if rule else None, span, shown_proof, **more)
+
+    def _is_theirs(self, predicate: str, row: Row) -> bool:
+        """Whether one of `theirs` says so, whoever else does."""
+        rules = self.prover.program.rules
+        return any(
+            written_name(rules[number].name) in self.theirs
+            for _, number, *_ in self.prover.derivations((predicate, row))
+        )
 
     def _subject(self, address: str, proof: Proof) -> Span | None:
         """Where to point: the argument that the proof reads of this address, else the block."""

@@ -47,6 +47,8 @@ class Finding:
     """what the policy itself says, where levels, overrides or waivers have been looked at"""
     by_cases: bool = False
     """whether it holds however the values in `waits_for` turn out, for one reason or another"""
+    is_organisations: bool = False
+    """whether a rule of the organisation that computes its code gives it, so that the code stands nowhere"""
     is_quotable: bool = True
     """whether the lines at `span` may be shown: they hold no sensitive value"""
 

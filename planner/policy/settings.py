@@ -55,12 +55,12 @@ class PackUse:
 
 @frozen
 class PolicySetting:
-    """What a policy.toml says of a code."""
+    """What a policy.toml says of a code; `waivable` is None where it does not say."""
 
     code: str
     level: str
     override: tuple[str, ...]
-    waivable: bool
+    waivable: bool | None
     span: Span
 
 
@@ -130,10 +130,28 @@ def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: P
                 waivers += read_waivers(name, text)
         except Failure as failure:
             problems += failure.diagnostics
+    configs.sort(key=lambda config: not config.is_organisation)
+    problems += _contradictions(config for config in configs if config.is_organisation)
     if problems:
         raise Failure(problems)
-    configs.sort(key=lambda config: not config.is_organisation)
     return PolicySettings(tuple(configs), tuple(waivers), _parameters(configs, packs))
+
+
+def _contradictions(configs: Iterable[Config]) -> Iterator[Diagnostic]:
+    """What two files of the organisation say differently, so that nobody knows who may override. (Of levels the
+    strictest counts.)"""
+    seen: dict[tuple[str, str], tuple[frozenset[str], Span]] = {}
+    for config in configs:
+        within = config.file.root.table("groups")
+        said = [(("members of the group", g), frozenset(m), within.place(g)) for g, m in config.groups.items()]
+        said += [(("groups that may override", p.code), frozenset(p.override), p.span) for p in config.policies]
+        for (what, name), names, span in said:
+            if not names and what != "members of the group":
+                continue
+            before, place = seen.setdefault((what, name), (names, span))
+            if before != names:
+                detail = f"Another file of the organisation has other {what} {name} ({place})."
+                yield error("policy.final", "Files of the organisation that contradict each other", detail, span)
 
 
 # ---------------------------------------------------------------- policy.toml
@@ -152,7 +170,7 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
             if other == workspace and found:
                 sections.insert(0, table)
         packs = {use.name: use for section in reversed(sections) for use in _merged(section, root, is_organisation)}
-        policies = {p.code: p for section in reversed(sections) for p in _policies(section, is_organisation)}
+        policies = {p.code: p for section in reversed(sections) for p in _said(section, root, is_organisation)}
         groups = {}
         for key in ("groups", "defaults"):
             if key in root and not is_organisation:
@@ -241,11 +259,23 @@ def _check_version(table: Table, version: str) -> None:
         table.problem("version", f'"{version}" is no version constraint: {problem}.')
 
 
+def _said(section: Table, root: Table, is_organisation: bool) -> Iterator[PolicySetting]:
+    """What a section says of codes; that of a workspace has what the file says where it says nothing itself."""
+    known = {said.code: said for said in _policies(root, is_organisation)} if section is not root else {}
+    for said in _policies(section, is_organisation):
+        base = known.get(said.code)
+        if base is None:
+            yield said
+            continue
+        waivable = base.waivable if said.waivable is None else said.waivable
+        yield PolicySetting(said.code, said.level or base.level, said.override or base.override, waivable, said.span)
+
+
 def _policies(section: Table, is_organisation: bool) -> Iterator[PolicySetting]:
     for code, table in section.tables("policies"):
         level = table.word("level", LEVELS, "")
         override = table.texts("override")
-        waivable = table.value("waivable", bool, "true or false", True)
+        waivable = table.value("waivable", bool, "true or false", True) if "waivable" in table else None
         if "waivable" in table and not is_organisation:
             table.problem("waivable", "Only the policy file of an organisation says what may be waived.")
         if override and not is_organisation:
@@ -264,6 +294,7 @@ def _parameters(configs: Iterable[Config], packs: Packs) -> Settings:
     settings: dict[str, dict[str, Given]] = {}
     places: dict[tuple[str, str], Span] = {}
     final: dict[str, PackUse] = {}
+    settable: dict[str, set[str]] = {}
     for config in configs:
         for use in config.packs:
             pack = packs.packs.get(use.name)
@@ -283,7 +314,7 @@ def _parameters(configs: Iterable[Config], packs: Packs) -> Settings:
                     detail = f"{use.name} has no parameter {key}.{did_you_mean(key, known)}"
                     detail += f" There are {', '.join(sorted(known))}." if known else ""
                     problems.append(error(CODE, "Unknown parameter", detail, place))
-                elif kept is not None and key not in kept.settable:
+                elif kept is not None and key not in settable[use.name]:
                     where = places.get((use.name, key), kept.span)
                     detail = (
                         f"{use.name} is a pack of the organisation, whose policy file ({where}) does not let anybody "
@@ -297,7 +328,8 @@ def _parameters(configs: Iterable[Config], packs: Packs) -> Settings:
                     settings.setdefault(use.name, {})[key] = rows
                     places[use.name, key] = place
             if config.is_organisation:
-                final[use.name] = use
+                final.setdefault(use.name, use)
+                settable[use.name] = settable.get(use.name, set(use.settable)) & set(use.settable)
             elif use.name in final and use.source and use.source != final[use.name].source:
                 detail = f"The organisation has {use.name} from elsewhere ({final[use.name].span})."
                 problems.append(error("policy.final", "Pack of the organisation", detail, use.span))

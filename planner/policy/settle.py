@@ -94,6 +94,8 @@ def _facts(
         facts.add("given_code", code)
         if files & policies.closed:
             facts.add("of_organisation", code)
+    for code in {finding.code for finding in findings if finding.is_organisations}:
+        facts.add("of_organisation", code)
     if is_open:
         facts.add("any_code")
     for config in settings.configs:
@@ -105,7 +107,7 @@ def _facts(
                 facts.add("said", said.code, by, said.level)
             for group in said.override:
                 facts.add("may_override", said.code, group)
-            if not said.waivable:
+            if said.waivable is False:
                 facts.add("not_waivable", said.code)
     for code in overrides:
         facts.add("override_asked", code)

@@ -195,6 +195,66 @@ def test_nobody_loosens_what_the_organisation_says(
     assert ran.code == 1 and "is a pack of the organisation" in said(ran)
 
 
+COMPUTED = """/// closed_port(code, port): nothing has the port. Example: closed_port("ssh", 22)
+.decl closed_port(code: text, port: number)
+closed_port("ssh", 22).
+closed_port("web", 80).
+deny(C, A, "has port " ++ V) :- closed_port(C, V), planned(A, "input", V).
+"""
+LOCAL = """deny("ssh", A, "has port " ++ V) :- planned(A, "input", V), V < 23.
+deny("own", A, "is small") :- planned(A, "input", V), V < 23.
+"""
+
+
+def test_codes_that_the_organisation_computes_are_its_own(
+    folder: Path, planner: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write(tmp_path, {"house/house.dl": COMPUTED})
+    monkeypatch.setenv("PLANNER_POLICIES", str(tmp_path / "house"))
+    write(folder, {".planner/policy.toml": '[policies.ssh]\nlevel = "info"\n'})
+    assert "looser. It may be made stricter here, never looser" in said(planner("policy", "check"))
+    write(folder, {".planner/policies/local.dl": LOCAL})  # another rule that says the same does not hide it
+    assert "The organisation has ssh at level open" in said(planner("policy", "check"))
+    write(folder, {".planner/policy.toml": '[policies.own]\nlevel = "info"\n'})
+    assert ("info", "own") in kinds(planner)
+
+
+def test_what_a_workspace_says_of_a_policy_leaves_the_rest_as_it_is(
+    folder: Path, planner: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    applied(planner)
+    waive(folder)
+    text = '[policies.port]\nlevel = "soft"\noverride = ["nobody"]\nwaivable = false\n'
+    text += "[workspace.default.policies.port]\n{}\n"
+    monkeypatch.setenv("PLANNER_POLICIES", str(tmp_path / "policy.toml"))
+    write(tmp_path, {"policy.toml": text.format('level = "soft"')})
+    assert ("deny", "port") in kinds(planner)
+    assert "a member of nobody may override" in said(planner("policy", "check", "-policy-override=port", "-reason=x"))
+    write(tmp_path, {"policy.toml": text.format("waivable = true")})
+    assert kinds(planner) == [("waived", "port")]
+
+
+def test_files_of_the_organisation_do_not_loosen_each_other(
+    folder: Path, planner: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    applied(planner)
+    pack = f'[packs."acme.ports"]\nsource = "{folder}/ports"\n'
+    write(tmp_path, {"a.toml": f'{pack}[policies.port]\nlevel = "deny"\n[groups]\nx = ["a"]\n'})
+    monkeypatch.setenv("PLANNER_POLICIES", f"{tmp_path}/a.toml:{tmp_path}/b.toml")
+    write(tmp_path, {"b.toml": '[policies.port]\nlevel = "info"\n'})
+    own = folder / ".planner/policy.toml"
+    own.unlink()
+    assert kinds(planner) == [("deny", "port")]
+    write(tmp_path, {"b.toml": '[packs."acme.ports"]\nsettable = ["closed"]\n'})
+    own.write_text('[packs."acme.ports".parameters]\nclosed = []\n')
+    assert "does not let anybody set closed" in said(planner("policy", "check"))
+    own.unlink()
+    write(tmp_path, {"b.toml": '[groups]\nx = ["a", "b"]\n'})
+    assert "Another file of the organisation has other members of the group x" in said(planner("policy", "check"))
+    write(tmp_path, {"b.toml": '[groups]\nx = ["a"]\n'})
+    assert kinds(planner) == [("deny", "port")]
+
+
 # ---------------------------------------------------------------- waivers
 
 WAIVER = """[[waiver]]

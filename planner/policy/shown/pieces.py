@@ -131,16 +131,16 @@ class _Share:
 def _packed(finding: Finding) -> tuple[Any, ...]:
     """A finding without what every process has."""
     f = finding
-    return f.kind, f.code, f.address, f.message, f.rule, f.proof, f.would, f.waits_for, f.by_cases
+    return f.kind, f.code, f.address, f.message, f.rule, f.proof, f.would, f.waits_for, f.by_cases, f.is_organisations
 
 
 def _unpacked(packed: tuple[Any, ...], policies: Policies, spans: dict[str, Span]) -> Finding:
-    kind, code, address, message, rule, proof, would, waits_for, by_cases = packed
+    *first, rule, proof, would, waits_for, by_cases, is_organisations = packed
+    kind, code, address, message = first
     info = policies.packs.policies.get(code)
     span = spans.get(rule)
-    return Finding(
-        kind, code, address, message, rule, span, None, proof, would, waits_for, info=info, by_cases=by_cases
-    )
+    more = {"info": info, "by_cases": by_cases, "is_organisations": is_organisations}
+    return Finding(kind, code, address, message, rule, span, None, proof, would, waits_for, **more)
 
 
 def _joined(parts: list[_Part | None], policies: Policies) -> Said | None:
