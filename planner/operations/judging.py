@@ -47,7 +47,8 @@ def judged_document(
             if (document.kind == "plan") != (kind == "plan"):
                 raise not_usable(document.name, f"it is a {document.kind}, and -{kind} names a {kind}")
             config = _configuration(options) if document.kind == "plan" else None
-            return judge(policies, shown_facts(document, policies.reads, config), overrides), []
+            facts = shown_facts(document, policies.reads, config, lambda: _locked(options.directory))
+            return judge(policies, facts, overrides), []
     except Failure as failure:
         return None, failure.diagnostics
 
@@ -80,6 +81,13 @@ def _read(path: str, ahead: Ahead | None = None) -> tuple[str, bytes]:
 def _configuration(options: OperationOptions) -> Config | None:
     """The configuration of the working directory; None when there is none, or none that can be read."""
     return _loaded(options) if _has_configuration(options) else None
+
+
+def _locked(directory: str) -> list[tuple[str, ...]]:
+    """The rows of locked_provider by the lock file of the working directory. Raises Failure when it is damaged."""
+    from planner.provider.lock_file import read_locks
+
+    return [(lock.address, str(lock.version), lock.constraints) for lock in read_locks(directory)[0].values()]
 
 
 def _has_configuration(options: OperationOptions) -> bool:

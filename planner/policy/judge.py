@@ -20,7 +20,7 @@ from planner.policy.library import own_files
 from planner.policy.modal import VERDICTS, written_name
 from planner.policy.model import KINDS, Finding, Kind, RuleCost, Verdict
 from planner.policy.program import Policies, guesses, readers
-from planner.policy.secrets import Curtain
+from planner.policy.secrets import Curtain, values_in
 from planner.policy.settle import needs_settling, settle
 from planner.policy.tame import is_tame
 from planner.policy.values import MAYBE, THROUGH
@@ -207,7 +207,9 @@ class Judging:
         if not self.facts.untold:
             return []
         findings = []
-        for (verdict, code), (rule, relation) in sorted(readers(self.policies.program, self.facts.untold).items()):
+        for (verdict, code), (rule, relation) in sorted(
+            readers(self.policies.program, self.facts.untold, self.facts).items()
+        ):
             kind: Kind = "broken" if verdict == "deny" else "undecided"
             message = f"cannot be decided: it reads {relation}, which this document does not tell"
             proof = proof_json(Proof(relation, ()), self.facts, source_json)
@@ -281,10 +283,12 @@ class Judging:
         rule = self.rules.get(name)
         code, address, message = shown
         span = self._subject(address, proof)
-        shown_proof = self.curtain.proof(proof)
-        more["info"] = self.policies.packs.policies.get(code)
+        info = more["info"] = self.policies.packs.policies.get(code)
+        secret = info is not None and info.secret
+        curtain = Curtain(self.prover, self.facts, values_in(proof)) if secret else self.curtain
+        shown_proof = curtain.proof(proof)
         more["is_organisations"] = bool(self.theirs) and self._is_theirs(predicate, row)
-        more["is_quotable"] = span is None or self.curtain.is_quotable(span)
+        more["is_quotable"] = span is None or curtain.is_quotable(span)
         return Finding(kind, code, address, message, name, rule.span if rule else None, span, shown_proof, **more)
 
     def _is_theirs(self, predicate: str, row: Row) -> bool:

@@ -122,7 +122,8 @@ class DataFile:
 
 @frozen
 class PolicyInfo:
-    """What is said of the verdicts with one code. `override`: the groups whose members may override a soft one."""
+    """What is said of the verdicts with one code. `override`: the groups whose members may override a soft one.
+    `secret`: it looks for secrets, so reports show no values that it read."""
 
     code: str
     level: Level = ""
@@ -133,6 +134,7 @@ class PolicyInfo:
     controls: tuple[str, ...] = ()
     pack: str = ""
     span: Span | None = None
+    secret: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As findings and `policy list -json` have it: only what there is."""
@@ -242,7 +244,8 @@ def _policies(root: Table, pack: str) -> Iterator[PolicyInfo]:
         for link in links:
             if not link.startswith(("https://", "http://")):
                 table.problem("links", f'"{link}" is no link: it begins with https://.')
-        yield PolicyInfo(code, level, override, severity, title, links, controls, pack, table.span)
+        secret = table.value("secret", bool, "a truth value", False)
+        yield PolicyInfo(code, level, override, severity, title, links, controls, pack, table.span, secret)
         table.done()
 
 

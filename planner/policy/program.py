@@ -16,6 +16,7 @@ from planner.policy.packs import Packs, gather
 from planner.policy.rewritten import rewritten
 from planner.policy.settings import PolicySettings, read_settings
 from planner.policy.suspicions import suspicions
+from planner.policy.values import LINKS, VALUES
 from planner.programs.table import Files, files_of, load
 from planner.syntax.rule_syntax import Atom, Constant
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
@@ -63,12 +64,12 @@ class Policies:
         return Reads(names, Interest(self.program, heads, self.given, self.packs.relations), self.given)
 
 
-def readers(program: Program, untold: frozenset[str]) -> dict[tuple[str, str], tuple[Rule, str]]:
+def readers(program: Program, untold: frozenset[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
     """Which verdicts (deny or warn, code) rest on relations that nobody can tell, each with the first rule that does
-    and the relation."""
+    and the relation. Rules that nothing makes hold, whatever is not told, are none of them."""
     rests = _rests(program, untold)
     found: dict[tuple[str, str], tuple[Rule, str]] = {}
-    for rule in program.rules:
+    for rule in _live(program, untold, facts):
         if rule.head.predicate in VERDICTS:
             read = next((rests[atom.predicate] for atom, _ in atoms(rule.body) if atom.predicate in rests), None)
             if read is not None:
@@ -92,6 +93,28 @@ def guesses(program: Program, untold: frozenset[str]) -> frozenset[str]:
                 changed = True
     rules = (rule for rule in program.rules if rule.head.predicate in VERDICTS)
     return frozenset(rule.name for rule in rules if _guesses(rule, rests, guessed))
+
+
+def _live(program: Program, untold: frozenset[str], facts: FactBase) -> list[Rule]:
+    """The rules that could hold if there were any rows of what nobody can tell: all relations that they ask for may
+    have some. Those of values may, for some are not known yet."""
+    unsure = untold | VALUES | LINKS
+    may = {
+        name
+        for name, predicate in program.predicates.items()
+        if predicate.operator is not None or name in unsure or facts.relation(name)
+    }
+    live: set[int] = set()
+    changed = True
+    while changed:
+        changed = False
+        for rule in program.rules:
+            if rule.number in live or any(isinstance(x, Atom) and x.predicate not in may for x in rule.body):
+                continue
+            live.add(rule.number)
+            may.add(rule.head.predicate)
+            changed = True
+    return [rule for rule in program.rules if rule.number in live]
 
 
 def _guesses(rule: Rule, rests: Mapping[str, str], guessed: set[str]) -> bool:

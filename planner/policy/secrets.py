@@ -10,6 +10,7 @@ All derivations count, not only the one that a proof shows; of several ways to s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from planner.datalog.front.values import Row, Value
 from planner.model.sources import source_json
 from planner.policy.facts.owners import argument_spans
 from planner.policy.facts.relations import CONTENTS, PATHS, PolicyFacts
-from planner.policy.values import root_of
+from planner.policy.values import AT_PATHS, root_of
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
@@ -47,11 +48,12 @@ MASK = "(sensitive value)"
 
 
 class Curtain:
-    """Says for each row what may be shown of it."""
+    """Says for each row what may be shown of it. `more` is hidden like what is sensitive."""
 
-    def __init__(self, prover: Prover, facts: PolicyFacts) -> None:
+    def __init__(self, prover: Prover, facts: PolicyFacts, more: Mapping[tuple[str, str], str] | None = None) -> None:
         self.prover, self.facts = prover, facts
-        self.carriers = self._carriers() if facts.hidden else set()
+        self.hidden = {**facts.hidden, **more} if more else facts.hidden
+        self.carriers = self._carriers() if self.hidden else set()
         self._shown: dict[tuple[str, Row], Row] = {}
 
     def _carriers(self) -> set[str]:
@@ -83,7 +85,7 @@ class Curtain:
         return known
 
     def _fact(self, predicate: str, row: Row) -> Row:
-        hidden, address = self.facts.hidden, row[0]
+        hidden, address = self.hidden, row[0]
         shown = list(row)
         for column in PATHS[predicate]:
             path, end = row[column], ""
@@ -161,7 +163,7 @@ class Curtain:
 
     def obstacles(self, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """What keeps rows from holding (why_not_deep), as it is written where the plan has sensitive values."""
-        if not self.facts.hidden:
+        if not self.hidden:
             return found
         rules = {rule.name: rule for rule in self.prover.program.rules}
         return [
@@ -172,7 +174,7 @@ class Curtain:
 
     def proof(self, proof: Proof) -> dict[str, Any]:
         """A proof in the documented format, without secrets."""
-        if not self.facts.hidden:
+        if not self.hidden:
             return proof_json(proof, self.facts, source_json)
         copies: dict[int, Proof] = {}
         stack = [(proof, False)]
@@ -217,20 +219,26 @@ class Curtain:
 
     def is_quotable(self, span: Span) -> bool:
         """Whether none of the lines of a span holds secrets."""
-        return not self.facts.hidden or self.secret_lines.isdisjoint(lines(span))
+        return not self.hidden or self.secret_lines.isdisjoint(lines(span))
 
     @cached_property
     def secret_lines(self) -> set[tuple[str, int]]:
         """The lines (file, number) of arguments that hold secrets: a proof does not quote them."""
         secret: set[tuple[str, int]] = set()
         done: set[tuple[int, str]] = set()
-        for address, path in self.facts.hidden:
+        for address, path in self.hidden:
             decl, root = self.facts.owners.about(address), root_of(path)
             if decl is not None and (id(decl), root) not in done:
                 done.add((id(decl), root))
                 for span in secret_spans(decl, root):
                     secret.update(lines(span))
         return secret
+
+
+def values_in(proof: Proof) -> dict[tuple[str, str], str]:
+    """The values that a proof shows, as what may be hidden."""
+    found = (at.row for at in proof.leaves() if at.predicate in AT_PATHS or at.predicate == "json_value")
+    return {(str(row[0]), str(row[1])): str(row[1]) for row in found}
 
 
 def lines(span: Span) -> list[tuple[str, int]]:

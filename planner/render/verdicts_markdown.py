@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from planner.policy.model import REFUSALS, Finding, Verdict
 from planner.render.proof import proof_text
+from planner.render.streams import cell
 from planner.render.terminal import Paint
 from planner.render.verdicts import counted, judged
 
@@ -74,7 +75,7 @@ def _proofs(verdict: Verdict) -> Iterator[str]:
 
 def _text(text: str) -> str:
     """Text that stands as it is in a cell: no markup, links, mentions or breaks of its own."""
-    plain = " ".join(text.split())
+    plain = cell(" ".join(text.split()))
     plain = plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}..."
     return re.sub(r"([\\`*_{}\[\]<>()#|~@!])", r"\\\1", plain)
 

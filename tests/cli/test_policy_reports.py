@@ -171,3 +171,35 @@ def test_what_the_rules_cost_for_several_plans(plans: list[str]) -> None:
     _, out, _ = run("-profile", *plans[:2])
     headings = [line for line in out.splitlines() if line.split()[:1] == ["MS"]]
     assert len(headings) == 2 and out.count("acme.owners/rules.owner") == 2
+
+
+SECRETIVE = """
+name = "acme.tokens"
+version = "1.0.0"
+description = "Tokens"
+
+[policies.token]
+secret = true
+"""
+TOKENS = """
+@name("rules.token") @reason("{P} of {A} is a token")
+deny("token", A, "is a token: " ++ P) :- planned(A, P, V), is_symbol(V), L = lower(V), starts_with(L, "token-").
+"""
+
+
+@pytest.mark.parametrize("format", ["table", "json", "sarif", "junit", "markdown"])
+def test_what_looks_for_secrets_shows_none(folder: Path, format: str) -> None:
+    (folder / "main.tf").write_text('resource "terraform_data" "a" {\n  input = "Token-1234"\n}\n')
+    (folder / "pack" / "pack.toml").write_text(SECRETIVE)
+    (folder / "pack" / "rules.dl").write_text(TOKENS)
+    code, out, problems = run(f"-format={format}", *(["-why"] if format == "table" else []))
+    assert code == 1 and "main.tf" in out, problems
+    assert "1234" not in out and "is a token: input" in out.replace("\\", "")
+    (folder / "pack" / "pack.toml").write_text(SECRETIVE.replace("true", "false"))
+    assert "1234" in run(f"-format={format}", *(["-why"] if format == "table" else []))[1]
+
+
+def test_characters_that_terminals_obey_are_shown_in_markdown() -> None:
+    found = Finding("warn", "c", "a", "x\x1b[2Jy", "r", None, None, {"predicate": "deny", "row": []})
+    shown = markdown(Verdict((found,)))
+    assert "\x1b" not in shown and "x\\\\x1b\\[2Jy" in shown

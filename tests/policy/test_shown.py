@@ -209,6 +209,7 @@ def changed(path: str, value: Any) -> bytes:
 
 
 FIRST = "resource_changes.0"
+PLANNED = b'"planned_values":{"root_module":{"resources":[{"address":"a.b"}]}}'
 DEEP = b'{"format_version":"1.2","resource_changes":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
 
@@ -249,6 +250,11 @@ DEEP = b'{"format_version":"1.2","resource_changes":' + b"[" * 100_000 + b"]" * 
         (changed("configuration.provider_config.aws", 1), "configuration.provider_config.aws"),
         (changed("prior_state.values.root_module.resources", 1), "prior_state.values.root_module.resources"),
         (changed("checks", [{"address": 1}]), "checks[0].address"),
+        (changed("errored", True), "errored: planning failed"),
+        (changed("errored", True).decode().encode("utf-16"), "errored: planning failed"),
+        (b"\xff\xfe\x00\xd8", "not UTF-16"),
+        (b'{"format_version":"1.2",%b}' % PLANNED, "resource_changes: what becomes of the objects in planned_values"),
+        (b'{"format_version":"1.2","resource_changes":[],%b}' % PLANNED, "resource_changes: what becomes of the"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(data: bytes, said: str) -> None:
@@ -324,6 +330,45 @@ def test_a_configuration_at_hand_says_where_and_what_else(folder: Path, planner:
     other = json.loads(planner(*judge).out)["findings"]
     assert ("broken", "cycle") in {(f["verdict"], f["code"]) for f in other}
     assert not any("subject" in f for f in other)
+
+
+NEVER = 'deny("never", A, "is frozen") :- run("workspace", W), frozen_workspace(W), change(A, _, _, _, _, _).\n'
+FROZEN = "/// frozen_workspace(name): nothing is changed there.\n.decl frozen_workspace(name: text)\n"
+SOME = "frozen_workspace(W) :- some_workspace(W).\n"
+SOME += "/// some_workspace(name): a workspace.\n.decl some_workspace(name: text)\n.input some_workspace\n"
+
+
+@pytest.mark.parametrize(("rows", "kinds"), [("", []), ('frozen_workspace("prod").\n', ["broken"]), (SOME, [])])
+def test_what_is_not_told_breaks_no_rule_that_cannot_hold(
+    folder: Path, planner: Run, rows: str, kinds: list[str]
+) -> None:
+    (folder / "never.dl").write_text(FROZEN + rows + NEVER)
+    ran = planner("policy", "check", "-policy=never.dl", "-plan=plan.json", "-json")
+    assert [kind for kind, _, _ in findings(ran)] == kinds
+
+
+STORED = (
+    'deny("backend", T, "x") :- backend(T), change(_, _, _, _, _, _).\n'
+    'deny("locked", S, V) :- locked_provider(S, V, _).\n'
+)
+
+
+def test_a_configuration_at_hand_says_where_the_state_is_and_which_providers_are_locked(
+    folder: Path, planner: Run
+) -> None:
+    (folder / "stored.dl").write_text(STORED)
+    judge = ("policy", "check", "-policy=stored.dl", "-plan=plan.json", "-json")
+    assert findings(planner(*judge)) == [("broken", "backend", ""), ("broken", "locked", "")]
+    (folder / "net").mkdir()
+    (folder / "net" / "main.tf").write_text(NET)
+    (folder / "main.tf").write_text(MAIN)
+    (folder / ".terraform.lock.hcl").write_text(f'provider "{PROVIDER}" {{\n  version = "5.31.0"\n}}\n')
+    assert planner("get").code == 0
+    assert findings(planner(*judge)) == [("deny", "backend", "local"), ("deny", "locked", PROVIDER)]
+    (folder / "backend.tf").write_text('terraform {\n  backend "s3" {}\n}\n')
+    assert ("deny", "backend", "s3") in findings(planner(*judge))
+    (folder / ".terraform.lock.hcl").write_text("provider {")
+    assert "lock" in planner(*judge).err
 
 
 def test_warnings_that_cannot_be_decided_refuse_nothing(folder: Path, planner: Run) -> None:

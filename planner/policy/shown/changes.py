@@ -45,6 +45,8 @@ def plan_of(
     of this one are added; objects that do not matter are left out, unless they have to be looked at for mistakes.
     Raises Misshapen, and JsonError for an excerpt that has to be read as a whole."""
     root = document.root
+    if root.get("errored") is True:
+        raise Misshapen("errored", "planning failed, so this is not the whole plan")
     seen = set() if seen is None else seen
     if document.entries is not None:
         changes = list(_changes(document.entries, "resource_changes", configuration, seen, matters))
@@ -52,7 +54,10 @@ def plan_of(
         entries = document.excerpt.changes()
         changes = [_kept(c, reads) for c in _changes(entries, "resource_changes", configuration, seen)]
     else:
-        changes = list(_changes(objects(root, "resource_changes", ""), "resource_changes", configuration, seen))
+        listed = objects(root, "resource_changes", "")
+        if not listed and _has_objects(root.get("planned_values")):
+            raise Misshapen("resource_changes", "what becomes of the objects in planned_values expected")
+        changes = list(_changes(listed, "resource_changes", configuration, seen))
     drift = list(_changes(objects(root, "resource_drift", ""), "resource_drift", configuration, set()))
     return Plan(
         _mode(changes),  # type: ignore[arg-type]
@@ -66,6 +71,12 @@ def plan_of(
         tuple(_checks(objects(root, "checks", ""))),
         timestamp=text(root, "timestamp", "", ""),
     )
+
+
+def _has_objects(planned: Any) -> bool:
+    """Whether planned values have objects: each has an entry among the changes, also when nothing is done to it."""
+    root = planned.get("root_module") if planned.__class__ is dict else None
+    return root.__class__ is dict and bool(root.get("resources") or root.get("child_modules"))
 
 
 def _value(entry: Any, name: str) -> Any:

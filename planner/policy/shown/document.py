@@ -83,6 +83,11 @@ def _loaded(data: bytes) -> Any:
 
     if data[:3] == b"\xef\xbb\xbf":
         data = data[3:]
+    elif data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # as shells of Windows write what a command prints
+        try:
+            data = data.decode("utf-16").encode()
+        except UnicodeError as problem:
+            raise JsonError("not UTF-16", getattr(problem, "start", 0)) from None
     if b"\\ud" in data or b"\\uD" in data:  # half a character is no text; the exact reader lets it pass
         try:
             orjson.loads(data)

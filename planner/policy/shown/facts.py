@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from planner.datalog.front.values import Row
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from planner.policy.shown.dependencies import ShownImpact
 
 OF_CONFIGURATION = frozenset(
-    ("lifecycle", "provisioner", "removed_block", "move_block", "required_provider", "uses_provider")
+    ("lifecycle", "provisioner", "removed_block", "move_block", "required_provider", "uses_provider", "backend")
 )
 """what no document tells, and a configuration at hand does"""
 OF_REFERENCES = frozenset(("depends", "blast", "blast_size"))
@@ -41,7 +41,7 @@ UNTOLD = (
     | OF_REFERENCES
     | {
         *("targeted", "unknown_because", "reference", "node", "edge"),
-        *("backend", "backend_argument", "module_version", "locked_provider", "variable_origin", "run"),
+        *("backend_argument", "module_version", "locked_provider", "variable_origin", "run"),
     }
 )
 """what no document tells"""
@@ -63,17 +63,20 @@ OF_THE_REST = frozenset(
 """what an excerpt of a plan does not tell"""
 
 
-def shown_facts(document: Document, reads: Reads, config: Config | None = None) -> PolicyFacts:
+def shown_facts(
+    document: Document, reads: Reads, config: Config | None = None, locked: Callable[[], Iterable[Row]] | None = None
+) -> PolicyFacts:
     """The facts that policies read of a document. `config` is the configuration of the working directory, which says
-    where things stand if it is the one that the plan was made from. Raises Failure when the document is not well
-    formed."""
+    where things stand if it is the one that the plan was made from; `locked` reads the rows of locked_provider beside
+    it. Raises Failure when the document is not well formed."""
     try:
         if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
             document = document.whole
         try:
-            return _facts(document.with_configuration if "depends" in reads else document, reads, config)
+            read = document.with_configuration if "depends" in reads else document
+            return _facts(read, reads, config, locked=locked)
         except JsonError:  # an excerpt that is not what it looked like, or whose numbers are long
-            return _facts(document.whole, reads, config)
+            return _facts(document.whole, reads, config, locked=locked)
     except Misshapen as problem:
         raise not_usable(document.name, str(problem)) from None
     except RecursionError:
@@ -93,6 +96,7 @@ def _facts(
     config: Config | None,
     seen: set[tuple[str, str]] | None = None,
     matters: Matters | None = None,
+    locked: Callable[[], Iterable[Row]] | None = None,
 ) -> PolicyFacts:
     is_plan = document.kind == "plan"
     configuration = ShownConfiguration(document)
@@ -110,7 +114,9 @@ def _facts(
     untold = set(UNTOLD)
     if config is not None and owners.configured is not None:
         untold -= OF_CONFIGURATION
-        tellers.append(Declared(plan, config, owners.configured, reads))
+        tellers += [Declared(plan, config, owners.configured, reads), _Beside(config, locked)]
+        if locked is not None:
+            untold.discard("locked_provider")
     if is_plan and reads.predicates & OF_REFERENCES:
         impact = _impact(document, plan, configuration, config)
         if document.excerpt is not None and impact.asks_state:
@@ -163,6 +169,20 @@ def _is_of(shown: ShownConfiguration, config: Config) -> bool:
     if {name for name, _ in shown.root_variables()} != config.root.variables.keys() or not (here or calls):
         return False
     return all(shown.given(object) <= arguments(decl) for object, decl in here.items())
+
+
+class _Beside:
+    """What the configuration at hand, and the lock file beside it, tell of what is around a plan."""
+
+    def __init__(self, config: Config, locked: Callable[[], Iterable[Row]] | None) -> None:
+        self.config, self.locked = config, locked
+
+    def backend(self) -> Iterable[Row]:
+        backend = self.config.root.backend
+        return [("local" if backend is None else backend.type,)]
+
+    def locked_provider(self) -> Iterable[Row]:
+        return self.locked() if self.locked is not None else ()
 
 
 class ShownOwners:
