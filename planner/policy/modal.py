@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import combinations, count, islice, product
+from itertools import count, islice, product
 from typing import Any, TypeAlias
 
 from planner.datalog.engine.program import Program
@@ -150,7 +150,10 @@ class _Rewriter:
         self.links = links(program)
         self.problems: list[Diagnostic] = []
         self.could = {p: self._free(f"could_{p}") for p in sorted(self.dependent)}
-        self.lost_columns: dict[str, set[int]] = {p: set() for p in self.dependent}
+        self.lost: dict[str, set[tuple[int, ...]]] = {p: set() for p in self.dependent}
+        """the sets of columns that are LOST together in rows of could_p"""
+        self.grain: dict[int, int] = {}
+        """of rules with too many ways to hold: how many literals about values each of their parts has"""
         self.doubts: dict[str, int] = {}
         self.rules: list[tuple[str, str, Atom, Sequence[Literal]]] = []
         """name, reason, head and body of what is made"""
@@ -177,13 +180,14 @@ class _Rewriter:
                 detail = f"{predicate.name} is computed from all of {read[0]}, which may have unknown values."
                 self.problems.append(error("policy.native", "Operator over unknown values", detail, predicate.span))
         while True:  # until no head loses a further column
-            before = {p: set(columns) for p, columns in self.lost_columns.items()}
+            before = {p: set(lost) for p, lost in self.lost.items()}
+            grain = dict(self.grain)
             self.doubts, self.rules, self.numbers, self._doubted = {}, [], count(1), {}
             for rule in rules:
                 self._rule(rule)
             if self.problems:
                 return None
-            if before == self.lost_columns:
+            if before == self.lost and grain == self.grain:
                 break
         file = MadeFile(FILE)
         for predicate in self._users():
@@ -221,29 +225,30 @@ class _Rewriter:
         if head not in self.dependent:
             return
         for part in self._parts(rule):
-            self._could_rule(part)
+            if not self._could_rule(part):
+                return
 
-    def _could_rule(self, rule: Rule) -> None:
+    def _could_rule(self, rule: Rule) -> bool:
+        """The ways in which a rule could hold; False where it has too many and is taken apart in the next round."""
         head = rule.head.predicate
         variants = list(islice(self._variants(rule), MOST_VARIANTS + 1))
         if len(variants) > MOST_VARIANTS:
+            if self._grind(rule):
+                return False
             detail = "Too many columns of relations in this rule could be unknown. Split it into several rules."
             self.problems.append(error("policy.unknowns", "Rule with too many unknowns", detail, rule.span))
-            return
+            return True
         arguments = rule.head.arguments[:2] if head in VERDICTS else rule.head.arguments
         unlike: dict[Any, _Variant] = {}
         for variant in variants:
             unlike.setdefault(variant.key(), variant)
         for i, variant in enumerate(unlike.values(), 1):
-            shown: list[Term] = []
-            for column, argument in enumerate(arguments):
-                if names(argument) <= variant.bound:
-                    shown.append(argument)
-                else:
-                    shown.append(_lost())
-                    self.lost_columns[head].add(column)
+            lost = tuple(i for i, argument in enumerate(arguments) if not names(argument) <= variant.bound)
+            shown = [_lost() if i in lost else argument for i, argument in enumerate(arguments)]
+            self.lost[head].add(lost)
             reason = _reason(rule.reason, variant.bound)
             self.rules.append((f"{rule.name} (could {i})", reason, atom(self.could[head], *shown), variant.body))
+        return True
 
     # -------- large rules
 
@@ -255,18 +260,33 @@ class _Rewriter:
             self._taken_apart[rule.number] = [rule] if len(chunks) == 1 else list(self._chain(rule, chunks))
         return self._taken_apart[rule.number]
 
+    def _grind(self, rule: Rule) -> bool:
+        """Take a rule into smaller parts from the next round on; False if it has the smallest already."""
+        grain = self.grain.get(rule.number, MOST_READ + 1) - 1
+        if not grain:
+            return False
+        self.grain[rule.number] = grain
+        for part in self._taken_apart.pop(rule.number):
+            name = part.head.predicate
+            if self.parts.pop(name, None) is not None:
+                self.dependent.remove(name)
+                del self.could[name]
+                self.lost.pop(name)
+        return True
+
     def _chunks(self, rule: Rule) -> list[list[Literal]]:
         """The body in an order in which it can be evaluated, in pieces with few literals about values each."""
+        most = self.grain.get(rule.number, MOST_READ)
         chunks: list[list[Literal]] = [[]]
         read = 0
         for literal in join_order(rule.body, (), outer_names(rule.head, rule.body)):
             weight = isinstance(literal, Atom | Aggregate) and self._reads_values((literal,))
-            if weight and read == MOST_READ:
+            if weight and read == most:
                 chunks.append([])
                 read = 0
             read += weight
             chunks[-1].append(literal)
-        return chunks if len(chunks) > 2 else [list(rule.body)]
+        return chunks if len(chunks) > 2 or rule.number in self.grain else [list(rule.body)]
 
     def _chain(self, rule: Rule, chunks: list[list[Literal]]) -> Iterator[Rule]:
         head = rule.head.arguments[:2] if rule.head.predicate in VERDICTS else rule.head.arguments
@@ -288,7 +308,7 @@ class _Rewriter:
                 name += "_"
             self.parts[name] = len(passed)
             self.dependent.add(name)
-            self.could[name], self.lost_columns[name] = name, set()
+            self.could[name], self.lost[name] = name, set()
             link = Atom(name, tuple(map(variable, passed)), 0, 0)
             yield evolve(rule, name=f"{rule.name} (part {number})", head=link, body=body, reason="")
             before = (link,)
@@ -363,9 +383,9 @@ class _Rewriter:
 
     def _lost_sets(self, atom: Atom) -> list[tuple[int, ...]]:
         """The sets of columns of an atom that could be LOST together, beginning with none."""
-        lost = self.lost_columns[atom.predicate]
-        columns = [i for i in sorted(lost) if not isinstance(atom.arguments[i], Wildcard)]
-        return [c for size in range(len(columns) + 1) for c in combinations(columns, size)]
+        asked = {i for i, argument in enumerate(atom.arguments) if not isinstance(argument, Wildcard)}
+        found = {tuple(i for i in lost if i in asked) for lost in self.lost[atom.predicate]}
+        return sorted({(), *found}, key=lambda lost: (len(lost), lost))
 
     def _variants(self, rule: Rule) -> Iterator[_Variant]:
         """The ways in which the body of a rule could hold."""
@@ -473,7 +493,7 @@ class _Body:
                 kept = list(literal.arguments)
                 lost = set(choice[1:])
                 predicate = literal.predicate
-                for i in sorted(self.rewriter.lost_columns[predicate]):
+                for i in sorted({i for columns in self.rewriter.lost[predicate] for i in columns}):
                     argument = literal.arguments[i]
                     if i in lost:
                         kept[i] = _lost()

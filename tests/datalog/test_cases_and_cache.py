@@ -83,6 +83,27 @@ def test_words_that_nothing_has() -> None:
     assert 'No row of act has "destroy" as its kind: that is create, delete.' in problems[0].detail
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        'act(A, "destroy")',
+        'act(A, _), not act(A, "destroy")',
+        'act(A, X), X in ["delete", "destroy"]',
+        'act(A, X), X not in ["delete", "destroy"]',
+        'act(A, X), X != "destroy"',
+        'act(A, X), (X = "destroy" ; X = "delete")',
+        'act(A, X), act(A, _), (act(A, "create") ; act(A, "delete")), X = "destroy"',
+    ],
+)
+def test_words_that_nothing_has_in_rules(body: str) -> None:
+    rules = "/// act(a, kind): what.\n///   kind  create or delete\n.decl act(a: symbol, kind: symbol)\n.input act\n"
+    rules += f"/// gone(a): x\n.decl gone(a: symbol)\n.output gone\ngone(A) :- {body}.\n"
+    _, problems = load_program([("x.dl", rules)])
+    assert [d.code for d in problems] == ["rules.unknown_word"]
+    assert 'No row of act has "destroy" as its kind: that is create, delete.' in problems[0].detail
+    assert load_program([("x.dl", rules.replace("destroy", "create"))])[1] == []
+
+
 def test_rules_and_cases_do_not_mix() -> None:
     loaded, diagnostics = load_program([("x.dl", RULES + '.case "x"\n.want none edge.')])
     assert loaded is None

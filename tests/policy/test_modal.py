@@ -65,6 +65,15 @@ RULES = {
         near(A, C) :- near(A, B), planned(B, "name", C).
         deny("c", A, "m") :- near(A, "b").""",
     "a computed message": 'deny("c", A, "is " ++ V) :- planned(A, "name", V), L = lower(V), L != "y".',
+    "helpers with many columns": """
+        all(A, V, W, P, X) :- planned(A, "name", V), planned(A, "port", W), part(A, "list", _, P), planned(A, P, X).
+        deny("c", A, "m") :- all(A, V, _, _, X), all(B, V, W, _, X), all(B, V, W, P, X), all(A, X, W, P, _).
+        deny("d", A, "m") :- action(A, _), not all(A, "x", 22, _, _).""",
+    "a document that helpers look into": """
+        member(D, S) :- planned(_, "name", D), is_json(D), json_element(D, "", _, S).
+        first(D, S) :- member(D, S), P = S ++ "[0]", json(D, P, "x").
+        deny("c", A, "m") :-
+            planned(A, "name", D), member(D, S), first(D, S), first(D, T), member(D, T), first(D, "a").""",
     "what the plan says of itself": 'deny("c", A, "m") :- unknown_after(A, "name"), planned(A, "port", _).',
 }
 DECLARATIONS = {
@@ -74,6 +83,10 @@ DECLARATIONS = {
     "has(A, T)": '/// has(a, v): has it. Example: has("a", 1)\n.decl has(a: symbol, v: any)',
     "has(A) ": '/// has(a): has it. Example: has("a")\n.decl has(a: symbol)',
     "good": '/// good(a): is. Example: good("a")\n.decl good(a: symbol)',
+    "all(A": '/// all(a, v, w, p, x): has it. Example: all("a", 1, 1, "p", 1)\n'
+    ".decl all(a: symbol, v: any, w: any, p: any, x: any)",
+    "member(D": '/// member(d, s): a part. Example: member("{}", "a")\n.decl member(d: any, s: symbol)',
+    "first(D": '/// first(d, s): it begins so. Example: first("{}", "a")\n.decl first(d: any, s: symbol)',
     "near": '/// near(a, b): is. Example: near("a", "b")\n.decl near(a: symbol, b: any)',
 }
 LOADED: dict[str, Policies] = {}

@@ -428,17 +428,39 @@ def listed_words(predicate: Predicate, column: str) -> list[str]:
 
 
 def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """A column whose words are all listed is not asked for another one: nothing would ever have it."""
+    """A column whose words are all listed is not asked for another one: nothing would ever have it. Nor is a variable
+    that has its value from there."""
+    told: set[Span] = set()  # alternatives of one rule are rules of the same place
     for rule in rules:
-        for atom, _ in atoms(rule.body):
-            predicate = predicates[atom.predicate]
-            for term, column in zip(atom.arguments, predicate.columns, strict=True):
-                if not isinstance(term, Constant) or not isinstance(term.value, str):
-                    continue
-                words = listed_words(predicate, column.name)
-                if words and term.value not in words:
-                    detail = f"No row of {predicate.name} has {term} as its {column.name}: that is {', '.join(words)}."
-                    yield warning("rules.unknown_word", "A word that nothing has", detail, at(rule, term))
+        for term, predicate, column in _asked_words(rule, predicates):
+            words = listed_words(predicate, column)
+            place = at(rule, term)
+            if words and term.value not in words and place not in told:
+                told.add(place)
+                detail = f"No row of {predicate.name} has {term} as its {column}: that is {', '.join(words)}."
+                yield warning("rules.unknown_word", "A word that nothing has", detail, place)
+
+
+def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[Constant, Predicate, str]]:
+    """The texts that columns of relations are compared with: in an atom, with `=`, `!=` and `in`."""
+    sources: dict[str, tuple[Predicate, str]] = {}
+    for atom, how in atoms(rule.body):
+        predicate = predicates[atom.predicate]
+        for term, column in zip(atom.arguments, predicate.columns, strict=True):
+            if isinstance(term, Constant) and isinstance(term.value, str):
+                yield term, predicate, column.name
+            elif isinstance(term, Variable) and how == "positive" and listed_words(predicate, column.name):
+                sources.setdefault(term.name, (predicate, column.name))
+    for literal in rule.body if sources else ():
+        compared: tuple[Term, ...] = ()
+        if isinstance(literal, Builtin) and literal.relation == MEMBER:
+            compared = (*literal.outputs, *literal.inputs)
+        elif isinstance(literal, Comparison) and literal.operator in ("=", "!="):
+            compared = (literal.left, literal.right)
+        source = next((sources[t.name] for t in compared if isinstance(t, Variable) and t.name in sources), None)
+        if source is not None:
+            written = (t for t in compared if isinstance(t, Constant) and isinstance(t.value, str))
+            yield from ((term, *source) for term in written)
 
 
 def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
