@@ -85,6 +85,7 @@ def median(costs: list[Cost]) -> dict[str, Any]:
     """The medians; `stopped` when a run took longer than allowed."""
     return {
         "wall": round(statistics.median(cost.wall for cost in costs), 4),
+        "walls": [round(cost.wall, 4) for cost in costs],
         "cpu": round(statistics.median(cost.cpu for cost in costs), 4),
         "memory": int(statistics.median(cost.memory for cost in costs)),
         "runs": len(costs),
