@@ -62,6 +62,8 @@ def _encode_unknown(value: Unknown, records: dict[str, type]) -> Any:
     raw: dict[str, Any] = {"u": type_to_json(value.type)}
     if value.refinement is not None:
         raw["r"] = [encode(part, records) for part in value.refinement.key()]
+    if value.document is not None:
+        raw["d"] = encode(value.document, records)
     return raw
 
 
@@ -92,7 +94,8 @@ def decode(raw: Any, records: dict[str, type]) -> Any:
     if "z" in raw:
         return Null(type_from_json(raw["z"]))
     if "u" in raw:
-        return Unknown(type_from_json(raw["u"]), _decode_refinement(raw.get("r"), records))
+        document = decode(raw["d"], records) if "d" in raw else None
+        return Unknown(type_from_json(raw["u"]), _decode_refinement(raw.get("r"), records), document)
     if "m" in raw:
         return mark(decode(raw["v"], records), _decode_marks(raw["m"]))
     if "l" in raw:

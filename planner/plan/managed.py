@@ -28,6 +28,7 @@ from planner.programs.actions import does
 from planner.provider.conformity import plan_problems
 from planner.provider.interface import PlanAnswer, PlanRequest
 from planner.provider.propose import proposed_new
+from planner.values.documents import with_documents
 from planner.values.operations import same_value
 from planner.values.paths import apply_marks, get, marked_paths
 from planner.values.value import Null, Unknown, Value, type_of, unmark_deep
@@ -200,8 +201,9 @@ def propose(
     start = Start(plain_prior, meta=meta)
     if kept is not None:
         start = Start(plain_prior, kept.record.private, kept.identity, meta)
-    answer = ask_plan(it, start, unmark_deep(effective)[0], problems)
-    planned = answer.planned
+    plain_effective = unmark_deep(effective)[0]
+    answer = ask_plan(it, start, plain_effective, problems)
+    planned = with_documents(answer.planned, plain_effective)
     if answer.legacy_type_system:
         planned = ignore_changes(plain_prior, planned, ignored, None)
     config_marks = marked_paths(effective)

@@ -25,6 +25,7 @@ from planner.datalog.front.model import Rule
 from planner.datalog.front.order import join_order
 from planner.datalog.front.paths import member
 from planner.datalog.front.values import encode, sort_key
+from planner.policy.known_documents import KnownDocument, known_document
 from planner.policy.modal import LOST, dependent, links
 from planner.policy.model import ALL_STEPS
 from planner.policy.program import Policies
@@ -49,6 +50,8 @@ from planner.values.types import DYNAMIC, Primitive
 from planner.values.value import Unknown
 
 Values: TypeAlias = dict[str, Any]
+Look: TypeAlias = tuple[Rule, Literal, Values]
+"""a literal of a rule, and the values that variables have"""
 Unknowns: TypeAlias = Mapping[tuple[str, str], Unknown]
 MOST_CASES = 200
 """of one verdict, that are looked at"""
@@ -92,6 +95,13 @@ class Cases:
             self.rooted.setdefault(root_of(place[1]), []).append(place)
         # Sets with unknown elements: how many they have is not known.
         self.sets = {place for place in database.facts.relation("maybe_open") if place not in self.unknown}
+        self.documents = {
+            place: known_document(value.document) for place, value in self.unknown.items() if value.document is not None
+        }
+        # what the plan knows of unknown values, also of those within JSON texts
+        self.told: dict[tuple[str, Any], Unknown] = dict(self.unknown)
+        for (address, path), document in self.documents.items():
+            self.told.update({(address, (path, inner)): part for inner, part in document.unknown.items()})
         self.steps = ALL_STEPS
         self.messages: dict[tuple[str, Any, Any], frozenset[str]] = {}
         """of verdicts that hold in all cases: what is said in each of them"""
@@ -160,7 +170,7 @@ class _Evaluation:
 
     def __init__(self, cases: Cases, decisions: dict[Proposition, bool], least: int) -> None:
         self.cases, self.least = cases, least
-        self.case = Case(decisions, cases.unknown)
+        self.case = Case(decisions, cases.told, cases.documents)
         self.memory: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         self.active: list[str] = []
         self.counting = 0
@@ -278,6 +288,8 @@ class _Evaluation:
         if literal.function == "undefined":
             return (self.value(literal.arguments[0], values) is None) != literal.negated
         arguments = [self.value(a, values) for a in literal.arguments]
+        if literal.function == "is_json" and self.case.document(arguments[0]) is not None:
+            return not literal.negated
         return None not in arguments and self.case.tested(literal.function, arguments) != literal.negated
 
     def value(self, term: Term, values: Values) -> Any:
@@ -291,6 +303,8 @@ class _Evaluation:
             if None in arguments:
                 return None
             if term.function in RELATIONS:
+                if term.function in ("json", "json_element") and self.case.document(arguments[0]) is not None:
+                    return True
                 if any(isinstance(a, Symbol) for a in arguments):
                     return True if self.case.holds(("defined", term.function, tuple(arguments))) else None
                 return RELATIONS[term.function].function(*arguments)
@@ -487,6 +501,12 @@ class _Evaluation:
         """What may stand in an unknown text that is JSON."""
         inner, *others = (self.value(a, values) for a in atom.arguments[2:])
         name = atom.predicate
+        document = self.cases.documents.get((address, path))
+        if document is not None:
+            look = rule, atom, values
+            rows = self.document_rows(look, document, (address, path), inner, others[0], name == "json_part")
+            yield from ((address, path, *row) for row in rows)
+            return
         if name == "json_value" and inner is not None and not isinstance(path, Symbol):
             if self.case.holds(("there", name, address, (path, inner))):
                 is_local = any(s.is_local for s in symbols_in(inner))
@@ -524,15 +544,66 @@ class _Evaluation:
                 yield values
             return
         given = tuple(inputs)
-        if not self.case.holds(("defined", literal.relation, given)):
+        document = self.case.document(inputs[0]) if literal.relation in ("json", "json_element") else None
+        if document is not None:
+            inner, key, *_ = (self.value(a, values) for a in literal.outputs)
+            look = rule, literal, values
+            rows = self.document_rows(look, document, inputs[0].key[1:3], inner, key, len(literal.outputs) == 3)
+        elif self.case.holds(("defined", literal.relation, given)):
+            rows = self.symbolic_rows(rule, literal, given, values)
+        else:
             self.case.is_flawed = True
             return
-        rows = self.symbolic_rows(rule, literal, given, values)
         found = (extended for row in rows for extended in self.unify(literal.outputs, row, values))
         if not literal.negated:
             yield from found
         elif next(found, None) is None:
             yield values
+
+    def document_rows(
+        self, look: Look, document: KnownDocument, place: tuple[str, str], inner: Any, key: Any, of_parts: bool
+    ) -> Iterator[tuple[Any, ...]]:
+        """What stands in a text that is JSON with unknown parts, these as symbols: (path, value), or (path, key, part).
+        `inner`, and of parts `key`: those that are asked for."""
+        address, path = place
+        is_asked = isinstance(inner, str)
+        if of_parts:
+            for (at, name), part in document.parts.items():
+                self.step()
+                if not is_asked or inner == at:
+                    yield at, name, part
+        else:
+            for at, value in document.values.items():
+                self.step()
+                if not is_asked or inner == at:
+                    yield at, value
+            for at, unknown in document.unknown.items():
+                if (not is_asked or inner == at) and isinstance(unknown.type, Primitive):
+                    for _, _, symbol in self.value_row("planned", address, (path, at), unknown):
+                        yield at, symbol
+        if not document.may_have(inner) or (is_asked and not of_parts and inner in {*document.unknown, *document.open}):
+            return
+        if is_asked and not of_parts:
+            if self.case.holds(("there", "json_value", address, (path, inner))):
+                yield inner, Symbol(("json_value", address, path, inner))
+            return
+        if is_asked and type(key) in (str, int):
+            if self.case.holds(("there", "json_part", address, (path, inner, key))):
+                yield inner, key, member(inner, key) if type(key) is str else f"{inner}[{key}]"
+            return
+        label = self.label(*look)
+        for at in [inner] if is_asked else document.open:
+            if not self.case.holds(("rows", "json", place, (label, at, of_parts))):
+                continue
+            below = Symbol(("path", at, label, place), "symbol", True)
+            some = Symbol(("json", place, label, at), "any", True)
+            if not of_parts:
+                yield below, some
+                continue
+            yield at, some, below
+            if not is_asked:
+                deeper = Symbol(("path", at, label, place, "part"), "symbol", True)
+                yield below, Symbol(("json", place, label, at, "part"), "any", True), deeper
 
     def symbolic_rows(
         self, rule: Rule, literal: Builtin, inputs: tuple[Any, ...], values: Values

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from planner.datalog.front.builtins import FUNCTIONS, KINDS, TESTS
 from planner.datalog.front.functions import COMPARISONS, incomparable
 from planner.datalog.front.values import FALSE, TRUE, Truth, is_a_number, number
+from planner.policy.known_documents import KnownDocument, document_of_text
 from planner.values.types import BOOL, NUMBER, STRING, Primitive
 from planner.values.value import Unknown
 from planner.vocabulary.records import frozen
@@ -73,10 +74,16 @@ def symbols_in(value: Any) -> Iterator[Symbol]:
 
 
 class Case:
-    """Decisions, and what follows from them. `unknown` has what the plan knows of unknown values."""
+    """Decisions, and what follows from them. `unknown` has what the plan knows of unknown values, `documents` of those
+    that are JSON."""
 
-    def __init__(self, decisions: dict[Proposition, bool], unknown: dict[tuple[str, str], Unknown]) -> None:
-        self.decisions, self.unknown = decisions, unknown
+    def __init__(
+        self,
+        decisions: dict[Proposition, bool],
+        unknown: dict[tuple[str, Any], Unknown],
+        documents: dict[tuple[str, str], KnownDocument],
+    ) -> None:
+        self.decisions, self.unknown, self.documents = decisions, unknown, documents
         self.bound: dict[Symbol, Any] = {}
         self.ranges: dict[Symbol, tuple[Bound, Bound]] = {}
         """the bounds of counts and sums over many objects"""
@@ -249,7 +256,7 @@ class Case:
         if a.type == "truth":
             other = FALSE if b == TRUE else TRUE
             return True if self.decisions.get(("=", a, other)) is False else None
-        if type(b) is str and not self._may_begin(a, b):
+        if type(b) is str and not (self._may_begin(a, b) and self._may_be_json(a, b)):
             return False
         lower, upper = self._bounds(a)
         if not _within(b, lower, upper):
@@ -259,11 +266,27 @@ class Case:
         return False if self._contradicts(a, b) else None
 
     def _may_be_equal(self, a: Symbol, b: Symbol) -> bool:
+        one, other = self.document(a), self.document(b)
+        if one is not None and other is not None and not one.may_equal(other):
+            return False
         begins = self.prefix(a), self.prefix(b)
         if not (begins[0].startswith(begins[1]) or begins[1].startswith(begins[0])):
             return False
         (low, high), (other_low, other_high) = self._bounds(a), self._bounds(b)
         return not (_apart(high, other_low) or _apart(other_high, low))
+
+    def document(self, text: Any) -> KnownDocument | None:
+        """What is known of a text that is JSON with unknown parts."""
+        is_there = isinstance(text, Symbol) and text.key[0] == "at"
+        return self.documents.get((text.key[1], text.key[2])) if is_there else None
+
+    def _may_be_json(self, symbol: Symbol, text: str) -> bool:
+        """Whether a symbol can be this text, as far as its document says."""
+        document = self.document(symbol)
+        if document is None:
+            return True
+        other = document_of_text(text)
+        return other is not None and document.may_equal(other)
 
     def _contradicts(self, a: Symbol, b: Any) -> bool:
         """Whether an earlier decision would be another if the symbol were this value."""

@@ -80,7 +80,10 @@ def not_null(value: Value) -> Value:
         return Unknown(value.type, NOT_NULL)
     if r.not_null:
         return value
-    return refined(value.type, Refinement(True, r.prefix, r.lower, r.upper, r.min_length, r.max_length))
+    narrower = Refinement(True, r.prefix, r.lower, r.upper, r.min_length, r.max_length)
+    if value.document is not None:
+        return Unknown(value.type, narrower, value.document)
+    return refined(value.type, narrower)
 
 
 Bound = tuple[Any, bool] | None

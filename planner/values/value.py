@@ -98,13 +98,18 @@ class Refinement:
 
 
 class Unknown:
-    """A value that will be known later; `refinement` narrows it (None: nothing is known but the type)."""
+    """A value that will be known later; `refinement` narrows it (None: nothing is known but the type). Of a text that
+    is the JSON of a value with unknown parts, `document` is that value, without marks. It is told to policies, and is
+    nothing that two values could differ in."""
 
-    __slots__ = ("refinement", "type")
+    __slots__ = ("document", "refinement", "type")
 
-    def __init__(self, type: Type = DYNAMIC, refinement: Refinement | None = None) -> None:
+    def __init__(
+        self, type: Type = DYNAMIC, refinement: Refinement | None = None, document: Value | None = None
+    ) -> None:
         self.type = type
         self.refinement = refinement
+        self.document = document
 
     def __eq__(self, other: object) -> bool:
         return other.__class__ is Unknown and self.type == other.type and self.refinement == other.refinement
@@ -116,7 +121,7 @@ class Unknown:
         return f"Unknown({self.type!r}{f', {self.refinement!r}' if self.refinement else ''})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Unknown, (self.type, self.refinement))
+        return (Unknown, (self.type, self.refinement, self.document))
 
 
 UNKNOWN = Unknown()

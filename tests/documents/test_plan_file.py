@@ -86,6 +86,7 @@ def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         | st.builds(lambda t, v: Set(t, tuple(v)), TYPES, st.lists(inner, max_size=3))
         | st.builds(Map, TYPES, st.dictionaries(keys, inner, max_size=3))
         | st.builds(lambda v, m: Marked(plain(v), m), inner, MARKS)
+        | st.builds(lambda v, r: Unknown(STRING, r, v), inner, st.none() | REFINEMENTS)
     )
 
 
@@ -104,6 +105,8 @@ def shape(value: Any) -> Any:
         return (Map, value.element, {k: shape(v) for k, v in value.items.items()})
     if isinstance(value, Marked):
         return (Marked, value.marks, shape(value.value))
+    if isinstance(value, Unknown):
+        return (Unknown, str(value), shape(value.document))
     return (type(value), value, str(value), getattr(value, "precision", 0))
 
 

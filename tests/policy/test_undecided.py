@@ -18,6 +18,7 @@ from thinned import thinned
 
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBase
+from planner.language.functions.encoding import json_text
 from planner.policy.by_cases import Cases
 from planner.policy.facts.contents import maybe_rows
 from planner.policy.program import Policies, load_policies
@@ -33,6 +34,8 @@ ARN = Unknown(STRING, Refinement(True, "arn:aws:"))
 RULE = ObjectType({"cidr": STRING, "port": NUMBER})
 EVERYBODY = '{"Statement": [{"Effect": "Allow", "Principal": "*"}]}'
 NOBODY = '{"Statement": [{"Effect": "Deny", "Principal": "me"}]}'
+
+OTHERS = '{"Statement": [{"Effect": "Deny", "Resource": "theirs"}, {}]}'
 
 
 def bucket(**values: Any) -> dict[str, Any]:
@@ -51,6 +54,14 @@ def bucket(**values: Any) -> dict[str, Any]:
         "ingress": List(RULE, ({"cidr": "10.1.0.0/16", "port": 443},)),
     }
     return {**whole, **values}
+
+
+def statement(**values: Any) -> dict[str, Any]:
+    return {"Effect": "Allow", "Principal": "*", **values}
+
+
+def document(*statements: Any) -> Unknown:
+    return Unknown(STRING, Refinement(True, "{"), {"Statement": statements})
 
 
 def block(**values: Any) -> dict[str, Any]:
@@ -83,6 +94,12 @@ PLANS: dict[str, dict[str, dict[str, Any]]] = {
         "bucket.a": bucket(days=Unknown(NUMBER)),
         "bucket.b": bucket(days=Unknown(NUMBER, Refinement(True, lower=(30, True), upper=(365, True)))),
         "bucket.c": bucket(days=Unknown(NUMBER, Refinement(True, lower=(400, True)))),
+    },
+    "documents that are known in part": {
+        "bucket.a": bucket(policy=document(statement(Resource=SOME_TEXT))),
+        "bucket.b": bucket(policy=document(statement(Principal=ANY_TEXT, Effect=SOME_TEXT))),
+        "bucket.c": bucket(policy=document(statement(Principal="me", Resource=ARN), statement(Effect=ANY_TEXT))),
+        "bucket.d": bucket(policy=document(statement(Resource=Unknown(ListType(STRING)), Effect="Deny"))),
     },
     "switches": {
         "bucket.a": bucket(public=Unknown(BOOL, NOT_NULL), encrypted=Unknown(BOOL, NOT_NULL)),
@@ -153,7 +170,7 @@ def texts(policy: str) -> list[str]:
     written = {re.sub(r"\\(.)", r"\1", text) for text in re.findall(r'"((?:[^"\\]|\\.)*)"', policy)}
     written = {text for text in written if not text.startswith("^") and " " not in text}
     others = {"x", "Xx", "acme-a", "acme-longer-name", "eu-1", "us-1", "0.0.0.0/0", "10.1.0.0/16", "1234", "x-logs"}
-    return [*sorted({*written, *(f"{text}z" for text in written), *others}), EVERYBODY, NOBODY]
+    return [*sorted({*written, *(f"{text}z" for text in written), *others}), EVERYBODY, NOBODY, OTHERS]
 
 
 def numbers(policy: str) -> list[int]:
@@ -161,10 +178,24 @@ def numbers(policy: str) -> list[int]:
     return sorted({n + d for n in (*written, 0, 50, 90, 500, -1000) for d in (-1, 0, 1)})
 
 
+IN_DOCUMENTS = ("Allow", "Deny", "*", "me", "arn:aws:s3:::acme")
+
+
+def few_ways(value: Any, policy: str) -> list[Any]:
+    """How an unknown part of a document can turn out."""
+    if value.type is not STRING:
+        return ways(value, policy)
+    known = value.refinement or Refinement()
+    return [*([] if known.not_null else [Null()]), *(text for text in IN_DOCUMENTS if text.startswith(known.prefix))]
+
+
 def ways(value: Any, policy: str) -> list[Any]:
     """How an unknown value can turn out."""
     known = value.refinement or Refinement()
     found: list[Any] = [] if known.not_null else [Null()]
+    if value.document is not None:
+        inside = [few_ways(part, policy) for part in places(value.document)]
+        return [json_text(filled(value.document, list(chosen))) for chosen in product(*inside)]
     if value.type is STRING:
         every = texts(policy)
         found += [t for t in every if t.startswith(known.prefix)] + [
@@ -195,6 +226,8 @@ def places(value: Any) -> list[Any]:
     """The unknown values in a value."""
     if isinstance(value, Unknown):
         return [value]
+    if isinstance(value, tuple):
+        return [found for part in value for found in places(part)]
     inner = value.values() if isinstance(value, dict) else places_of_container(value)
     return [found for part in inner for found in places(part)]
 
@@ -209,6 +242,8 @@ def filled(value: Any, given: list[Any]) -> Any:
         return given.pop(0)
     if isinstance(value, dict):
         return {name: filled(part, given) for name, part in value.items()}
+    if isinstance(value, tuple):
+        return tuple(filled(part, given) for part in value)
     if isinstance(value, Map):
         return Map(value.element, {name: filled(part, given) for name, part in value.items.items()})
     return List(value.element, tuple(filled(part, given) for part in value.items)) if isinstance(value, List) else value

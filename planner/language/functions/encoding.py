@@ -181,7 +181,8 @@ def _unknown_json(value: Value) -> Value:
     if value.__class__ is Unknown and (value.refinement is None or not value.refinement.not_null):
         return unknown(STRING)
     brackets = {"string": '"', "object": "{", "map": "{", "tuple": "[", "list": "[", "set": "["}
-    return unknown(STRING, Refinement(prefix=brackets.get(kind(value), "")))
+    refinement = Refinement(prefix=brackets.get(kind(value), ""))
+    return unknown(STRING, refinement) if value.__class__ is Unknown else Unknown(STRING, refinement, value)
 
 
 @function(

@@ -1,0 +1,71 @@
+"""Policies see what is known of a document that is made by jsonencode and has unknown parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import Ran
+
+MAIN = """
+variable "secret" {
+  default   = "hush"
+  sensitive = true
+}
+resource "terraform_data" "bucket" {}
+locals {
+  open = jsonencode({ Statement = [{ Effect = "Allow", Principal = "*", Resource = terraform_data.bucket.id }] })
+  none = jsonencode({ Statement = [{ Effect = "Allow", Principal = "me", Resource = terraform_data.bucket.id }] })
+}
+resource "terraform_data" "open" {
+  input = { policy = local.open }
+}
+resource "terraform_data" "none" {
+  input = { policy = local.none }
+}
+resource "terraform_data" "some" {
+  input = { policy = jsonencode({ Statement = [{ Effect = "Allow", Principal = terraform_data.bucket.id }] }) }
+}
+"""
+SECRET = """
+resource "terraform_data" "secret" {
+  input = { policy = jsonencode({ Statement = [{ Principal = var.secret, Resource = terraform_data.bucket.id }] }) }
+}
+"""
+POLICY = """
+deny("open", A, "admits everybody") :- json_value(A, "input.policy", "Statement[0].Principal", "*").
+deny("tells", A, "admits " ++ P) :-
+    planned(A, "input.policy", D), is_json(D), json(D, "Statement[0].Principal", P), is_symbol(P), P != "me".
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(MAIN)
+    (tmp_path / "p.dl").write_text(POLICY)
+    return tmp_path
+
+
+def found(ran: Ran) -> list[tuple[str, str, str]]:
+    findings = json.loads(ran.out)["findings"]
+    return [(f["verdict"], f["code"], f["address"].removeprefix("terraform_data.")) for f in findings]
+
+
+def test_what_is_known_of_a_document_is_judged(folder: Path, planner: Callable[..., Ran]) -> None:
+    wanted = [("deny", "open", "open"), ("deny", "tells", "open"), ("undecided", "open", "some")]
+    wanted.append(("undecided", "tells", "some"))
+    ran = planner("policy", "check", "-policy=p.dl", "-json")
+    assert found(ran) == wanted and '"admits *"' in ran.out.replace(": ", ":").replace('":"', '": "')
+    assert planner("plan", "-out=plan.bin").code == 0
+    assert found(planner("policy", "check", "-policy=p.dl", "-json", "-plan=plan.bin")) == wanted
+
+
+def test_secrets_in_a_document_stay_secret(folder: Path, planner: Callable[..., Ran]) -> None:
+    (folder / "main.tf").write_text(MAIN + SECRET)
+    for words in ((), ("-json",), ("-why",), ("-format=sarif",), ("-format=markdown",)):
+        ran = planner("policy", "check", "-policy=p.dl", *words)
+        assert "secret" in ran.out and "hush" not in ran.out + ran.err
