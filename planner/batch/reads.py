@@ -25,6 +25,7 @@ from typing import Any
 
 from planner.batch import FOLDER
 from planner.support.disk import read_whole, remove_leftovers
+from planner.support.files_read import LOOKED
 
 Entry = list[Any]
 RACY = 20_000_000
@@ -32,6 +33,7 @@ RACY = 20_000_000
 RECORDS = f"{os.sep}{FOLDER}{os.sep}"
 """where runs are recorded: nothing that counts"""
 _IMPORTS = "<frozen importlib._bootstrap_external>"
+_LOOKS = ("open", "os.listdir", "os.scandir", LOOKED)
 _PASSING = (".planner", ".terraform", "terraform.tfstate")
 _IGNORED_NAMES = (".lock.info", ".pyc", ".py", ".so", ".tmp")
 
@@ -72,7 +74,7 @@ class Recorder:
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if self.paths is None or event not in ("open", "os.listdir", "os.scandir") or self._own.looks:
+        if self.paths is None or event not in _LOOKS or self._own.looks:
             return
         path = arguments[0]
         if path in self._known:
@@ -87,7 +89,7 @@ class Recorder:
             return
         if event == "os.listdir" and _is_tidying(sys._getframe(1).f_code):
             return
-        self.look(path, "folder" if event != "open" else "file")
+        self.look(path, "folder" if event.startswith("os.") else "file")
 
     def look(self, path: str, kind: str = "file") -> None:
         """Note that something is looked at now."""

@@ -12,7 +12,7 @@ an `ObjectSource` gives objects that the walk itself has not set.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
@@ -83,6 +83,11 @@ class ResourceObjects:
         self._objects: dict[InstanceKey, Value] = {}
         self._removed: set[InstanceKey] = set()
         self._whole: Value = None
+
+    @property
+    def planned(self) -> Mapping[InstanceKey, Value]:
+        """The objects that the walk has set."""
+        return self._objects
 
     def set(self, key: InstanceKey, value: Value) -> None:
         """The object of an instance: planned, read or applied; with its marks."""

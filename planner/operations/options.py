@@ -9,7 +9,7 @@ from planner.vocabulary.records import field, frozen
 from planner.vocabulary.walks import Mode
 
 if TYPE_CHECKING:
-    from planner.plan.options import ComingState
+    from planner.plan.options import ComingState, Settled
 
 NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
 """how to name policies where none are known"""
@@ -98,6 +98,8 @@ class OperationOptions(StateOptions):
     """somebody is going to ask about the values that a plan was made with"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
     """states that are about to be written (`planner.state.identity`): who reads one gets what it is going to have"""
+    settled: Mapping[str, Settled] = field(factory=dict)
+    """resources of the root module, by address, whose planned objects are known: they only answer to their names"""
 
     @property
     def limits(self) -> Limits:

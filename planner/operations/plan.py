@@ -132,6 +132,16 @@ def plan_opened(
     return Planned(made, tuple(told))
 
 
+def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Start]:
+    """The same with a state that is known, which nobody locks."""
+    told = Told()
+    made = None
+    with told.until_an_error():
+        told.check(selection_problems(start.config, start.options.directory))
+        made = _make_valid_plan(start, variables, hooks, told)
+    return Planned(made, tuple(told))
+
+
 def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Told) -> Made[Start]:
     """The plan of a configuration that is right by itself. The graph of a plan without limits serves for seeing to
     that, too, which saves a third of the time of large configurations. Raises Failure."""
@@ -147,7 +157,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Tol
         graph = build(walk, start, state, options.limits)
         if not is_checked:
             check(graph)
-        if options.policies:
+        if options.policies or options.keeps_values:
             start.derived.plan_graph = graph
         return graph
 
@@ -221,7 +231,7 @@ def _make_plan(
     plan = evolve(plan, rules=start.rules, backend=backend, offline=start.options.offline, deferred=deferred)
     if out:
         problems = [*problems, *_write_generated(plan, out)]
-    if not plan.errored and not has_errors(problems) and _may_have_cycle(plan):
+    if not plan.errored and not has_errors(problems) and may_have_cycle(plan):
         try:
             apply_graph(plan, start)
         except Failure as failure:
@@ -266,7 +276,7 @@ def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:
     return None if plan is None or has_errors(problems) else plan.prior_state
 
 
-def _may_have_cycle(plan: Plan) -> bool:
+def may_have_cycle(plan: Plan) -> bool:
     """Whether the apply graph has edges that the plan graph had not in a coarser form."""
     return _reorders(frozenset((change.action, bool(change.deposed)) for change in plan.changes))
 
@@ -303,6 +313,7 @@ def plan_options(start: Start) -> PlanOptions:
         stop=STOP,
         offline=options.offline,
         coming_states=options.coming_states,
+        settled=options.settled,
         digester=digester() if options.records_values else None,
         provider_limits=provider_limits(options, start.config, start.state),
     )

@@ -66,6 +66,12 @@ def _stacks() -> Program:
     return stack_program()
 
 
+def _renewal() -> Program:
+    from planner.programs.rule_programs import renewal_program
+
+    return renewal_program()
+
+
 def _deployments() -> Program:
     from planner.programs.rule_programs import deployment_program
 
@@ -106,6 +112,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "testing": _tests,
     "stacks": _stacks,
     "deployments": _deployments,
+    "renewal": _renewal,
 }
 """What is evaluated together, by name. Programs share column types and files; what stands in a file of several is
 listed with the first."""

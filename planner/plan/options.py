@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from planner.evaluation.context import EvaluationContext
 from planner.evaluation.walking import WalkOptions
+from planner.state.model import InstanceKey
 from planner.state.value_record import Digester
 from planner.values.value import Value, is_wholly_known
 from planner.vocabulary.records import field, frozen
@@ -22,6 +24,10 @@ class ComingState:
     @property
     def is_known(self) -> bool:
         return all(map(is_wholly_known, self.outputs.values()))
+
+
+Settled: TypeAlias = "Mapping[InstanceKey, Value]"
+"""the planned objects of a resource, as expressions see them"""
 
 
 @frozen(eq=False, kw_only=True)
@@ -47,7 +53,8 @@ class PlanOptions(WalkOptions):
     """no provider is asked, so that nothing is told of refreshing"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
     """states that something else is about to write (`planner.state.identity`)"""
-
+    settled: Mapping[str, Settled] = field(factory=dict)
+    """resources of the root module, by address, that are planned already: nothing is done about them here"""
     keep: Callable[[EvaluationContext], None] | None = None
     """takes the values that the plan was made with, when it is finished; else they are let go of"""
     digester: Digester | None = None

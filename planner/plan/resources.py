@@ -10,13 +10,14 @@ from planner.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.evaluation.configuration_walk import relation
 from planner.evaluation.context import ModuleInstance
 from planner.evaluation.instance import Instance
-from planner.evaluation.repetition import Repetition, expand
+from planner.evaluation.repetition import NO_REPETITION, Expansion, Repetition, expand
 from planner.facts.instances import declared_instance, recorded_instance
 from planner.model.graph import Node
 from planner.plan.data import plan_data
 from planner.plan.departing import plan_deposed, plan_destroy, plan_orphan
 from planner.plan.ephemeral import plan_ephemeral
 from planner.plan.managed import plan_managed
+from planner.plan.options import Settled
 from planner.plan.own_references import Waits, waiting_instances
 from planner.plan.targets import InstanceLimits, command_line
 from planner.state.model import InstanceKey, ResourceState
@@ -25,7 +26,7 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.vocabulary.records import frozen
 from planner.vocabulary.shell import option
-from planner.walk.work import WorkResult
+from planner.walk.work import NOTHING, WorkResult
 
 if TYPE_CHECKING:
     from planner.plan.work import PlanWork
@@ -70,6 +71,9 @@ class ResourceVertices:
         assert module_config is not None
         decl = module_config.resources[node.object]
         config_address = join(node.module, node.object)
+        settled = self.walk.options.settled.get(config_address)
+        if settled is not None:
+            return self._settle(decl, settled)
         modules = self.walk.context.instances(path)
         problems: list[Diagnostic] = []
         if not self.walk.options.before_destroy and self.walk.options.mode == "normal":
@@ -95,6 +99,14 @@ class ResourceVertices:
                     self._add_orphan(node, resource, key, decl, None, left_out, tasks, problems)
         self.walk.checks.announce("resource", config_address, _declared(decl, modules))  # also what is out of scope
         return self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
+
+    def _settle(self, decl: ResourceDecl, settled: Settled) -> WorkResult:
+        """The objects of a resource that is planned already."""
+        objects = self.walk.context.root.resource(decl.key)
+        objects.expansion = Expansion(objects.argument, dict.fromkeys(settled, NO_REPETITION))
+        for key, value in settled.items():
+            objects.set(key, value)
+        return NOTHING
 
     def _start(
         self, tasks: list[InstanceTask], problems: list[Diagnostic], own_references: Iterable[str] = ()

@@ -56,6 +56,11 @@ def stack_program() -> Program:
     return program("stacks")
 
 
+def renewal_program() -> Program:
+    """What of a plan is kept, and what is planned anew after edits."""
+    return program("renewal")
+
+
 def deployment_program() -> Program:
     """The same, with all that a plan of a deployment contains: for questions."""
     return program("deployments")

@@ -67,6 +67,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "providers": ("graph/needed_providers",),
     "testing": ("test/*",),
     "stacks": _STACKS,
+    "renewal": ("renew/*",),
     "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),
 }
 """program -> its files below rules, without `.dl`, besides the column types; `*`: all of a folder"""

@@ -57,6 +57,8 @@ class PlanText:
         self.text = DiffText(terminal.paint)
         self.style = Style(secrets=show_sensitive)
         self.causes = causes
+        self.told: Callable[[ResourceChange], None] | None = None
+        """hears of each object of which all has been told"""
         self.opening = "The execution plan follows. The symbols mean:"
 
     def show(self) -> None:
@@ -78,11 +80,9 @@ class PlanText:
                 self._say("These actions were planned before a problem stopped the planning:")
             else:
                 self._say("Planner will perform the following actions:")
-            for change in changes:
-                out()
-                out(self.change(change))
+            self.bodies(changes)
             out()
-            out(f"{self.paint('Plan:', 'bold')} {Counts.of_plan(plan).numbers}.")
+            out(f"{self.paint('Plan:', 'bold')} {self.counts().numbers}.")
         if outputs:
             out()
             out("Changes to Outputs:")
@@ -97,6 +97,17 @@ class PlanText:
         self._deferred()
 
     # ---- parts
+
+    def bodies(self, changes: list[ResourceChange]) -> None:
+        """What happens to each object."""
+        for change in changes:
+            self.terminal.out()
+            self.terminal.out(self.change(change))
+            if self.told is not None:
+                self.told(change)
+
+    def counts(self) -> Counts:
+        return Counts.of_plan(self.plan)
 
     def _deferred(self) -> None:
         """What is left for a later plan."""
@@ -134,14 +145,21 @@ class PlanText:
 
     def outputs(self) -> list[str]:
         """One line (or several) for each root output that changes."""
-        changed = [(o, _output_diff(o)) for o in sorted(self.plan.outputs, key=lambda o: o.name)]
-        width = max((len(attribute_name(o.name)) for o, _ in changed), default=0)
-        lines = []
-        for output, diff in changed:
-            if diff.action != "no-op":
+        parts = self.output_parts()
+        width = max((len(attribute_name(name)) for name, _, _ in parts), default=0)
+        return [f"{sign} {attribute_name(name):<{width}} = {value}" for name, sign, value in parts if sign]
+
+    def output_parts(self) -> list[tuple[str, str, str]]:
+        """Of each root output, by name: the sign of what happens ("" for nothing), and the value."""
+        parts = []
+        for output in sorted(self.plan.outputs, key=lambda o: o.name):
+            diff = _output_diff(output)
+            if diff.action == "no-op":
+                parts.append((output.name, "", ""))
+            else:
                 value = self.text.render(diff, 0, self.style)
-                lines.append(f"{self.text.symbol(diff.action)} {attribute_name(output.name):<{width}} = {value}")
-        return lines
+                parts.append((output.name, self.text.symbol(diff.action), value))
+        return parts
 
     def _relevant(self, change: ResourceChange) -> Paths:
         """Of what drifted, only that is told on which the plan depends, unless drift is all that was asked for."""

@@ -17,8 +17,12 @@ class Output:
     def __init__(self, stream: TextIO, name: str) -> None:
         self.stream, self.name = stream, name
         self.problem: OSError | ValueError | None = None
+        self.copies: list[str] | None = None
+        """takes what is written, too, where somebody wants it"""
 
     def write(self, text: str) -> int:
+        if self.copies is not None:
+            self.copies.append(text)
         if self.problem is None:
             try:
                 self._write(text)

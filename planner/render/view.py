@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.render.summary import Counts
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from planner.policy.model import Verdict
     from planner.render.because import Causes
     from planner.render.json_ui import JsonLines
-    from planner.render.plan import SchemaOf
+    from planner.render.plan import PlanText, SchemaOf
     from planner.state.model import OutputState
 
 
@@ -82,6 +82,8 @@ class HumanView(View):
 
         self.terminal = terminal
         self.show_sensitive = show_sensitive
+        self.keep: Callable[[PlanText], None] | None = None
+        """hears of a plan before it is told"""
         self.hooks = HumanHooks(terminal)
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
@@ -92,7 +94,10 @@ class HumanView(View):
     def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
         from planner.render.plan import PlanText
 
-        PlanText(plan, schema_of, self.terminal, self.show_sensitive, causes).show()
+        text = PlanText(plan, schema_of, self.terminal, self.show_sensitive, causes)
+        if self.keep is not None:
+            self.keep(text)
+        text.show()
 
     def next_steps(self, path: str, generated: str) -> None:
         terminal = self.terminal

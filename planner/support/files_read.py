@@ -3,6 +3,10 @@ is no file that could be compared."""
 
 from __future__ import annotations
 
+import sys
+
+LOOKED = "planner.looked"
+"""the audit event of who asks whether a file is there, which opens nothing"""
 _READ: dict[str, None] = {}
 _SERVICES = [0]
 
@@ -15,6 +19,11 @@ def note_file_read(path: str) -> None:
 def files_read() -> tuple[str, ...]:
     """The files by the names that the operating system was given, sorted."""
     return tuple(sorted(_READ))
+
+
+def note_look(path: str) -> None:
+    """A function asks whether there is such a file."""
+    sys.audit(LOOKED, path)
 
 
 def note_service_read() -> None:

@@ -19,6 +19,7 @@ from planner.programs.rule_programs import (
     limit_program,
     move_program,
     relevance_program,
+    renewal_program,
     stack_program,
     suite_program,
     verdict_program,
@@ -33,7 +34,7 @@ def programs() -> list[Program]:
     """The programs that the product runs."""
     product = [graph_program(), decision_program(), move_program(), cause_program(), batch_program(), limit_program()]
     product += [relevance_program(), verdict_program(), suite_program(), stack_program(), deployment_program()]
-    return [*product, rulebook.program("policy")]
+    return [*product, renewal_program(), rulebook.program("policy")]
 
 
 def program_of(path: Path) -> Program:
@@ -61,24 +62,15 @@ def test_cases(path: Path) -> None:
         assert run_case(program_of(path), case) == [], case.name
 
 
-@pytest.mark.parametrize(
-    "index",
-    range(11),
-    ids=[
-        "graph",
-        "decisions",
-        "moves",
-        "causes",
-        "batch",
-        "limits",
-        "relevance",
-        "verdicts",
-        "testing",
-        "stacks",
-        "policies",
-    ],
+NAMES = (
+    *("graph", "decisions", "moves", "causes", "batch", "limits", "relevance", "verdicts", "testing", "stacks"),
+    *("deployments", "renewal", "policies"),
 )
+
+
+@pytest.mark.parametrize("index", range(len(NAMES)), ids=NAMES)
 def test_every_rule_has_a_case_that_fails_without_it(index: int) -> None:
+    assert len(programs()) == len(NAMES)
     tested = programs()[index]
     cases = [(path, case) for path in FILES if program_of(path) is tested for case in cases_of(path)]
     functions: dict[int, list[str]] = {}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from typing import TYPE_CHECKING
+
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import (
@@ -19,8 +22,13 @@ from planner.cli.options import (
 )
 from planner.cli.views import judge, may_tell_causes, open_view, show_summary, told_causes, usage_error_lines
 from planner.render.terminal import Terminal
+from planner.render.view import HumanView
 from planner.vocabulary.diagnostic import has_errors
 from planner.vocabulary.records import evolve
+
+if TYPE_CHECKING:
+    from planner.cli.renewed_plan import Watched
+    from planner.operations.options import OperationOptions
 
 USAGE = "[options]"
 HELP = """Compares the configuration with the state and the real objects, and shows what apply would do. Nothing is
@@ -50,19 +58,55 @@ FLAGS = (
     *JSON_LINES,
 )
 usage_error = usage_error_lines
+_PLAIN = frozenset(
+    ("var", "var-file", "refresh", "lock", "lock-timeout", "no-color", "input", "parallelism", "detailed-exitcode",
+     "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation", "state", "why")
+)  # fmt: skip
+"""flags with which a plan may be kept: the others ask for something else besides, or rest on more"""
+LARGE = 1 << 16
+"""bytes of configuration, from which on a plan takes long enough that keeping it is worth while"""
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
-    from planner.operations.plan import plan
-    from planner.operations.plan_files import save_plan
-    from planner.render.schema_lookup import SchemaLookup
-
     no_directory(arguments, "plan")
     settings = asking(operation_options(arguments, needs_configuration=True), terminal, may_ask(arguments))
     tells = may_tell_causes(arguments, terminal)
     settings = evolve(settings, keeps_values=tells, records_values=bool(arguments["out"]))
+    if not _may_be_kept(arguments):
+        return _run(arguments, terminal, settings)
+    return _planned_again(arguments, terminal, evolve(settings, keeps_values=True))
+
+
+def _may_be_kept(arguments: Arguments) -> bool:
+    """Whether it is worth while to look for a plan that is kept, or to keep this one."""
+    if not arguments.given <= _PLAIN or os.environ.get("PLANNER_PLAN_ANEW", "") not in ("", "0"):
+        return False
+    total = 0
+    try:
+        with os.scandir(".") as entries:
+            for entry in entries:
+                if entry.name.endswith((".tf", ".tofu")):
+                    total += entry.stat().st_size
+    except OSError:
+        return False
+    return total >= LARGE
+
+
+def _planned_again(arguments: Arguments, terminal: Terminal, settings: OperationOptions) -> int:
+    from planner.cli.renewed_plan import planned_again
+
+    return planned_again(arguments, terminal, settings, lambda kept: _run(arguments, terminal, settings, kept))
+
+
+def _run(arguments: Arguments, terminal: Terminal, settings: OperationOptions, kept: Watched | None = None) -> int:
+    from planner.operations.plan import plan
+    from planner.operations.plan_files import save_plan
+    from planner.render.schema_lookup import SchemaLookup
+
     view = open_view(arguments, terminal)
+    if kept is not None and isinstance(view, HumanView):
+        view.keep = kept.begins
     planned = plan(settings, view.hooks)
     made, problems = planned.made, list(planned.diagnostics)
     if made is not None:
@@ -79,6 +123,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if made is not None and arguments["out"] and may_save:
         problems += save_plan(made, arguments["out"])
     view.diagnostics(problems)
+    if kept is not None:
+        kept.made, kept.has_remarks = made, bool(problems)
     if made is None or has_errors(problems):
         return 1
     if made.plan.can_apply:

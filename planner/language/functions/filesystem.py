@@ -11,7 +11,7 @@ from planner.language.functions.crypto import base64, hexadecimal
 from planner.language.functions.encoding import base64_text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
 from planner.support.disk import read_whole
-from planner.support.files_read import note_file_read
+from planner.support.files_read import note_file_read, note_look
 from planner.values.sets import make_set
 from planner.values.types import BOOL, STRING, SetType
 from planner.values.value import Value, mark, unmark
@@ -146,7 +146,9 @@ def fileexists(path: Value, *, context: CallContext) -> Value:
     path, marks = unmark(path)
     name = "The path" if marks else f'"{path}"'
     try:
-        mode = os.stat(located(path, context.base_dir)).st_mode
+        at = located(path, context.base_dir)
+        note_look(at)
+        mode = os.stat(at).st_mode
     except FileNotFoundError:
         return mark(False, marks)
     except (OSError, ValueError):

@@ -23,6 +23,7 @@ from planner.state.seal import PLAIN, Seal
 from planner.state.sealed_files import SealedFiles
 from planner.state.settings import text as setting
 from planner.support.disk import read_whole, replace_file, sync_directory, write_all
+from planner.support.files_read import note_look
 from planner.values.schema import BlockSchema
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.records import frozen
@@ -68,6 +69,7 @@ class StateStore:
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
         """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
+        note_look(self.read_path)  # which is read through the lock, and that opens it for writing
         return self.lock_file.acquire(operation, timeout, on_wait=on_wait, stop=stop)
 
     def unlock(self) -> list[Diagnostic]:

@@ -1,0 +1,201 @@
+"""`plan` of a large configuration: from what is kept of the last one, where that says what this one comes to; else
+made, and kept. Smaller ones are planned in less time than looking takes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from planner.cli.flags import Arguments
+from planner.render.terminal import Terminal
+from planner.render.view import HumanView
+from planner.renew.kept import Kept, read, rules_stamp, shelf, write
+from planner.support.disk import read_whole
+from planner.support.files_read import service_reads
+from planner.support.store import Shelf
+from planner.vocabulary.records import define
+
+if TYPE_CHECKING:
+    from planner.operations.options import OperationOptions
+    from planner.operations.plan import Made, Start
+    from planner.render.plan import PlanText
+
+_ENVIRONMENT = ("TF_", "TOFU_", "PLANNER_", "XDG_", "HOME", "NO_COLOR", "TERM", "CI", "GITHUB_ACTIONS")
+
+
+@define(eq=False)
+class Watched:
+    """What happens while a plan is made that may be kept."""
+
+    pieces: list[str]
+    errors: list[str]
+    services: int
+    before: int = 0
+    text: PlanText | None = None
+    told: list[tuple[Any, int]] | None = None
+    made: Made[Start] | None = None
+    has_remarks: bool = False
+
+    def begins(self, text: PlanText) -> None:
+        """A plan is going to be told."""
+        told: list[tuple[Any, int]] = []
+        self.before, self.text = len(self.pieces), text
+        self.told = told
+        text.told = lambda change: told.append((change, len(self.pieces)))
+
+
+def planned_again(
+    arguments: Arguments,
+    terminal: Terminal,
+    settings: OperationOptions,
+    make: Callable[[Watched | None], int],
+) -> int:
+    """The exit code of the plan, which is told. `make` makes one and tells it."""
+    at = shelf()
+    name = at.name(rules_stamp(), os.getcwd(), *_asked(arguments, terminal))
+    known = read(at, name)
+    if known is not None:
+        code = _again(known, terminal, settings, arguments)
+        if code is not None:
+            return code
+    return _made_and_kept(at, name, terminal, settings, make)
+
+
+def _asked(arguments: Arguments, terminal: Terminal) -> tuple[str, ...]:
+    """What decides the plan and how it is told, besides files."""
+    around = sorted((k, v) for k, v in os.environ.items() if k.startswith(_ENVIRONMENT))
+    flags = sorted((flag, repr(arguments[flag])) for flag in arguments.given)
+    looks = (terminal.width, terminal.error_width, terminal.paint.enabled, terminal.error_paint.enabled, terminal.boxed)
+    return repr(flags), repr(arguments.ordered), repr(around), repr(looks)
+
+
+# ---------------------------------------------------------------- from what is kept
+
+
+def _again(known: Kept, terminal: Terminal, settings: OperationOptions, arguments: Arguments) -> int | None:
+    """The exit code, when what is kept says what the plan comes to; else nothing is told."""
+    from planner.batch.reads import Comparison
+
+    comparison = Comparison()
+    changed = [entry[0] for entry in known.reads if not comparison.is_same(*entry)]
+    texts = _edited(known, changed)
+    if texts is None:
+        return None
+    lock = _lock(known)
+    if lock is None:
+        return None
+    try:
+        if texts:
+            return _renewed(known, texts, terminal, settings, arguments)
+        terminal.stdout.write(known.output)
+        if known.errors:
+            terminal.stdout.flush()
+            terminal.stderr.write(known.errors)
+        return known.code
+    finally:
+        lock()
+
+
+def _edited(known: Kept, changed: list[str]) -> dict[str, str] | None:
+    """The texts of edited files, by name; None when something else has changed, too."""
+    texts: dict[str, str] = {}
+    here = os.getcwd()
+    for path in changed:
+        name = os.path.relpath(path, here)
+        if known.parts is None or name not in known.parts.files:
+            return None
+        try:
+            texts[name] = read_whole(name).decode()
+        except (OSError, ValueError):
+            return None
+    return {name: text for name, text in texts.items() if known.parts and known.parts.files[name] != text}
+
+
+def _lock(known: Kept) -> Callable[[], object] | None:
+    """What gives back the lock of the state, which is taken; None when that is not to be had at once."""
+    from planner.state.lock import FileLock
+
+    if not known.lock:
+        return lambda: None
+    lock = FileLock(known.lock)
+    return None if lock.acquire("OperationTypePlan", 0.0) else lock.release
+
+
+def _renewed(
+    known: Kept, texts: dict[str, str], terminal: Terminal, settings: OperationOptions, arguments: Arguments
+) -> int | None:
+    from planner.render.schema_lookup import SchemaLookup
+    from planner.renew.renewed import Renewal
+    from planner.renew.spliced import SplicedText
+
+    parts = known.parts
+    assert parts is not None
+    renewed = Renewal(known, parts, texts, settings).renewed()
+    if renewed is None:
+        return None
+    terminal.stdout.write(known.output[: parts.told])
+    lookup = SchemaLookup(renewed.made.loaded.schemas).resource_schema
+    text = SplicedText(renewed, parts, known.output, lookup, terminal)
+    text.show()
+    if text.plan.can_apply:
+        HumanView(terminal).next_steps("", "")
+    return 2 if arguments["detailed-exitcode"] and text.plan.can_apply else 0
+
+
+# ---------------------------------------------------------------- made and kept
+
+
+def _made_and_kept(
+    at: Shelf, name: str, terminal: Terminal, settings: OperationOptions, make: Callable[[Watched | None], int]
+) -> int:
+    from planner.batch.reads import RECORDER, entries
+    from planner.policy.standing import OWN, SETTINGS
+
+    watched = Watched([], [], service_reads())
+    out, errors = terminal.outputs[0], terminal.outputs[1]
+    out.copies, errors.copies = watched.pieces, watched.errors
+    try:
+        with RECORDER.recording() as looked:
+            for folder in (OWN, os.path.join(".planner", "rules")):
+                RECORDER.look(folder, "folder")
+            for file in SETTINGS:
+                RECORDER.look(file)
+            code = make(watched)
+    finally:
+        out.copies = errors.copies = None
+    if watched.made is None or watched.text is None:
+        return code
+    terminal.stdout.flush()
+    reads = entries(looked)
+    if reads is not None:
+        _keep(at, name, watched, reads, code, terminal)
+    return code
+
+
+def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: int, terminal: Terminal) -> None:
+    from planner.renew.keeping import Printed, kept
+
+    assert watched.made is not None
+    assert watched.text is not None
+    printed = Printed(
+        watched.pieces,
+        "".join(watched.errors),
+        watched.before,
+        watched.told or (),
+        watched.text,
+        code,
+        watched.services != service_reads(),
+    )
+    found = kept(watched.made, printed, reads, watched.has_remarks, terminal.interactive and _asks(watched))
+    if found is not None:
+        write(at, name, found)
+
+
+def _asks(watched: Watched) -> bool:
+    """Whether a variable has a value that somebody typed."""
+    assert watched.made is not None
+    given = watched.made.loaded.given
+    declared = watched.made.loaded.config.root.variables
+    return any(name not in given and decl.default is None for name, decl in declared.items())

@@ -1,0 +1,354 @@
+"""Plans made again from what is kept: the same bytes as those of a plan that is made anew, and anew wherever that is
+not sure."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Ran
+from random_edits import configuration, edited
+
+from planner.batch.reads import RECORDER
+from planner.cli import renewed_plan
+from planner.cli.commands import plan as command
+from planner.renew.renewed import Renewal
+from planner.state.lock import FileLock
+
+Run = Callable[..., Ran]
+
+
+class Seen:
+    """How the last plan was made: `told again`, `in part`, or `whole`."""
+
+    how = "whole"
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
+    """Everything is large enough to be kept, in a cache of its own."""
+    found = Seen()
+    again, renewed = renewed_plan._again, Renewal.renewed
+
+    def heard(*given: Any) -> int | None:
+        found.how = "told again"
+        code = again(*given)
+        found.how = "whole" if code is None else found.how
+        return code
+
+    def in_part(self: Renewal) -> Any:
+        found.how = "in part"
+        return renewed(self)
+
+    monkeypatch.setattr(renewed_plan, "_again", heard)
+    monkeypatch.setattr(Renewal, "renewed", in_part)
+    monkeypatch.setattr(command, "LARGE", 0)
+    for name in ("cache", "state"):
+        (tmp_path / name).mkdir(mode=0o700)
+        monkeypatch.setenv(f"XDG_{name.upper()}_HOME", str(tmp_path / name))
+    RECORDER.install()  # which looks once where the cache is, whose files do not count
+    monkeypatch.setattr(RECORDER, "_ignored", (*RECORDER._ignored, f"{tmp_path}/cache/", f"{tmp_path}/state/"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return found
+
+
+def put(files: dict[str, str]) -> None:
+    for name, text in files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text, encoding="utf-8")
+
+
+def compared(planner: Run, seen: Seen, *words: str) -> Ran:
+    """A plan, which has to be the one that is made anew."""
+    seen.how = "whole"
+    found = planner("plan", *words)
+    how = seen.how
+    os.environ["PLANNER_PLAN_ANEW"] = "1"
+    try:
+        whole = planner("plan", *words)
+    finally:
+        del os.environ["PLANNER_PLAN_ANEW"]
+    assert (found.code, found.out, found.err) == (whole.code, whole.out, whole.err)
+    seen.how = how
+    return found
+
+
+CHAIN = """
+variable "prefix" {
+  default = "x"
+}
+locals {
+  all = [terraform_data.a.input, terraform_data.b.output]
+}
+resource "terraform_data" "a" {
+  input = "${var.prefix}-1"
+}
+resource "terraform_data" "b" {
+  input = terraform_data.a.input
+}
+resource "terraform_data" "c" {
+  count = 2
+  input = local.all
+}
+resource "terraform_data" "d" {
+  for_each = toset(["k"])
+  input    = terraform_data.c[0].id
+}
+output "long_name" {
+  value = terraform_data.c[*].input
+}
+output "d" {
+  value = terraform_data.d["k"].input
+}
+"""
+
+FIRST = "  lifecycle {\n    create_before_destroy = true\n  }"
+EDITS = {
+    "nothing": ("", "", "told again", "told again"),
+    "a remark": ("locals {", "# said\nlocals {", "in part", "in part"),
+    "what nobody sees": ("local.all", "concat(local.all, [1])", "in part", "in part"),
+    "what others see": ('-1"', '-2"', "in part", "in part"),
+    "through a local": ("input = terraform_data.a.input", 'input = "other"', "in part", "whole"),
+    "a variable": ('default = "x"', 'default = "y"', "whole", "whole"),
+    "a local": ("terraform_data.b.output]", "terraform_data.b.id]", "whole", "whole"),
+    "an output": ("c[*].input", "c[*].id", "in part", "in part"),
+    "an output goes": ('output "d" {\n  value = terraform_data.d["k"].input\n}\n', "", "in part", "whole"),
+    "one more": ('output "d"', 'resource "terraform_data" "e" {}\noutput "d"', "in part", "whole"),
+    "how many": ("count = 2", "count = 3", "in part", "whole"),
+    "one of them less": ("count = 2", "count = 1", "in part", "whole"),
+    "the last goes": ("terraform_data.c[0].id", "1", "in part", "whole"),
+    "a circle": ('"${var.prefix}-1"', "terraform_data.b.input", "whole", "whole"),
+    "another circle": ('"${var.prefix}-1"', 'terraform_data.d["k"].id', "whole", "whole"),
+    "itself": ("input = terraform_data.a.input", "input = terraform_data.b.id", "whole", "whole"),
+    "what there is not": ("terraform_data.a.input\n", "terraform_data.z.input\n", "whole", "whole"),
+    "a name twice": ('"d" {\n  for', '"a" {\n  for', "whole", "whole"),
+    "on one line": ('}\nresource "terraform_data" "b"', '}resource "terraform_data" "b"', "whole", "whole"),
+    "without an end": ("local.all\n}", "local.all\n", "whole", "whole"),
+    "a remark without an end": ("count = 2", "/* count = 2", "whole", "whole"),
+    "replaced": ("count = 2", "count = 2\n  triggers_replace = 1", "in part", "whole"),
+    "before it is destroyed": ("count = 2", f"count = 2\n{FIRST}", "in part", "in part"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("applied", [False, True], ids=["new", "applied"])
+def test_an_edit_gives_the_plan_that_is_made_anew(planner: Run, seen: Seen, edit: str, applied: bool) -> None:
+    old, new, before, after = EDITS[edit]
+    assert not old or CHAIN.count(old) == 1
+    put({"main.tf": CHAIN})
+    if applied:
+        assert planner("apply", "-auto-approve").code == 0
+    compared(planner, seen)
+    put({"main.tf": CHAIN.replace(old, new)} if old else {})
+    compared(planner, seen)
+    assert seen.how == (after if applied else before)
+
+
+def test_without_a_look_at_objects_nothing_is_told_in_the_order_of_the_graph(planner: Run, seen: Seen) -> None:
+    put({"main.tf": CHAIN})
+    planner("apply", "-auto-approve")
+    compared(planner, seen, "-refresh=false")
+    put({"main.tf": CHAIN.replace("count = 2", "count = 3")})
+    compared(planner, seen, "-refresh=false")
+    assert seen.how == "in part"
+
+
+@pytest.mark.parametrize("first", range(0, 60, 15))
+def test_random_edits_give_the_plan_that_is_made_anew(planner: Run, seen: Seen, first: int) -> None:
+    hows = random_plans(planner, seen, range(first, first + 15))
+    assert {"whole", "in part"} <= hows
+
+
+@pytest.mark.slow
+def test_many_random_edits(planner: Run, seen: Seen) -> None:
+    random_plans(planner, seen, range(1000, 1600))
+
+
+def random_plans(planner: Run, seen: Seen, seeds: range) -> set[str]:
+    hows = set()
+    for seed in seeds:
+        r = random.Random(seed)
+        Path(f"{seed}").mkdir()
+        os.chdir(f"{seed}")
+        files = configuration(r)
+        put(files)
+        words = ["-refresh=false"] if r.random() < 0.3 else []
+        if r.random() < 0.5:
+            planner("apply", "-auto-approve")
+        planner("plan", *words)
+        for _ in range(4):
+            changed = edited(r, files)
+            put(changed)
+            compared(planner, seen, *words)
+            hows.add(seen.how)
+            files = changed if r.random() < 0.5 else files
+            put(files)
+        os.chdir("..")
+    return hows
+
+
+# ---------------------------------------------------------------- what is not kept, and what makes it void
+
+
+NOT_KEPT = {
+    "plugins": ({"main.tf": 'resource "null_resource" "a" {}'}, ()),
+    "time": ({"main.tf": 'resource "terraform_data" "a" {\n  input = plantimestamp()\n}'}, ()),
+    "policies": ({"main.tf": CHAIN, ".planner/policies/p.dl": 'warn("p", A, "x") :- planned(A, "input", "z").'}, ()),
+    "errors": ({"main.tf": 'resource "terraform_data" "a" {\n  input = nowhere()\n}'}, ()),
+    "encryption": ({"main.tf": CHAIN + "terraform {\n  encryption {}\n}\n"}, ()),
+    "a plan file": ({"main.tf": CHAIN}, ("-out=p",)),
+    "a limit": ({"main.tf": CHAIN}, ("-target=terraform_data.a",)),
+    "another kind": ({"main.tf": CHAIN}, ("-destroy",)),
+    "JSON": ({"main.tf": CHAIN}, ("-json",)),
+    "a service": ({"main.tf": CHAIN + 'terraform {\n  backend "inmem" {}\n}\n'}, ()),
+}
+
+
+@pytest.mark.parametrize("why", NOT_KEPT)
+def test_what_rests_on_more_than_files_is_not_kept(planner: Run, seen: Seen, tmp_path: Path, why: str) -> None:
+    files, words = NOT_KEPT[why]
+    put(files)
+    if why == "a service":
+        planner("init")
+    planner("plan", *words)
+    assert not list((tmp_path / "cache" / "planner").glob("plans/*"))
+
+
+STATE = {"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "x", "outputs": {}, "resources": []}
+ONLY_WHOLE = {
+    "modules": 'module "m" {\n  source = "./m"\n}\n',
+    "data": 'data "terraform_remote_state" "s" {\n  backend = "local"\n  config  = { path = "s" }\n}\n',
+    "checks": 'check "c" {\n  assert {\n    condition     = var.prefix == "x"\n    error_message = "no"\n  }\n}\n',
+    "moved": "moved {\n  from = terraform_data.x\n  to = terraform_data.a\n}\n",
+    "an override": "",
+    "JSON": "",
+    "an order": 'resource "terraform_data" "e" {\n  lifecycle {\n    create_before_destroy = true\n  }\n}\n',
+    "sensitive values": 'variable "s" {\n  default   = 1\n  sensitive = true\n}\n',
+    "rules": "",
+}
+BESIDE = {
+    "modules": {"m/main.tf": 'output "o" {\n  value = 1\n}'},
+    "data": {"s": json.dumps(STATE)},
+    "an override": {"b_override.tf": 'resource "terraform_data" "a" {\n  input = 9\n}\n'},
+    "JSON": {"more.tf.json": '{"output": {"j": {"value": 1}}}'},
+    "rules": {".planner/rules/r.dl": "// none\n"},
+}
+
+
+@pytest.mark.parametrize("why", ONLY_WHOLE)
+def test_where_an_edit_reaches_far_the_whole_is_planned(planner: Run, seen: Seen, why: str) -> None:
+    text = CHAIN + ONLY_WHOLE[why]
+    put({"main.tf": text, **BESIDE.get(why, {})})
+    planner("init")
+    compared(planner, seen)
+    compared(planner, seen)
+    assert seen.how == "told again"
+    put({"main.tf": text.replace("local.all", "concat(local.all, [1])", 1)})
+    compared(planner, seen)
+    assert seen.how == "whole"
+
+
+READS = (
+    CHAIN
+    + """
+output "read" {
+  value = [fileexists("there"), try(file("text"), "none"), fileset(path.module, "*.txt")]
+}
+"""
+)
+
+
+def test_everything_that_a_plan_rests_on_is_compared(
+    planner: Run, seen: Seen, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    put({"main.tf": READS, "text": "one"})
+
+    def differs() -> None:
+        compared(planner, seen)
+        assert seen.how == "whole"
+        compared(planner, seen)
+        assert seen.how == "told again"
+
+    differs()
+    Path("there").touch()
+    differs()
+    Path("text").write_text("two")
+    differs()
+    Path("a.txt").touch()
+    differs()
+    Path("other.tf").write_text('output "other" {\n  value = 1\n}\n')
+    differs()
+    Path("x.auto.tfvars").write_text('prefix = "from a file"\n')
+    differs()
+    monkeypatch.setenv("TF_VAR_prefix", "not this")
+    differs()
+    Path("x.auto.tfvars").unlink()
+    differs()
+    Path(".planner/policies").mkdir(parents=True)
+    Path(".planner/policies/p.dl").write_text('warn("p", A, "look") :- acts(A, "create").\n')
+    assert "look" in planner("plan").out
+    Path(".planner/policies/p.dl").unlink()
+    Path(".planner/policies").rmdir()
+    planner("apply", "-auto-approve")
+    differs()
+    planner("state", "rm", "terraform_data.a")
+    differs()
+
+
+def test_a_state_that_is_locked_cannot_be_planned_from(planner: Run, seen: Seen) -> None:
+    put({"main.tf": CHAIN})
+    planner("plan")
+    lock = FileLock("terraform.tfstate")
+    assert not lock.acquire("OperationTypeApply", 0.0)
+    try:
+        refused = planner("plan")
+    finally:
+        lock.release()
+    assert refused.code == 1
+    assert "lock" in refused.err
+    assert planner("plan", "-lock=false").code == 0
+    compared(planner, seen)
+    assert seen.how == "told again"
+    assert not Path(".terraform.tfstate.lock.info").exists()
+
+
+def test_the_exit_code_and_the_looks_are_those_that_were_asked_for(planner: Run, seen: Seen) -> None:
+    put({"main.tf": CHAIN})
+    assert planner("plan", "-detailed-exitcode").code == planner("plan", "-detailed-exitcode").code == 2
+    assert "\x1b[" in planner("plan", terminal=True).out
+    assert "\x1b[" not in planner("plan").out
+    planner("plan", "-no-color", terminal=True)
+    assert "\x1b[" not in planner("plan", "-no-color", terminal=True).out
+    planner("apply", "-auto-approve")
+    assert planner("plan", "-detailed-exitcode").code == planner("plan", "-detailed-exitcode").code == 0
+    put({"main.tf": CHAIN.replace("count = 2", "count = 2\n  input = 1").replace("input = local.all\n", "")})
+    assert planner("plan", "-detailed-exitcode").code == 2
+
+
+def test_what_is_damaged_or_forged_is_not_there(planner: Run, seen: Seen, tmp_path: Path) -> None:
+    put({"main.tf": CHAIN})
+    whole = planner("plan").out
+    (entry,) = (tmp_path / "cache" / "planner").glob("plans/*")
+    data = entry.read_bytes()
+    for bad in (b"", data[:100], data[:-1], data[:60] + b"\0" * 20 + data[80:], data.replace(b"create", b"delete")):
+        entry.write_bytes(bad)
+        seen.how = "whole"
+        assert planner("plan").out == whole
+        assert seen.how == "whole"
+    assert planner("plan").out == whole
+    assert seen.how == "told again"
+
+
+def test_small_configurations_are_not_looked_up(
+    planner: Run, seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "LARGE", 1 << 16)
+    put({"main.tf": CHAIN})
+    planner("plan")
+    assert not (tmp_path / "cache" / "planner" / "plans").exists()
