@@ -14,8 +14,7 @@ from planner.model.graph import Graph, Node
 from planner.vocabulary.address import parse_module
 from planner.vocabulary.diagnostic import Diagnostic, Failure
 from planner.vocabulary.records import field, frozen
-from planner.walk.machine import Machine
-from planner.walk.sequential import walk_sequentially
+from planner.walk.straight import walk_straight
 from planner.walk.work import NOTHING, StopSignal, WorkResult
 
 VertexWork: TypeAlias = Callable[[Node], "WorkResult | list[Diagnostic]"]
@@ -63,9 +62,9 @@ class VertexWalk:
 
     def run_all(self) -> list[Diagnostic]:
         """The work on all vertices, one after the other, once."""
-        result = walk_sequentially(Machine(self.graph.reduced or self.graph.edges), self)
+        problems = walk_straight(self.graph.reduced or self.graph.edges, self)
         self._work.clear()  # methods of this very object: nothing is to be left in circles
-        return list(result.diagnostics)
+        return list(problems)
 
 
 class ValueWalk(VertexWalk):

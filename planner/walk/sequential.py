@@ -54,13 +54,12 @@ def run_guarded(work: Work, node: str) -> WorkResult:
     nodes must not be lost for it."""
     try:
         return work.run(node)
-    except Failure as failure:
-        return WorkResult(tuple(failure.diagnostics))
     except Exception as problem:
-        return WorkResult((_defect(problem, node),))
+        return WorkResult(said_by(problem, node))
 
 
-def _defect(problem: Exception, node: str) -> Diagnostic:
+def said_by(problem: Exception, node: str) -> tuple[Diagnostic, ...]:
+    """What is told of an exception in the work on a node."""
     from planner.vocabulary.defect import defect
 
-    return defect(problem, node)
+    return tuple(problem.diagnostics) if isinstance(problem, Failure) else (defect(problem, node),)
