@@ -119,6 +119,7 @@ FUNCTION_CASES = {
     "duration_text(-90.5)": "-1m30.5s",
     'base64_decode("eyJhIjoxfQ")': '{"a":1}',
     'base64_encode("ä")': "w6Q=",
+    'base64_gunzip("H4sIAAAAAAAAA0sEAEO-t-gBAAAA")': "a",
 }
 
 
@@ -145,6 +146,10 @@ TEST_CASES = {
     'is_duration("P1M")': False,
     'is_base64("!")': False,
     'is_base64("_-8=")': False,
+    'is_gzip("YQ==")': False,
+    'is_gzip("H4sIAAAAAAAAA0sEAEO+t+gBAAA")': False,
+    'is_gzip("H4sIAAAAAAAAA0sEAEO+t+kBAAAA")': False,
+    'is_gzip("H4sIAAAAAAACA/sPAAAAAP8BAAAA")': False,
     'is_pattern("(?=a)")': False,
     'is_json("NaN")': False,
     'is_json("[1e99999999]")': False,

@@ -64,6 +64,13 @@ CASES: dict[str, tuple[str, Any, Any, Any]] = {
     "round": ("round(V, 1) = 1.3", 1.25, 1, "a"),
     "format_number": ('format_number(V, 1) = "1.0"', 1, 2, "a"),
     "base64_decode": ('base64_decode(V) = "a"', "YQ==", "Yg==", "!"),
+    "is_gzip": ("is_gzip(V)", "H4sIAAAAAAAAA0sEAEO+t+gBAAAA", "YQ==", NOTHING),
+    "base64_gunzip": (
+        'base64_gunzip(V) = "a"',
+        "H4sIAAAAAAAAA0sEAEO+t+gBAAAA",
+        "H4sIAAAAAAAAA0sCAPnvvnEBAAAA",
+        "YQ==",
+    ),
     "base64_encode": ('base64_encode(V) = "YQ=="', "a", "b", 1),
     "cidr_prefix": ("cidr_prefix(V) < 8", "0.0.0.0/0", "10.0.0.0/8", "Internet"),
     "cidr_addresses": ("cidr_addresses(V) > 1", "10.0.0.0/8", "10.0.0.1", "Internet"),

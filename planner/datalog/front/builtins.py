@@ -23,6 +23,7 @@ KINDS = {
     "version": "is_version",
     "yaml": "is_yaml",
     "base64": "is_base64",
+    "gzip": "is_gzip",
 }
 """kinds of text, with the tests that ask for them"""
 
@@ -196,6 +197,12 @@ is_base64(value: any)
 base64_decode(text: base64) = symbol [fails]
     the text that this is the base64 of
     > T = base64_decode("YQ==")
+is_gzip(value: any)
+    the text is base64 of text in UTF-8 that is compressed by gzip
+    > is_gzip("H4sIAAAAAAAAA0sEAEO+t+gBAAAA")
+base64_gunzip(text: gzip) = symbol [fails]
+    the text that this is the base64 of, compressed by gzip
+    > T = base64_gunzip("H4sIAAAAAAAAA0sEAEO+t+gBAAAA")
 base64_encode(text: symbol) = symbol [fails]
     the base64 of the text in UTF-8
     > T = base64_encode("a")

@@ -380,6 +380,7 @@ _KINDS = {
     "json": "JSON",
     "yaml": "one document of YAML",
     "base64": "base64 of text",
+    "gzip": "base64 of compressed text",
 }
 
 
