@@ -25,6 +25,7 @@ from planner.datalog.front.model import Rule
 from planner.datalog.front.order import join_order
 from planner.datalog.front.paths import member
 from planner.datalog.front.values import encode, sort_key
+from planner.policy.beginnings import known_parts
 from planner.policy.known_documents import KnownDocument, known_document
 from planner.policy.modal import LOST, dependent, links
 from planner.policy.model import ALL_STEPS
@@ -613,6 +614,10 @@ class _Evaluation:
         outputs = [self.value(a, values) for a in literal.outputs]
         columns = RELATIONS[name].outputs
         keys = _KEYS.get(name, len(columns))
+        if name == "split" and (parts := known_parts(self.case.prefix(inputs[0]), inputs[1])[:-1]):
+            yield from enumerate(parts)
+            if type(outputs[0]) is int and outputs[0] < len(parts):
+                return
         kinds = [kind if kind in ("symbol", "number") else "any" for _, kind in columns]
         if None not in outputs[:keys]:
             asked = tuple(outputs[:keys])

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from planner.datalog.front.builtins import FUNCTIONS, KINDS, TESTS
 from planner.datalog.front.functions import COMPARISONS, incomparable
 from planner.datalog.front.values import FALSE, TRUE, Truth, is_a_number, number
+from planner.policy.beginnings import begun, is_found, known_parts, known_result, known_truth
 from planner.policy.known_documents import KnownDocument, document_of_text
 from planner.values.types import BOOL, NUMBER, STRING, Primitive
 from planner.values.value import Unknown
@@ -133,6 +134,10 @@ class Case:
             return found
         if function == "to_symbol" and self.kind(values[0]) == "symbol":
             return values[0]
+        if isinstance(values[0], Symbol) and self.kind(values[0]) == "symbol":
+            known = known_result(function, self.prefix(values[0]), tuple(values[1:]))
+            if known is not None:
+                return known
         entry = FUNCTIONS[function]
         for wanted, value in zip(entry.parameters, values, strict=True):
             if wanted != "any" and self.kind(value) not in (wanted, "any"):
@@ -216,16 +221,39 @@ class Case:
         if kind == "test" and proposition[1] == "starts_with":
             return self._begins(*proposition[2])
         if kind == "test" and proposition[1] == "matches":
-            return self._matches(*proposition[2])
+            known = self._matches(*proposition[2])
+            return self._tested(*proposition[1:]) if known is None else known
+        if kind == "test":
+            return self._tested(*proposition[1:])
+        if kind == "rows" and proposition[1] in ("split", "captures"):
+            return self._has_rows(*proposition[1:])
         if kind == "defined" and proposition[1] in _ASKED:
             return self.decisions.get(("test", _ASKED[proposition[1]], proposition[2]))
         if kind == "defined" and proposition[1] in ("sum", "min", "max"):
             kinds = {self.kind(value) for value in proposition[2]}
             return True if kinds == {"number"} or (kinds == {"symbol"} and proposition[1] != "sum") else None
-        if kind == "defined" and proposition[1] == "captures":
+        if kind == "defined" and proposition[1] in ("captures", "split"):
             text, pattern = proposition[2]
-            return True if self.kind(text) == "symbol" and not isinstance(pattern, Symbol) else None
+            is_text = type(pattern) is str and bool(pattern)
+            return True if self.kind(text) == "symbol" and is_text else None
+        if kind == "defined" and proposition[2] and self.kind(proposition[2][0]) == "symbol":
+            text, *others = proposition[2]
+            return True if is_found(proposition[1], self.prefix(text), tuple(others)) else None
         return None
+
+    def _tested(self, name: str, arguments: tuple[Any, ...]) -> bool | None:
+        """Whether a test holds, as far as the beginning of the text says."""
+        text, *others = arguments
+        begin = self.prefix(text) if isinstance(text, Symbol) and text.type == "symbol" else ""
+        return known_truth(name, begin, tuple(others)) if begin else None
+
+    def _has_rows(self, name: str, inputs: tuple[Any, ...], asked: tuple[Any, ...]) -> bool | None:
+        """Whether a text has the part, or the pattern a match, as far as its beginning says."""
+        text, pattern = inputs
+        if name == "captures":
+            return False if self.implied(("test", "matches", (text, pattern))) is False else None
+        index = asked[0] if len(asked) == 1 else None
+        return True if type(index) is int and 0 <= index < len(known_parts(self.prefix(text), pattern)) else None
 
     def _there(self, proposition: Proposition) -> bool | None:
         _, relation, address, path = proposition
@@ -421,12 +449,12 @@ class Case:
             if not isinstance(first, Symbol):
                 return str(first) + self.prefix(second)
             return self.prefix(first)
-        if kind == "call" and rest[0] in ("lower", "upper"):
+        if kind == "call" and len(rest) > 1:
             begin = self.prefix(rest[1])
-            plain = begin[: next((i for i, c in enumerate(begin) if ord(c) > 127), len(begin))]
-            return plain.lower() if rest[0] == "lower" else plain.upper()
-        if kind == "call" and rest[0] == "to_symbol":
-            return self.prefix(rest[1])
+            return begun(rest[0], begin, tuple(map(self.resolved, rest[2:]))) if begin else ""
+        if kind == "split" and len(rest) == 3 and type(rest[1][0]) is int:
+            (text, separator), (index, *_), _ = rest
+            return (known_parts(self.prefix(text), separator)[index:] or [""])[0]
         return ""
 
     def _may_begin(self, symbol: Symbol, text: str) -> bool:

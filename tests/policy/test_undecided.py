@@ -56,6 +56,10 @@ def bucket(**values: Any) -> dict[str, Any]:
     return {**whole, **values}
 
 
+def begins(text: str) -> Unknown:
+    return Unknown(STRING, Refinement(True, text))
+
+
 def statement(**values: Any) -> dict[str, Any]:
     return {"Effect": "Allow", "Principal": "*", **values}
 
@@ -116,6 +120,11 @@ PLANS: dict[str, dict[str, dict[str, Any]]] = {
         "bucket.b": bucket(stage=ANY_TEXT, size=SOME_TEXT, region=Unknown(STRING, Refinement(True, "us-"))),
         "bucket.c": bucket(region=Unknown(STRING, Refinement(True, "eu-")), size=ANY_TEXT),
     },
+    "texts whose beginning tells": {
+        "bucket.a": bucket(kms_key=begins("arn:aws:kms:eu-west-1:"), name=begins("acme-web-"), size=begins("t2.")),
+        "bucket.b": bucket(kms_key=begins("arn:aws:kms:us-east-1:"), name=begins("x"), region=begins("eu")),
+        "bucket.c": bucket(kms_key=begins("arn"), stage=begins("dev-"), size=begins("1."), region=begins("us-")),
+    },
     "values of any kind": {
         "bucket.a": bucket(days=Unknown(DYNAMIC), name="acme-c"),
         "bucket.b": bucket(name="Acme", tags=Unknown(MapType(STRING), NOT_NULL)),
@@ -169,7 +178,20 @@ def texts(policy: str) -> list[str]:
     """Texts that the policy compares with, others near them, and what values of plans look like."""
     written = {re.sub(r"\\(.)", r"\1", text) for text in re.findall(r'"((?:[^"\\]|\\.)*)"', policy)}
     written = {text for text in written if not text.startswith("^") and " " not in text}
-    others = {"x", "Xx", "acme-a", "acme-longer-name", "eu-1", "us-1", "0.0.0.0/0", "10.1.0.0/16", "1234", "x-logs"}
+    others = {
+        "x",
+        "Xx",
+        "acme-a",
+        "acme-longer-name",
+        "eu-1",
+        "us-1",
+        "0.0.0.0/0",
+        "10.1.0.0/16",
+        "1234",
+        "x-logs",
+        "t2.a",
+    }
+    others |= {"x-logs", "t2.a"}
     return [*sorted({*written, *(f"{text}z" for text in written), *others}), EVERYBODY, NOBODY, OTHERS]
 
 
@@ -178,6 +200,7 @@ def numbers(policy: str) -> list[int]:
     return sorted({n + d for n in (*written, 0, 50, 90, 500, -1000) for d in (-1, 0, 1)})
 
 
+ENDINGS = (":aws:kms:eu-west-1:1:key/k", ":aws:kms:us:1", "s", ":gcp:kms", "2.0", "-web-logs", "micro", "-a-b", "data")
 IN_DOCUMENTS = ("Allow", "Deny", "*", "me", "arn:aws:s3:::acme")
 
 
@@ -199,7 +222,7 @@ def ways(value: Any, policy: str) -> list[Any]:
     if value.type is STRING:
         every = texts(policy)
         found += [t for t in every if t.startswith(known.prefix)] + [
-            known.prefix + t for t in ("", "b", "X", "x-logs", "longer-name")
+            known.prefix + t for t in ("", "b", "X", "x-logs", "longer-name", *ENDINGS)
         ]
     elif value.type is NUMBER:
         lower, upper = known.lower, known.upper

@@ -11,7 +11,7 @@ from planner.support.calendar import date_of, days_of, month_days
 
 _DAY = 86_400
 _FIRST, _END = days_of(0, 1, 1) * _DAY, days_of(10_000, 1, 1) * _DAY
-_TIME = re.compile(
+TIME = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]{1,30})?(?:Z|([+-])([0-9]{2}):([0-9]{2}))",
     re.ASCII,
 )
@@ -31,6 +31,7 @@ _PART = r"[0-9]{1,30}(?:\.[0-9]{1,30})?"
 _DURATION = re.compile(rf"([-+]?)((?:{_PART}(?:ns|us|\u00b5s|\u03bcs|ms|[wdhms]))+|0)", re.ASCII)
 _PARTS = re.compile(rf"({_PART})([^0-9.]+)", re.ASCII)
 _ISO = re.compile(rf"([-+]?)P((?:{_PART}W)?(?:{_PART}D)?)(?:T((?:{_PART}H)?(?:{_PART}M)?(?:{_PART}S)?))?", re.ASCII)
+DURATIONS = (_DURATION, _ISO)
 _LONGEST = 300
 
 
@@ -48,7 +49,7 @@ class Moment(NamedTuple):
 
 
 def moment(value: Value) -> Moment | None:
-    match = _TIME.fullmatch(value) if type(value) is str and len(value) <= _LONGEST else None
+    match = TIME.fullmatch(value) if type(value) is str and len(value) <= _LONGEST else None
     if match is None:
         return None
     year, month, day, hour, minute, second = map(int, match.groups()[:6])
