@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.cli.finish import finish, json_text
-from planner.operations.causes import changed_actions
+from planner.operations.causes import causes, changed_actions
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made
 from planner.operations.plan_files import planned
@@ -17,6 +17,7 @@ from planner.operations.what_if import compared
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal
 from planner.render.what_if import differences_lines, what_if_json
+from planner.renew.standing import Changed, Standing
 from planner.support.files_read import files_read, forget_files_read
 from planner.support.signals import STOP
 from planner.support.watch import Watch
@@ -31,12 +32,23 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
     looking = Watch()
     looking.also((".",))
     last: Made[Any] | None = None
+    standing: Standing | None = None
     changed: frozenset[str] = frozenset()
+    parts: dict[int, Changed] = {}
     try:
         while True:
             forget_files_read()
             began = time.monotonic()
-            made = _round(options, last, changed, terminal, is_json)
+            parted = standing.after(changed, options) if standing is not None else None
+            if parted is None:
+                found = planned(options)
+                made, problems = found.complete, found.diagnostics
+                standing = None if made is None else Standing(made, bool(problems), terminal)
+            else:
+                made, problems = parted.made, ()
+                parts[id(made)] = parted
+            _tell(last, made, changed, parts, terminal, is_json)
+            finish(problems, terminal)
             looking.also(_paths(options, made or last))
             if not is_json:
                 terminal.out(f"\nPlanned in {time.monotonic() - began:.1f} s. Waiting for changes; Ctrl-C ends this.")
@@ -44,6 +56,7 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
             if terminal.outputs[0].problem is not None:
                 return 1  # nobody reads any more
             last = made or last
+            parts = {id(last): parts[id(last)]} if id(last) in parts else {}
             gc.collect()  # which a command that ends leaves to the operating system
             changed = _next(looking)
     except KeyboardInterrupt:
@@ -65,31 +78,30 @@ def _counts(path: str) -> bool:
     return not (name.startswith(".") or name.endswith(("~", ".swp", ".tmp", ".backup", ".journal")))
 
 
-def _round(
-    options: OperationOptions, last: Made[Any] | None, changed: frozenset[str], terminal: Terminal, is_json: bool
-) -> Made[Any] | None:
-    """Plan, and tell how that differs."""
+def _tell(
+    last: Made[Any] | None,
+    made: Made[Any] | None,
+    changed: frozenset[str],
+    parts: Mapping[int, Changed],
+    terminal: Terminal,
+    is_json: bool,
+) -> None:
+    """How a plan differs from the last one. `parts`: those that were planned in part, by who they are."""
     if changed and not is_json:
         names = sorted(changed)
         terminal.out(f"\n{', '.join(names[:3])}{', ...' if len(names) > 3 else ''} changed.")
-    found = planned(options)
-    made = found.complete
-    if made is None or last is None:
-        if made is not None:
-            numbers = f"Plan: {Counts.of_plan(made.plan).numbers}."
-            terminal.data(json_text(what_if_json(compared(made, made)))) if is_json else terminal.out(numbers)
-        finish(found.diagnostics, terminal)
-        return made
-    comparison = compared(last, made)
+    if made is None:
+        return
+    comparison = compared(last or made, made, lambda one: parts.get(id(one)) or causes(one))
     if is_json:
         terminal.data(json_text(what_if_json(comparison)))
-    else:
+        return
+    if last is not None:
         actions = {**changed_actions(last), **changed_actions(made)}
         lines = differences_lines(comparison, actions, terminal.paint)
         terminal.out("\n".join(lines or ["The plan stays as it was."]))
-        terminal.out(f"\nPlan: {Counts.of_plan(made.plan).numbers}.")
-    finish(found.diagnostics, terminal)
-    return made
+        terminal.out()
+    terminal.out(f"Plan: {Counts.of_plan(made.plan).numbers}.")
 
 
 def _paths(options: OperationOptions, made: Made[Any] | None) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from planner.model.plan import OutputChange, ResourceChange, change_name
 from planner.operations.causes import causes
@@ -52,9 +52,15 @@ def what_if(options: OperationOptions, base: OperationOptions) -> tuple[Comparis
     return compared(without.complete, within.complete), problems
 
 
-def compared(without: Made[Any], within: Made[Any]) -> Comparison:
+class CausesOf(Protocol):
+    """What set off changes, by name."""
+
+    def get(self, name: str, /) -> Because | None: ...
+
+
+def compared(without: Made[Any], within: Made[Any], causes_of: Callable[[Made[Any]], CausesOf] = causes) -> Comparison:
     """Two plans side by side."""
-    return Comparison(without, within, _differences(without, within))
+    return Comparison(without, within, _differences(without, within, causes_of))
 
 
 def base_of(options: OperationOptions, base_variables: tuple[str, ...]) -> OperationOptions:
@@ -64,21 +70,25 @@ def base_of(options: OperationOptions, base_variables: tuple[str, ...]) -> Opera
     return evolve(options, var_args=given, replace=(), targets=(), excludes=())
 
 
-def _differences(without: Made[Any], within: Made[Any]) -> tuple[Difference, ...]:
+def _differences(
+    without: Made[Any], within: Made[Any], causes_of: Callable[[Made[Any]], CausesOf]
+) -> tuple[Difference, ...]:
     before, after = _by_name(without), _by_name(within)
-    old_causes: Mapping[str, Because] | None = None
-    new_causes: Mapping[str, Because] | None = None
+    old_causes: CausesOf | None = None
+    new_causes: CausesOf | None = None
     differences = []
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
+        if old is new:
+            continue
         old_action, new_action = (c.action if c is not None else "no-op" for c in (old, new))
         if old_action == new_action and (old is None or new is None or _same(old.after, new.after)):
             continue
         if new_action != "no-op":
-            new_causes = causes(within) if new_causes is None else new_causes
+            new_causes = causes_of(within) if new_causes is None else new_causes
             because = new_causes.get(name)
         else:
-            old_causes = causes(without) if old_causes is None else old_causes
+            old_causes = causes_of(without) if old_causes is None else old_causes
             because = old_causes.get(name)
         differences.append(Difference(name, old_action, new_action, because))
     return tuple(differences)

@@ -34,10 +34,10 @@ _HEADERS = {
 
 @frozen(eq=False)
 class Part:
-    """A part of a root module: the text of what is planned, and of which other resources only the header is there, with
-    the argument that decides about their instances."""
+    """A part of a root module: its files with what is planned, in its place, and of which other resources only the
+    header is there, with the argument that decides about their instances."""
 
-    text: str
+    files: Mapping[str, str]
     headers: Mapping[str, str]
     about: Collection[str]
     """the resources and outputs of whose state the plan is: `output.name`"""
@@ -53,14 +53,19 @@ def plan_part(options: OperationOptions, part: Part, settled: Mapping[str, Settl
     headers = [_HEADERS[argument].format(*name.split(".", 1)) for name, argument in sorted(part.headers.items())]
     options = evolve(options, settled=settled, keeps_values=True, lock=False)
     with tempfile.TemporaryDirectory(prefix="planner-") as folder:
-        with open(os.path.join(folder, "main.tf"), "w", encoding="utf-8", newline="") as file:
-            file.write("\n".join((part.text, *headers)))
+        for name, text in {**part.files, _other_name(part.files): "\n".join(headers)}.items():
+            with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
+                file.write(text)
         told = Told()
         try:
             made = _planned(options, folder, part.about, told)
         except Failure:
             return None
     return None if told else made
+
+
+def _other_name(files: Collection[str]) -> str:
+    return f"{max(map(len, files)) * 'x'}x.tf"
 
 
 def _planned(options: OperationOptions, folder: str, about: Collection[str], told: Told) -> Made[Start] | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.operations.plan import may_have_cycle
 from planner.programs.rule_programs import renewal_program
-from planner.renew.edits import Edit, blocks_of, edit
+from planner.renew.edits import Spans, blanked, blocks_of, edit
 from planner.renew.kept import Kept, Parts
 from planner.renew.part import Part, mentioned, plan_part, uses_of
 from planner.values.identity import identical
@@ -38,33 +38,36 @@ class Renewal:
     """One kept plan, and the texts of its files as they are now."""
 
     def __init__(self, kept: Kept, parts: Parts, texts: Mapping[str, str], options: OperationOptions) -> None:
-        self.kept, self.parts, self.texts, self.options = kept, parts, texts, options
+        self.kept, self.parts, self.options = kept, parts, options
+        self.texts = {**parts.files, **texts}
+        self._edited = [name for name, text in texts.items() if text != parts.files[name]]
         self._objects: dict[tuple[int, int], dict[str, Settled]] = {}
 
     def renewed(self) -> Renewed | None:
         """The plan of what has to be planned anew. None when the whole has to be planned."""
-        edits = {}
-        for name, text in self.texts.items():
-            found = edit(self.parts.files[name], text, self._spans(name))
+        spans: dict[str, Spans] = {name: {} for name in self.texts}
+        for name, (file, start, end, _) in sorted(self.parts.blocks.items(), key=lambda one: one[1][:2]):
+            spans[file][name] = start, end
+        edits = []
+        for name in self._edited:
+            found = edit(self.parts.files[name], self.texts[name], spans[name])
             if found is None:
                 return None
-            edits[name] = found
-        edited = {name: text for one in edits.values() for name, text in one.texts.items()}
-        gone = frozenset(name for one in edits.values() for name in one.gone)
-        if len(edited) != sum(len(one.texts) for one in edits.values()) or not gone.isdisjoint(edited):
+            spans[name] = found.spans
+            edits.append(found)
+        edited = frozenset(name for one in edits for name in one.edited)
+        gone = frozenset(name for one in edits for name in one.gone)
+        names = {name for places in spans.values() for name in places}
+        if len(names) != sum(map(len, spans.values())) or not gone.isdisjoint(edited) or not gone.isdisjoint(names):
             return None  # a name occurs twice, or something went from one file to another
-        if self._is_taken(edited, edits):
-            return None
-        rest = self._rest(edits)
-        return None if rest is None else self._converged(edited, gone, rest)
+        return self._converged(edited, gone, spans)
 
-    def _converged(self, edited: Mapping[str, str], gone: frozenset[str], rest: dict[str, tuple[str, str]]) -> Any:
+    def _converged(self, edited: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> Renewed | None:
         different: frozenset[str] = frozenset()
         while True:
             anew = self._anew(edited, gone, different)
-            if len(anew) > MOST:
-                return None
-            made = self._plan(anew, edited, gone, rest)
+            part = None if len(anew) > MOST else self._part(anew, gone, spans)
+            made = None if part is None else self._plan(part)
             if made is None:
                 return None
             more = different | {name for name in anew if self._differs(made, name)}
@@ -91,17 +94,6 @@ class Renewal:
         if resource is None:
             return True
         return name in self.kept.objects and self.objects(name).keys() == resource.planned.keys()
-
-    def _spans(self, file: str) -> list[tuple[int, int]]:
-        return [(start, end) for name, start, end, _ in self.parts.blocks.values() if name == file]
-
-    def _is_taken(self, edited: Mapping[str, str], edits: Mapping[str, Edit]) -> bool:
-        """Whether a new resource has the name of one that stands elsewhere."""
-        for name in edited:
-            at = self.parts.blocks.get(name)
-            if at is not None and not (at[0] in edits and edits[at[0]].begin <= at[1] < edits[at[0]].end):
-                return True
-        return False
 
     # ---------------------------------------------------------------- what the rules decide
 
@@ -139,39 +131,23 @@ class Renewal:
 
     # ---------------------------------------------------------------- the part
 
-    def _rest(self, edits: Mapping[str, Edit]) -> dict[str, tuple[str, str]] | None:
-        """All blocks but resources, as they are now: type and text."""
-        pieces = []
-        for file, text in self.parts.files.items():
-            at = 0
-            one = edits.get(file)
-            for start, end in self._spans(file):
-                pieces.append(_outside(text, at, start, one))
-                at = end
-            pieces.append(_outside(text, at, len(text), one))
-            if one is not None:
-                pieces.append(one.rest)
-        return blocks_of("\n".join(piece for piece in pieces if piece.strip()))
+    def _part(self, anew: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> Part | None:
+        """What is planned anew, each block where it stands, and what that may refer to."""
+        files = {}
+        for file, text in self.texts.items():
+            rest = blanked(text, (place for name, place in spans[file].items() if name not in anew))
+            blocks = blocks_of(rest)
+            if blocks is None:
+                return None
+            away = [(b.start, b.end) for b in blocks if b.type == "output" and b.name not in anew]
+            files[file] = blanked(rest, away)
+        known = self.parts.blocks
+        mentions = frozenset(name for text in files.values() for name in mentioned(text, known))
+        headers = {name: known[name][3] for name in mentions - anew - gone}
+        return None if len(headers) > 10 * MOST else Part(files, headers, anew | gone)
 
-    def _plan(
-        self, anew: frozenset[str], edited: Mapping[str, str], gone: frozenset[str], rest: dict[str, tuple[str, str]]
-    ) -> Made[Start] | None:
-        parts = self.parts
-        if any(name in rest and name in edited for name in anew):
-            return None  # twice
-        texts = [text for name, (kind, text) in rest.items() if kind != "output" or name in anew]
-        for name in sorted(anew):
-            if name in edited:
-                texts.append(edited[name])
-            elif name in parts.blocks:
-                file, start, end, _ = parts.blocks[name]
-                texts.append(parts.files[file][start:end])
-        text = "\n".join(texts)
-        headers = {name: parts.blocks[name][3] for name in mentioned(text, parts.blocks) - anew - gone}
-        if len(headers) > 10 * MOST:
-            return None
-        settled = {name: self.objects(name) for name in headers}
-        return plan_part(self.options, Part(text, headers, anew | gone), settled)
+    def _plan(self, part: Part) -> Made[Start] | None:
+        return plan_part(self.options, part, {name: self.objects(name) for name in part.headers})
 
     def objects(self, name: str) -> Settled:
         """The planned objects of a resource, as they were."""
@@ -194,10 +170,3 @@ class Renewal:
             or before.keys() != now.keys()
             or not all(identical(value, before[key]) for key, value in now.items())
         )
-
-
-def _outside(text: str, start: int, end: int, one: Edit | None) -> str:
-    """What of a part of the old text is outside of an edit."""
-    if one is None or one.end <= start or end <= one.begin:
-        return text[start:end]
-    return f"{text[start : max(start, one.begin)]}\n{text[min(end, one.end) : end]}"

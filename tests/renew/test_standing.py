@@ -1,0 +1,117 @@
+"""Plans one after the other: what is said of one that was planned in part is what is said of one planned as a whole."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import make_terminal
+from random_edits import configuration, edited
+
+from planner.operations.apply import apply
+from planner.operations.causes import causes
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Made, plan, release
+from planner.operations.plan_files import planned
+from planner.operations.what_if import compared
+from planner.render.what_if import what_if_json
+from planner.renew.standing import Changed, Standing
+from planner.walk.hooks import Hooks
+
+
+def put(files: dict[str, str]) -> None:
+    for name, text in files.items():
+        Path(name).write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("first", range(0, 60, 15))
+def test_what_is_said_of_a_part_is_what_is_said_of_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    parts = 0
+    for seed in range(first, first + 15):
+        r = random.Random(seed)
+        (tmp_path / str(seed)).mkdir()
+        monkeypatch.chdir(tmp_path / str(seed))
+        files = configuration(r)
+        put(files)
+        options = OperationOptions(refresh=False, parallelism=1)
+        if r.random() < 0.5:
+            made = plan(options, Hooks(), to_apply=True)
+            if made.complete is not None:
+                apply(options, made, Hooks())
+            release(made)
+        parts += _edits(r, files, options)
+    assert parts > 3
+
+
+def _edits(r: random.Random, files: dict[str, str], options: OperationOptions) -> int:
+    """One after the other, of which those that are wrong are taken back; how many plans were made in part."""
+    found = planned(options)
+    last = found.complete
+    if last is None:
+        return 0
+    standing = Standing(last, bool(found.diagnostics), make_terminal())
+    before: Made[Any] | Changed = last
+    parts = 0
+    for _ in range(6):
+        new = edited(r, files)
+        put(new)
+        whole = planned(options)
+        parted = standing.after([name for name in new if new[name] != files[name]], options)
+        if whole.complete is None:
+            assert parted is None
+            put(files)
+            continue
+        if parted is not None:
+            parts += 1
+            said = what_if_json(compared(_made(before), parted.made, _causes_of(before, parted)))
+            whole_says = what_if_json(compared(last, whole.complete))
+            for mine, theirs in zip(said["differences"], whole_says["differences"], strict=True):
+                is_in_part = mine["address"] in parted.names | (before.names if isinstance(before, Changed) else set())
+                assert mine == (theirs if is_in_part or "because" in mine else _without_cause(theirs))
+            assert {**said, "differences": 0} == {**whole_says, "differences": 0}
+        else:
+            standing = Standing(whole.complete, bool(whole.diagnostics), make_terminal())
+        before, last, files = parted or whole.complete, whole.complete, new
+    return parts
+
+
+def _made(one: Made[Any] | Changed) -> Made[Any]:
+    return one.made if isinstance(one, Changed) else one
+
+
+def _without_cause(difference: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in difference.items() if key in ("address", "without", "with")}
+
+
+def _causes_of(before: Made[Any] | Changed, parted: Changed) -> Any:
+    known: dict[int, Any] = {id(parted.made): parted, id(_made(before)): before}
+    return lambda made: one if isinstance(one := known[id(made)], Changed) else causes(one)
+
+
+def test_edits_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part is planned with what was edited in other files before it, too."""
+    monkeypatch.chdir(tmp_path)
+    put({"a.tf": 'resource "terraform_data" "a" {\n  input = 1\n}\n'})
+    put({"b.tf": 'resource "terraform_data" "b" {\n  input = terraform_data.a.input\n}\n'})
+    options = OperationOptions()
+    made = planned(options).complete
+    assert made is not None
+    standing = Standing(made, False, make_terminal())
+    put({"a.tf": 'resource "terraform_data" "a" {\n  input = 2\n}\n'})
+    assert standing.after(["a.tf"], options) is not None
+    put({"b.tf": 'resource "terraform_data" "b" {\n  input = [terraform_data.a.input]\n}\n'})
+    changed = standing.after(["b.tf"], options)
+    assert changed is not None
+    assert {c.address: c.after["input"] for c in changed.made.plan.changes} == {  # type: ignore[index]
+        "terraform_data.a": 2,
+        "terraform_data.b": (2,),
+    }
+    Path("c.tf").write_text('output "c" {\n  value = 1\n}\n')
+    assert standing.after(["c.tf"], options) is None
+    os.unlink("b.tf")
+    assert standing.after(["b.tf"], options) is None
