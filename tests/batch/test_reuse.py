@@ -105,3 +105,11 @@ def test_states_of_others_in_one_folder_do_not_count(tmp_path: Path) -> None:
     assert all(unit["reused"] for unit in batch(tmp_path, "plan", "-json").json["units"])
     assert batch(tmp_path, "apply", "-auto-approve", "a").code == 0
     assert {unit["unit"]: unit["reused"] for unit in batch(tmp_path, "plan", "-json").json["units"]}["b"]
+
+
+def test_files_that_functions_only_ask_for_are_looked_at(tmp_path: Path) -> None:
+    text = BACKEND + 'resource "terraform_data" "x" {\n  input = fileexists("there")\n}\n'
+    write(tmp_path / "fleet", {"a/main.tf": text})
+    assert [reused(plan(tmp_path)), reused(plan(tmp_path))] == [[], ["a"]]
+    (tmp_path / "fleet" / "a" / "there").touch()
+    assert [reused(plan(tmp_path)), reused(plan(tmp_path))] == [[], ["a"]]
