@@ -53,7 +53,7 @@ from planner.datalog.front.made import (
 from planner.datalog.front.model import Predicate, Rule
 from planner.datalog.front.order import join_order
 from planner.policy.broken import broken_rules
-from planner.policy.values import AT_PATHS, LINKS, REACHED, THROUGH, VALUES, named
+from planner.policy.values import AT_PATHS, END, LINKS, REACHED, THROUGH, VALUES, named
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
@@ -625,8 +625,8 @@ def _agree(one: Term, other: Term) -> Comparison:
 def _begins(path: Term, begin: Term) -> Test:
     """The literal that says that a path lies at or below an unknown one."""
     if isinstance(path, Constant):
-        return holds("starts_with", constant(f"{path.value}."), begin)
-    return holds("starts_with", joined(path, constant(".")), begin)
+        return holds("starts_with", constant(f"{path.value}{END}"), begin)
+    return holds("starts_with", joined(path, constant(END)), begin)
 
 
 _LITERAL = re.compile(r"\^((?:[\w.:/ -](?![*+?{])|\\[^\w](?![*+?{]))*)")

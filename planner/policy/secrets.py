@@ -26,7 +26,7 @@ from planner.datalog.front.values import Row, Value
 from planner.model.sources import source_json
 from planner.policy.facts.owners import argument_spans
 from planner.policy.facts.relations import CONTENTS, PATHS, PolicyFacts
-from planner.policy.values import AT_PATHS, root_of
+from planner.policy.values import AT_PATHS, END, root_of
 from planner.syntax.rule_syntax import (
     Aggregate,
     Atom,
@@ -90,7 +90,8 @@ class Curtain:
         for column in PATHS[predicate]:
             path, end = row[column], ""
             if predicate == "maybe" and column == 2:
-                path, end = path[:-1], path[-1:]
+                width = len(END) if path.endswith(END) else 1
+                path, end = path[:-width], path[-width:]
             mark = hidden.get((address, path))
             if mark is not None:
                 shown[column] = mark + end

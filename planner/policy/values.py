@@ -24,6 +24,9 @@ AT_PATHS = frozenset(f"{f}{n}" for f in _FRONTS for n in ("planned", "configured
 MAYBE = frozenset(f"{f}{n}" for f in _FRONTS for n in ("maybe", "maybe_exact", "maybe_open"))
 """the relations that tell which values are unknown"""
 
+END = ".!"
+"""what is put behind a path, so that it shows where that ends: no name begins like this"""
+
 LINKS = frozenset(("depends",))
 """the relations between two objects that may not be wholly known; they are about one plan"""
 THROUGH, REACHED = "maybe_through", "maybe_reached"

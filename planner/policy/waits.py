@@ -9,7 +9,7 @@ from planner.datalog.engine.terms import Assignment, value_of
 from planner.datalog.explain.search import Prover
 from planner.datalog.front.values import Row
 from planner.policy.modal import LOST, Modal
-from planner.policy.values import LINKS, MAYBE, REACHED, THROUGH, VALUES, named
+from planner.policy.values import END, LINKS, MAYBE, REACHED, THROUGH, VALUES, named
 from planner.syntax.rule_syntax import Atom, Negation, Wildcard
 
 
@@ -66,7 +66,7 @@ def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int)
         row[: keys + 1]
         for row in database.facts.relation(named("maybe", keys))
         if all(w is None or w == v for w, v in zip(whose, row, strict=False))
-        and (path is None or f"{path}.".startswith(str(row[keys + 1])))
+        and (path is None or f"{path}{END}".startswith(str(row[keys + 1])))
     }
 
 

@@ -403,6 +403,20 @@ def test_sensitive_values_never_appear(say: Any, one_in: int) -> None:
     assert not any(SECRET in out + problems for _, out, problems in said)
 
 
+@pytest.mark.parametrize("command", ["batch_query", "batch_policy"])
+def test_the_help_of_fleets_names_relations_that_exist(command: str) -> None:
+    import re
+    from importlib import import_module
+
+    from planner.programs.table import program
+
+    help_text = import_module(f"planner.cli.commands.{command}").HELP
+    sets = r"(?:deny|warn|deps|rdeps)"  # verdicts, and sets of units
+    named = [n for n in re.findall(r"\b([a-z_]+)\([^()]*[^()]\)", help_text) if not re.fullmatch(sets, n)]
+    assert "unit_planned" in named
+    assert [name for name in named if name not in program("batch").predicates] == []
+
+
 def test_the_help_names_relations_that_exist() -> None:
     import re
 

@@ -210,6 +210,14 @@ def test_what_cannot_be_met_is_not_undecided() -> None:
     unknown = {"name": UNKNOWN_TEXT, "port": 1, "tags": Null(), "list": Null()}
     for name in ("comparison", "any path", "any path with a test of its end", "a size", "elements"):
         assert certain_and_possible(loaded(name), facts({"a": unknown})) == (set(), set()), name
+    below = (
+        'deny("c", A, "m") :- planned(A, "name.x", _).\ndeny("c", A, "m") :- action(A, _), not planned(A, "port.x", _).'
+    )
+    policies, problems = load_policies((("p.dl", below),))
+    assert policies is not None, problems
+    text_and_number = {"name": UNKNOWN_TEXT, "port": Unknown(NUMBER), "tags": Null(), "list": Null()}
+    found = certain_and_possible(policies, facts({"a": text_and_number}))
+    assert found == ({("c", "a")}, {("c", "a")})  # neither has parts
     whole = {"name": "x", "port": 1, "tags": Unknown(MapType(STRING)), "list": Null()}
     assert certain_and_possible(loaded("any path that begins so"), facts({"a": {**whole, "name": "b"}})) == (
         set(),

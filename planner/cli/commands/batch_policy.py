@@ -18,7 +18,8 @@ USAGE = "[options] [WORDS...]"
 HELP = f"""Judges the plans of all units together by rules that derive deny(code, unit, message) or warn(code, unit,
 message) from the relations of planner batch query:
   deny("bucket", U, M) :-
-    planned(U, _, "input.bucket", N), planned(V, _, "input.bucket", N),
+    unit_planned(U, _, "input.bucket", N),
+    unit_planned(V, _, "input.bucket", N),
     U < V, M = "owns the bucket " ++ N ++ ", and so does " ++ V.
 
 {WORDS}

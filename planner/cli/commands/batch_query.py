@@ -12,7 +12,7 @@ from planner.vocabulary.diagnostic import has_errors
 USAGE = "[options] 'QUESTION' [WORDS...]"
 HELP = """Answers a question about the units of a fleet; where it asks about plans, they are made first:
   planner batch query 'edge(U, "network")'
-  planner batch query 'change(U, Address, "delete")'
+  planner batch query 'unit_change(U, Address, "delete")'
   planner batch query 'unit_planned(U, A, "input.name", N), U != "app"'
 
 The relations that questions need most:
@@ -24,10 +24,10 @@ The relations that questions need most:
   status(U, Outcome)                 changes, incomplete, unchanged, ...
   pending(U, V, Output, Path)        U's plan rests on a value of V's output
                                      that is known only when V is applied
-  change(U, Address, Action)         what the plan does to an instance
-  kind_of(U, Address, Mode, Type), because(U, Address, Reason)
-  planned(U, Address, Path, Value)   a value after apply; also prior
-  unknown_after(U, Address, Path)    a value that is known only after apply
+  unit_change(U, Address, Action)    what the plan does to an instance
+  kind_of(U, Address, Mode, Type), unit_reason(U, Address, Reason)
+  unit_planned(U, Address, Path, V)  a value after apply; also unit_prior
+  unit_unknown_after(U, Address, P)  a value that is known only after apply
 
 Sensitive values are not among these. WORDS are those of planner batch plan."""
 FLAGS = (

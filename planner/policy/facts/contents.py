@@ -9,7 +9,7 @@ from planner.datalog.front.values import Row
 from planner.model.plan import OutputChange, Plan
 from planner.policy.facts.relations import VALUE, Owners, Reads
 from planner.policy.paths_read import Looked
-from planner.policy.values import ValueRows, root_of
+from planner.policy.values import END, ValueRows, root_of
 from planner.values.value import SENSITIVE, Null, Unknown, Value, mark
 
 R = TypeVar("R", bound=ValueRows)
@@ -120,9 +120,12 @@ def _output_value(output: OutputChange, value: Value) -> Value:
 
 def maybe_rows(rows: ValueRows) -> set[Row]:
     """The unknown paths with what the paths at or below them begin with."""
-    return {(address, at, begin) for address, at in rows.exact | rows.open for begin in beginnings(at)}
+    unsure = {*((place, True) for place in rows.open), *((place, False) for place in rows.exact - rows.open)}
+    return {(address, at, begin) for (address, at), is_open in unsure for begin in beginnings(at, is_open)}
 
 
-def beginnings(at: str) -> tuple[str, ...]:
-    """What paths at or below an unknown one begin with, once a dot is put behind them."""
+def beginnings(at: str, is_open: bool = True) -> tuple[str, ...]:
+    """What paths at an unknown one, and (`is_open`) those below, begin with, once END is put behind them."""
+    if not is_open:
+        return (f"{at}{END}",)
     return (f"{at}.", f"{at}[") if at else ("",)
