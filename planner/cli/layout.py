@@ -43,19 +43,18 @@ _MOST = 8
 @frozen
 class Layout:
     """The layout of one kind of files: how their names end, what such a file is, and the title of an error for one that
-    is none; the text of a file without mistakes (of any other, the layout could go badly wrong), and it laid out."""
+    is none; the text of a file in the layout, None where mistakes, which are told, could make it go badly wrong."""
 
     endings: tuple[str, ...]
     what: str
     wrong: str
-    read: Callable[[bytes, str, list[Diagnostic]], str | None]
-    laid_out: Callable[[str], str]
+    laid_out: Callable[[bytes, str, list[Diagnostic]], str | None]
 
     def of(self, file: File) -> None:
         """Work out what becomes of a file."""
-        text = self.read(file.data, file.name, file.problems)
+        text = self.laid_out(file.data, file.name, file.problems)
         if text is not None:
-            result = self.laid_out(text).encode("utf-8")
+            result = text.encode("utf-8")
             file.result = file.data if result == file.data else result
 
 

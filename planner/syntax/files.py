@@ -32,14 +32,10 @@ def load_file(
 
 def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body | None, Source, list[Diagnostic]]:
     """The same for the content of a file, which decides by its name too."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as problem:
-        source = Source(display_name, data.decode("utf-8", "replace"))
-        at = len(data[: problem.start].decode("utf-8", "replace"))
-        detail = "Configuration is UTF-8 text, and here stands a byte that is not. Save the file in that encoding."
-        return None, source, [error("file.encoding", "Not UTF-8", detail, Span(source, at, at + 1))]
-    source = Source(display_name, text)
+    source, wrong = decoded(data, display_name)
+    if wrong:
+        return None, source, wrong
+    text = source.text
     json = display_name.endswith(".json")
     name = PARSED.name("json" if json else "native", text)
     known: list[Any] | None = PARSED.value(name)
@@ -54,6 +50,17 @@ def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body |
     if keep and not diagnostics:
         PARSED.keep(name, [body, source])
     return body, source, diagnostics
+
+
+def decoded(data: bytes, display_name: str) -> tuple[Source, list[Diagnostic]]:
+    """The text of a file, and that it is none."""
+    try:
+        return Source(display_name, data.decode("utf-8")), []
+    except UnicodeDecodeError as problem:
+        source = Source(display_name, data.decode("utf-8", "replace"))
+        at = len(data[: problem.start].decode("utf-8", "replace"))
+        detail = "Configuration is UTF-8 text, and here stands a byte that is not. Save the file in that encoding."
+        return source, [error("file.encoding", "Not UTF-8", detail, Span(source, at, at + 1))]
 
 
 def _json_body(source: Source) -> tuple[Body | None, list[Diagnostic]]:

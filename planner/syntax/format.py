@@ -12,20 +12,25 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from planner.syntax.lexer import simple_tokens, tokenize
+from planner.syntax.lexer import Token, simple_tokens, tokenize
 from planner.syntax.literals import normal, quoted_text
+from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
-NEWLINE, COMMENT, NAME = "NEWLINE", "COMMENT", "NAME"
+NEWLINE, COMMENT, NAME, STRING = "NEWLINE", "COMMENT", "NAME", "STRING"
 _TRIVIA = re.compile(r"([ \t]+)|(\r?\n)|((?:#|//)[^\n]*\n?|/\*(?s:.*?)\*/)").match
 _ALIKE = {"FOR": NAME, "IN": NAME, "IF": NAME, "LBRACE": "{", "LBODY": "{", "LBRACKET": "[", "LPAREN": "("}
 _PLAIN = {
     kind: _ALIKE.get(kind, kind)
     for kind in (
-        *("NAME", "NUMBER", "TEXT", "EQUAL", "COMMA", "COLON", "DOT"),
+        *("NAME", "NUMBER", "TEXT", "EQUAL", "COMMA", "COLON", "DOT", "STRING", "STEPS", "OPERATOR", "MINUS", "STAR"),
+        *("QUESTION", "FOR", "IN", "IF"),
         *("LBODY", "LBRACE", "RBRACE", "LPAREN", "RPAREN", "LBRACKET", "RBRACKET"),
     )
 }
 """kinds of tokens that stand for themselves, as what they are laid out"""
+_PLAIN["PATH"] = NAME  # the gaps around `a.b` are those around a name; STEPS begin like a dot and end like a name
+_FUSED = ("PATH", "STEPS")
+"""kinds that are simple tokens again where some character might take no column of its own"""
 _CHANGE = {"{": 1, "[": 1, "(": 1, "TEMPLATE_OPEN": 1, "RBRACE": -1, "RBRACKET": -1, "RPAREN": -1, "TEMPLATE_CLOSE": -1}
 # Behind these a minus is a sign; behind anything else it subtracts.
 _BEFORE_SIGN = frozenset(("", "(", "{", "[", "EQUAL", "COLON", "COMMA", "QUESTION", "OPERATOR", "STAR", "MINUS", "NOT"))
@@ -48,16 +53,38 @@ class Piece:
 Pieces = list[Piece]
 
 
+def format_file(data: bytes, name: str) -> tuple[str | None, list[Diagnostic]]:
+    """The text of a configuration file in the standard layout, None where there are mistakes; and what is wrong."""
+    from planner.syntax.files import decoded
+    from planner.syntax.parse import parse_config
+
+    source, problems = decoded(data, name)
+    if problems:
+        return None, problems
+    tokens = tokenize(source.text)
+    _, problems = parse_config(source, tokens)
+    return (None if has_errors(problems) else _formatted(source.text, tokens)), problems
+
+
 def format_text(text: str) -> str:
     """The text of a configuration file, which must be free of mistakes, in the standard layout.
 
     What is formatted stays as it is when formatted again."""
-    pieces = list(_renewed(_pieces(text)))
+    return _formatted(text, tokenize(text))
+
+
+def _formatted(text: str, tokens: list[Token]) -> str:
+    pieces = list(_renewed(_pieces(text, tokens)))
     _lay_out(pieces)
-    return "".join(" " * piece.blanks + piece.text for piece in pieces)
+    parts = []
+    for piece in pieces:
+        if piece.blanks:
+            parts.append(" " * piece.blanks)
+        parts.append(piece.text)
+    return "".join(parts)
 
 
-def _pieces(text: str) -> Pieces:
+def _pieces(text: str, tokens: list[Token]) -> Pieces:
     """All of a text as simple tokens; the last has the kind $END."""
     pieces: Pieces = []
     done = 1 if text.startswith("\ufeff") else 0
@@ -79,18 +106,26 @@ def _pieces(text: str) -> Pieces:
         done += len(value)
         blanks = 0
 
-    for token in tokenize(text):
+    put = pieces.append
+    plain_kinds, fused = _PLAIN, () if text.isascii() else _FUSED
+    for token in tokens:
         kind, value, at = token
         if kind == NEWLINE:
             continue  # it may hold comments and blank lines: they are found before the next token
         if done < at:
-            if text[done:at].strip(" \t"):
-                trivia(at)
-            else:
+            between = text[done:at]
+            if between == " " or not between.strip(" \t"):
                 blanks += at - done
                 done = at
-        if kind in _PLAIN:
-            pieces.append(Piece(_PLAIN[kind], value, blanks))
+            elif between[0] == "\n" and not between[1:].strip(" \t"):
+                put(Piece(NEWLINE, "\n", blanks))
+                blanks = at - done - 1
+                done = at
+            else:
+                trivia(at)
+        plain = plain_kinds.get(kind)
+        if plain is not None and (kind not in fused or value.isascii()):
+            put(Piece(plain, value, blanks))
             done += len(value)
             blanks = 0
             continue
@@ -116,13 +151,14 @@ def _renewed(pieces: Pieces) -> Iterator[Piece]:
     """The tokens with old ways of writing replaced. Goes through the bodies of the file; `blocks` are the open ones."""
     blocks: list[str] = []
     at = 0
-    while at < len(pieces):
+    count = len(pieces)
+    while at < count:
         piece = pieces[at]
         at += 1
         yield piece
-        if piece.kind == "RBRACE":
-            blocks.pop()
         if piece.kind != NAME:
+            if piece.kind == "RBRACE":
+                blocks.pop()
             continue
         start = at
         while pieces[at].kind not in ("EQUAL", "{"):
@@ -150,8 +186,12 @@ def _end_of_value(pieces: Pieces, at: int) -> int:
     depth = 0
     while True:
         piece = pieces[at]
-        depth += _CHANGE.get(piece.kind, 0)
-        if depth < 0 or piece.kind == "$END" or (depth == 0 and _ends_line(piece)):
+        kind = piece.kind
+        if kind in _CHANGE:
+            depth += _CHANGE[kind]
+            if depth < 0:
+                return at
+        elif kind == "$END" or (depth == 0 and _ends_line(piece)):
             return at
         at += 1
 
@@ -159,16 +199,18 @@ def _end_of_value(pieces: Pieces, at: int) -> int:
 def _labels(header: Pieces) -> Iterator[Piece]:
     """The labels of a block, all in quotes and with the usual escapes. Comments between them are given up."""
     last = max((i for i, piece in enumerate(header) if piece.kind != COMMENT), default=-1)
-    for i, piece in enumerate(header[: last + 1]):
-        empty = piece.kind == "QUOTE_OPEN" and header[i + 1].kind == "QUOTE_CLOSE"
-        if piece.kind not in (NAME, "TEXT") and not empty:
-            continue
-        yield Piece("QUOTE_OPEN", '"')
-        if not empty:
-            text = quoted_text(piece.text, 0, lambda *_: None) if piece.kind == "TEXT" else piece.text
-            yield Piece("TEXT", _escaped(normal(text)))
-        yield Piece("QUOTE_CLOSE", '"')
+    for piece in header[: last + 1]:
+        if piece.kind == STRING:
+            inside = piece.text[1:-1]
+            plain = inside.isascii() and inside.isprintable() and not any(map(inside.__contains__, "\\$%"))
+            yield piece if plain else _label(quoted_text(inside, 0, lambda *_: None))
+        elif piece.kind == NAME:
+            yield _label(piece.text)
     yield from header[last + 1 :]
+
+
+def _label(text: str) -> Piece:
+    return Piece(STRING, f'"{_escaped(normal(text))}"')
 
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
@@ -196,8 +238,8 @@ def _type(value: Pieces) -> Pieces:
     kinds = [piece.kind for piece in value]
     if kinds == [NAME] and value[0].text in _ANY:
         return [*value, Piece("(", "("), Piece(NAME, "any"), Piece("RPAREN", ")")]
-    if kinds == ["QUOTE_OPEN", "TEXT", "QUOTE_CLOSE"]:
-        name = value[1].text
+    if kinds == [STRING]:
+        name = value[0].text[1:-1]
         if name == "string":
             return [Piece(NAME, name)]
         if name in _OF_STRINGS:
@@ -255,32 +297,40 @@ class _Line:
 
     __slots__ = ("assign", "comment", "lead")
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: Pieces, equal: int) -> None:
+        """`equal`: where the first `=` behind another token stands, 0 for none."""
         self.assign: Pieces = []
         self.comment: Pieces = []
         if len(pieces) > 1 and pieces[-1].kind == COMMENT:
             self.comment = [pieces.pop()]
-        at = next((i for i, piece in enumerate(pieces) if i and piece.kind == "EQUAL"), len(pieces))
-        if _net(pieces[at:]) == 0:
-            self.assign = pieces[at:]
-            del pieces[at:]
+        if equal and _net(assign := pieces[equal:]) == 0:
+            self.assign = assign
+            del pieces[equal:]
         self.lead = pieces
 
 
 def _lay_out(pieces: Pieces) -> None:
     """Choose the blanks before each token. Those at the end of the file stay."""
-    lines, current = [], []
+    lines: list[_Line] = []
+    current: Pieces = []
+    equal = 0
     for piece in pieces[:-1]:
+        kind = piece.kind
+        if kind == "EQUAL" and not equal:
+            equal = len(current)
         current.append(piece)
-        if _ends_line(piece):
-            lines.append(_Line(current))
+        if kind == NEWLINE or (kind == COMMENT and _ends_line(piece)):
+            lines.append(_Line(current, equal))
             current = []
+            equal = 0
     if current:
-        lines.append(_Line(current))
+        lines.append(_Line(current, equal))
     _indent(lines, any(piece.kind == "HEREDOC_OPEN" for piece in pieces))
     for line in lines:
-        _space(line.lead)
-        _space(line.assign)
+        if len(line.lead) > 1:
+            _space(line.lead)
+        if len(line.assign) > 1:
+            _space(line.assign)
     _align([(line.lead, line.assign) for line in lines])
     _align([([*line.lead, *line.assign] if line.comment else [], line.comment) for line in lines])
 
@@ -288,8 +338,9 @@ def _lay_out(pieces: Pieces) -> None:
 def _net(pieces: Pieces) -> int:
     net = 0
     for piece in pieces:
-        if piece.kind in _CHANGE:
-            net += _CHANGE[piece.kind]
+        kind = piece.kind
+        if kind in _CHANGE:
+            net += _CHANGE[kind]
     return net
 
 
@@ -337,10 +388,10 @@ def _space(cell: Pieces) -> None:
 
 def _gap(before: str, subject: Piece, after: str) -> bool:
     """Whether a blank stands between a token and the one after it; the first rule that fits decides."""
-    kind = subject.kind
+    kind = NAME if subject.kind == "STEPS" else subject.kind
     if after == NEWLINE or (kind == NAME and after in ("(", "SCOPE")) or (kind == "SCOPE" and after == NAME):
         return False
-    if kind == "DOT" or after in ("DOT", "COMMA", "ELLIPSIS"):
+    if kind == "DOT" or after in ("DOT", "STEPS", "COMMA", "ELLIPSIS"):
         return False
     if kind == "COMMA":
         return True
@@ -369,19 +420,24 @@ def _align(rows: list[tuple[Pieces, Pieces]]) -> None:
     for left, right in [*rows, ([], [])]:
         if right:
             right[0].blanks = 1
-            chain.append((sum(piece.blanks + _columns(piece.text) for piece in left), right[0]))
+            width = 0
+            for piece in left:
+                width += piece.blanks + _columns(piece)
+            chain.append((width, right[0]))
         elif chain:
-            widest = max(width for width, _ in chain)
-            for width, piece in chain:
-                piece.blanks = widest - width + 1
+            if len(chain) > 1:
+                widest = max([width for width, _ in chain])
+                for width, piece in chain:
+                    piece.blanks = widest - width + 1
             chain = []
 
 
-def _columns(text: str) -> int:
-    """Grapheme clusters of a text."""
+def _columns(piece: Piece) -> int:
+    """Grapheme clusters of a token; quotes are tokens of their own."""
+    text = piece.text
     if text.isascii():
-        return len(text) - text.count("\r\n")
-    return _clusters(text)
+        return len(text) - text.count("\r\n") if "\r" in text else len(text)
+    return 2 + _clusters(text[1:-1]) if piece.kind == STRING else _clusters(text)
 
 
 def _clusters(text: str) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from planner.syntax import lexer
 from planner.syntax.build import Builder
 from planner.syntax.driver import run
-from planner.syntax.lexer import tokenize
+from planner.syntax.lexer import Token, tokenize
 from planner.syntax.native_body import NativeBody
 from planner.syntax.nodes import Expression
 from planner.syntax.recover import Recovery
@@ -30,9 +30,10 @@ _CONTEXTUAL = dict.fromkeys(("FOR", "IN", "IF"), "NAME")
 _tables: Tables | None = None
 
 
-def parse_config(source: Source) -> tuple[FileBody, list[Diagnostic]]:
-    """A configuration file. After a mistake reading goes on, so several are reported; what was whole is in the body."""
-    body, diagnostics = _parse(source, "file", 0, lexer.BODY)
+def parse_config(source: Source, tokens: list[Token] | None = None) -> tuple[FileBody, list[Diagnostic]]:
+    """A configuration file, or the tokens of one. After a mistake reading goes on, so several are reported; what was
+    whole is in the body."""
+    body, diagnostics = _parse(source, "file", 0, lexer.BODY, tokens)
     if body is None:
         body = NativeBody({}, [], source, 0, 0)
     return body, diagnostics
@@ -50,13 +51,15 @@ def parse_template(source: Source, start: int = 0) -> tuple[Expression | None, l
     return (None if has_errors(diagnostics) else expression), diagnostics
 
 
-def _parse(source: Source, start: str, offset: int, mode: int) -> tuple[Any, list[Diagnostic]]:
+def _parse(
+    source: Source, start: str, offset: int, mode: int, given: list[Token] | None = None
+) -> tuple[Any, list[Diagnostic]]:
     global _tables
     with _without_gc():
         if _tables is None:
             _tables = load_tables("config.lark", STARTS, partial(getattr, Builder))
         builder = Builder(source)
-        tokens = tokenize(source.text, offset, mode)
+        tokens = tokenize(source.text, offset, mode) if given is None else given
         recovery: Recovery | None = None
 
         def mistake(number: int, states: list[Row], values: list[Any]) -> int:

@@ -148,7 +148,7 @@ def test_what_is_known_to_be_laid_out_is_not_read_again(planner, many, monkeypat
 
     names = ["f01.tf", "f02.tf"]
     assert planner("fmt", *names).code == 0
-    monkeypatch.setattr(fmt, "read", lambda data, name, problems: pytest.fail(name))
+    monkeypatch.setattr(fmt, "laid_out", lambda data, name, problems: pytest.fail(name))
     assert (planner("fmt", *names).code, planner("fmt", "-check", "f01.tf").code) == (0, 0)
     (many / "f02.tf").write_text("x=1\n")
     monkeypatch.undo()

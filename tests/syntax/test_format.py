@@ -18,6 +18,10 @@ LAYOUT = {
         "a   = 1  # x\nbbb = 22 // y\n# z\nc = { # q\n  d = 1\n  eeee = [ # r\n  1, 2]\n}\n",
     ),
     "columns of wide characters": ('é = "日本" # a\nb = 1 # c\n', 'é = "日本" # a\nb = 1    # c\n'),
+    "columns of characters that join what is before them": (
+        'a = {\n"\u0301b" = 1 # x\n"ab" = a.\u0e33b # y\n"c"=a[0].\u0e33 # z\n}\n',
+        'a = {\n  "\u0301b" = 1      # x\n  "ab" = a.\u0e33b   # y\n  "c"  = a[0].\u0e33 # z\n}\n',
+    ),
     "blank lines and ends": ("a=1\t\n\n\n\tb\t=\t2   \n   ", "a = 1\n\n\nb = 2\n   "),
     "no line break at the end": ("a=1 /* x */\nbb=2/*e*/", "a  = 1 /* x */\nbb = 2 /*e*/"),
     "carriage returns": ("a\t{\r\n b=1\r\n}\r\n", "a {\r\n  b = 1\r\n}\r\n"),

@@ -21,11 +21,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; 2 when a file cannot be read, parsed or written; with -check 3 when one has another layout."""
     from planner.operations.rule_files import default_words
 
-    files = layout.Layout(ENDINGS, "file of rules or cases", "Not a rule file", _read, _laid_out)
+    files = layout.Layout(ENDINGS, "file of rules or cases", "Not a rule file", _laid_out)
     return layout.rewrite(files, arguments.words or default_words(), arguments, terminal)
 
 
-def _read(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
+def _laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
+    from planner.syntax.rule_format import format_rules
     from planner.syntax.rule_parse import parse_rules
 
     try:
@@ -36,10 +37,4 @@ def _read(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
         return None
     found = parse_rules(name, text)[1]
     problems += found
-    return None if has_errors(found) else text
-
-
-def _laid_out(text: str) -> str:
-    from planner.syntax.rule_format import format_rules
-
-    return format_rules(text)
+    return None if has_errors(found) else format_rules(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli import layout
-from planner.cli.commands.fmt import laid_out, read
+from planner.cli.commands.fmt import laid_out
 from planner.cli.flags import Arguments
 from planner.render.terminal import Terminal
 
@@ -16,5 +16,5 @@ ENDINGS = (".tfcomponent.hcl", ".tfdeploy.hcl", ".tfstack.hcl")
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; 2 when a file cannot be read, parsed or written; with -check 3 when one has another layout."""
-    files = layout.Layout(ENDINGS, "a stack in native syntax", "Not a stack file", read, laid_out)
+    files = layout.Layout(ENDINGS, "a stack in native syntax", "Not a stack file", laid_out)
     return layout.rewrite(files, arguments.words or ["."], arguments, terminal)
