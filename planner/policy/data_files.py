@@ -1,4 +1,4 @@
-"""Data files of packs as rows: CSV with a column a field, JSON and YAML as (path, value).
+"""Data files of packs as rows: CSV with a column a field; JSON and YAML as (path, value), or, with columns, as a table.
 
 They are text and nothing else: a cell `=1+1` is these four characters. What cannot be read as a whole is an error with
 its line.
@@ -9,8 +9,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
+from itertools import groupby
 from typing import Any
 
 from planner.datalog.front.paths import member
@@ -26,6 +27,11 @@ Row = tuple[Any, ...]
 Rows = list[tuple[Row, Span]]
 Columns = tuple[tuple[str, str], ...]
 """name and base type of each column"""
+Steps = tuple[str | int, ...]
+Leaf = tuple[Steps, Any, int]
+"""the keys that lead to a value, the value, and where it starts"""
+EMPTY = object()
+"""in the place of a value: an object or array without anything in it"""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -33,8 +39,8 @@ LEAVES: Columns = (("path", "symbol"), ("value", "any"))
 
 
 def read_data(name: str, text: str, types: dict[str, str]) -> tuple[Columns, Rows]:
-    """The columns and rows of a data file, by the ending of its name. `types` are those of columns that are not text.
-    Raises Failure."""
+    """The columns and rows of a data file, by the ending of its name. `types`: of CSV those of columns that are not
+    text, of JSON and YAML all columns in order, if it is a table. Raises Failure."""
     source = Source(name, text.removeprefix("\ufeff"))
     if len(text) > MOST_CHARACTERS:
         raise Failure(error(CODE, "Data file too large", f"{name} has more than {MOST_CHARACTERS >> 20} MiB."))
@@ -43,12 +49,66 @@ def read_data(name: str, text: str, types: dict[str, str]) -> tuple[Columns, Row
         raise _failure(source, found.start(), "A control character stands in the file.")
     if name.endswith(".csv"):
         return _csv(source, types)
+    leaves = (_json if name.endswith(".json") else _yaml)(source)
+    if types:
+        return _columns(types), list(_table(source, leaves, types))
     rows: Rows = []
-    for path, value, start in (_json if name.endswith(".json") else _yaml)(source):
+    for steps, value, start in leaves:
         if len(rows) >= MOST_ROWS:
             raise _failure(source, start, f"A data file has at most {MOST_ROWS} values.")
-        rows.append(((path, value), _line(source, start)))
+        if value is not None and value is not EMPTY:
+            rows.append(((_path(steps), value), _line(source, start)))
     return LEAVES, rows
+
+
+def _columns(types: dict[str, str]) -> Columns:
+    bases = {"string": "symbol", "number": "number"}
+    return tuple((name, bases.get(kind, "any")) for name, kind in types.items())
+
+
+def _path(steps: Steps) -> str:
+    path = ""
+    for step in steps:
+        path = f"{path}[{step}]" if step.__class__ is int else member(path, str(step))
+    return path
+
+
+def _table(source: Source, leaves: Iterable[Leaf], types: dict[str, str]) -> Iterator[tuple[Row, Span]]:
+    """The rows of a list of objects, or of an object: of that the first column has the names of its entries. An entry
+    that is no object is the value of the other column. Fields that are no column are left out."""
+    for number, (entry, group) in enumerate(groupby(leaves, key=lambda leaf: leaf[0][:1])):
+        found = list(group)
+        start = found[0][2]
+        if number >= MOST_ROWS:
+            raise _failure(source, start, f"A data file has at most {MOST_ROWS} rows.")
+        if not entry:
+            if found[0][1] is EMPTY:
+                return
+            raise _failure(source, start, "A file with columns is a list of objects, or an object.")
+        names = list(types)
+        cells: dict[str, Any] = {}
+        if entry[0].__class__ is str:
+            cells[names.pop(0)] = entry[0]
+        for steps, value, place in found:
+            if len(steps) == 1 and value is not EMPTY:
+                if entry[0].__class__ is int or len(names) != 1:
+                    raise _failure(source, place, f"Here an object with {' and '.join(names)} is expected.")
+                cells[names[0]] = value
+            elif len(steps) > 1 and steps[1] in names:
+                if len(steps) > 2 or value is EMPTY:
+                    raise _failure(source, place, f"{steps[1]} is no text, number or truth value.")
+                cells[str(steps[1])] = value
+        for name, kind in types.items():
+            value = cells.get(name)
+            if value is None:
+                raise _failure(source, start, f"The entry has no {name}.")
+            if kind != "any" and kind != _kind(value):
+                raise _failure(source, start, f'{name} is a {kind}; "{str(value)[:60]}" is none.')
+        yield tuple(cells[name] for name in types), _line(source, start)
+
+
+def _kind(value: Any) -> str:
+    return "string" if value.__class__ is str else "bool" if value.__class__ is bool else "number"
 
 
 def _failure(source: Source, start: int, detail: str) -> Failure:
@@ -103,8 +163,7 @@ def _csv(source: Source, types: dict[str, str]) -> tuple[Columns, Rows]:
         begin = reader.line_num + 1
     if not header:
         raise _at_line(source, 1, "The file is empty. Its first line names the columns.")
-    bases = {"string": "symbol", "number": "number"}
-    return tuple((name, bases.get(types.get(name, "string"), "any")) for name in header), rows
+    return _columns({name: types.get(name, "string") for name in header}), rows
 
 
 def _at_line(source: Source, line: int, detail: str) -> Failure:
@@ -139,8 +198,8 @@ def _cell(source: Source, line: int, name: str, cell: str, kind: str) -> Any:
 # ---------------------------------------------------------------- JSON
 
 
-def _json(source: Source) -> Iterator[tuple[str, Any, int]]:
-    """Path, value and place of each text, number and truth value; null gives nothing, as in plans."""
+def _json(source: Source) -> Iterator[Leaf]:
+    """Each text, number, truth value, null (None) and empty container."""
     import json
 
     text = source.text
@@ -164,38 +223,39 @@ def _json(source: Source) -> Iterator[tuple[str, Any, int]]:
         match = space.match(text, at)
         return match.end() if match is not None else at
 
-    def walk(at: int, path: str, depth: int) -> Iterator[tuple[str, Any, int]]:
+    def walk(at: int, steps: Steps) -> Iterator[Leaf]:
         nonlocal end
-        if depth > DEEPEST:
+        if len(steps) > DEEPEST:
             raise _failure(source, at, f"The file is nested more than {DEEPEST} deep.")
         at = skip(at)
         sign = text[at]
         if sign not in "{[":
             value, end = decoder.raw_decode(text, at)
-            if value is not None:
-                yield path, value, at
+            yield steps, value, at
             return
         seen: set[str] = set()
         end = skip(at + 1)
         number = 0
         while text[end] not in "}]":
-            inner = f"{path}[{number}]"
+            step: str | int = number
             if sign == "{":
                 begin = end
                 key, end = decoder.raw_decode(text, end)
                 if key in seen:
                     raise _failure(source, begin, f'The key "{key[:60]}" stands there twice.')
                 seen.add(key)
-                inner = member(path, key)
+                step = key
                 end = skip(end) + 1
-            yield from walk(end, inner, depth + 1)
+            yield from walk(end, (*steps, step))
             number += 1
             end = skip(end)
             if text[end] == ",":
                 end = skip(end + 1)
         end += 1
+        if not number:
+            yield steps, EMPTY, at
 
-    yield from walk(0, "", 0)
+    yield from walk(0, ())
 
 
 def _decimal(text: str) -> Decimal:
@@ -208,7 +268,7 @@ def _decimal(text: str) -> Decimal:
 # ---------------------------------------------------------------- YAML
 
 
-def _yaml(source: Source) -> Iterator[tuple[str, Any, int]]:
+def _yaml(source: Source) -> Iterator[Leaf]:
     """As _json. Anchors are refused: they make small files endless."""
     import yaml
 
@@ -234,9 +294,11 @@ def _yaml(source: Source) -> Iterator[tuple[str, Any, int]]:
     if len(nodes) > 1:
         raise _failure(source, place(nodes[1].start_mark), "The file has several documents; one is read.")
 
-    def walk(node: Any, path: str) -> Iterator[tuple[str, Any, int]]:
+    def walk(node: Any, steps: Steps) -> Iterator[Leaf]:
         start = place(node.start_mark)
-        if isinstance(node, yaml.MappingNode):
+        if not isinstance(node, yaml.ScalarNode) and not node.value:
+            yield steps, EMPTY, start
+        elif isinstance(node, yaml.MappingNode):
             seen: set[str] = set()
             for key, value in node.value:
                 if not isinstance(key, yaml.ScalarNode) or key.value == "<<":
@@ -244,20 +306,19 @@ def _yaml(source: Source) -> Iterator[tuple[str, Any, int]]:
                 if key.value in seen:
                     raise _failure(source, place(key.start_mark), f'The key "{key.value[:60]}" stands there twice.')
                 seen.add(key.value)
-                yield from walk(value, member(path, key.value))
+                yield from walk(value, (*steps, key.value))
         elif isinstance(node, yaml.SequenceNode):
             for number, value in enumerate(node.value):
-                yield from walk(value, f"{path}[{number}]")
+                yield from walk(value, (*steps, number))
         else:
             value = _scalar(node.tag, node.value)
             if value is None and not node.tag.endswith(":null"):
                 raise _failure(source, start, f"{node.value[:60]} cannot be read as {node.tag.rpartition(':')[2]}.")
-            if value is not None:
-                yield path, value, start
+            yield steps, value, start
 
     for node in nodes:
         if node is not None:
-            yield from walk(node, "")
+            yield from walk(node, ())
 
 
 def _scalar(tag: str, text: str) -> Any:
@@ -267,5 +328,5 @@ def _scalar(tag: str, text: str) -> Any:
     if kind == "bool":
         return text.lower() in ("true", "yes", "on")
     if kind in ("int", "float"):
-        return _number(text.replace("_", ""))
+        return text if ":" in text else _number(text.replace("_", ""))  # 12:30 is no number to anybody
     return None

@@ -111,7 +111,7 @@ class Parameter:
 
 @frozen
 class DataFile:
-    """A file of facts. `columns` are types of those that are not text (of CSV)."""
+    """A file of facts. `columns`: of CSV types of those that are not text; of JSON and YAML all, if it is a table."""
 
     name: str
     file: str
@@ -228,8 +228,9 @@ def _data(name: str, table: Table) -> DataFile:
         table.problem("file", f'"{file}" ends in none of .csv, .json, .yaml, .yml, so nobody knows how to read it.')
     columns = table.table("columns")
     types = tuple((key, columns.word(key, _BASES, "string")) for key in columns.data)
-    if types and not file.endswith(".csv"):
-        table.problem("columns", "Only CSV files have columns.")
+    for key, _ in types:
+        if not _NAME.fullmatch(key):
+            columns.problem(key, f'"{key}" is no name of a column: small letters, digits and _.')
     return DataFile(name, file, table.text("description"), types, table.span)
 
 

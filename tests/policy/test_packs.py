@@ -266,6 +266,48 @@ def test_data(name: str, text: str, found: list[tuple[object, ...]]) -> None:
     assert [tuple(str(v) if type(v).__name__ == "Decimal" else v for v in row) for row, _ in given] == found
 
 
+TABLE = {"name": "string", "size": "number"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "types", "found"),
+    [
+        ("d.yaml", "python3.8: {size: 1, more: [x]}\nb c: {size: 2}\n", TABLE, [("python3.8", 1), ("b c", 2)]),
+        ("d.json", '{"python3.8": 1, "b": 2}', TABLE, [("python3.8", 1), ("b", 2)]),
+        ("d.json", '[{"size": 1, "name": "x"}, {"name": "y", "size": 2, "z": {}}]', TABLE, [("x", 1), ("y", 2)]),
+        ("d.yaml", "- {at: 12:30, on: true}\n", {"at": "string", "on": "bool"}, [("12:30", True)]),
+        ("d.yaml", "- a\n- b\n", {}, [("[0]", "a"), ("[1]", "b")]),
+        ("d.json", "{}", TABLE, []),
+        ("d.yaml", "", TABLE, []),
+    ],
+)
+def test_tables(name: str, text: str, types: dict[str, str], found: list[tuple[object, ...]]) -> None:
+    columns, given = read_data(name, text, types)
+    assert [row for row, _ in given] == found
+    assert [column for column, _ in columns] == (list(types) or ["path", "value"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("d.yaml", "a: {size: 1}\nb: {}\n", "d.yaml:2: The entry has no size."),
+        ("d.yaml", "a: {size: 1}\nb: {size: null}\n", "d.yaml:2: The entry has no size."),
+        ("d.json", '[{"name": "a", "size": 1},\n{}]', "d.json:2: The entry has no name."),
+        ("d.json", '[{"name": "a", "size": "1"}]', 'd.json:1: size is a number; "1" is none.'),
+        ("d.json", '[{"name": "a", "size": true}]', 'd.json:1: size is a number; "True" is none.'),
+        ("d.json", '[{"name": ["a"], "size": 1}]', "d.json:1: name is no text, number or truth value."),
+        ("d.json", '[{"name": [], "size": 1}]', "d.json:1: name is no text, number or truth value."),
+        ("d.json", '["a"]', "d.json:1: Here an object with name and size is expected."),
+        ("d.json", '"a"', "d.json:1: A file with columns is a list of objects, or an object."),
+    ],
+)
+def test_what_is_no_table_is_an_error_with_its_line(name: str, text: str, said: str) -> None:
+    with pytest.raises(Failure) as caught:
+        read_data(name, text, TABLE)
+    (problem,) = caught.value.diagnostics
+    assert said in f"{problem.subject}: {problem.detail}"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
