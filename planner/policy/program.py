@@ -11,6 +11,7 @@ from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Rule
 from planner.policy.facts.relations import Reads
 from planner.policy.interest import Interest
+from planner.policy.library import library
 from planner.policy.modal import LOST, VERDICTS, Modal
 from planner.policy.packs import Packs, gather
 from planner.policy.rewritten import rewritten
@@ -19,7 +20,8 @@ from planner.policy.suspicions import suspicions
 from planner.policy.values import LINKS, VALUES
 from planner.programs.table import Files, files_of, load
 from planner.syntax.rule_syntax import Atom, Constant
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.nearest import did_you_mean
 
 __all__ = ["LOST", "Files", "Policies", "load_policies"]
 
@@ -169,7 +171,23 @@ def load_policies(
         raise Failure([d for d in wrong if d.is_error])
     given = packs.facts(settings.parameters, program)
     policies = Policies(files, program, modal, modal_program, packs, given, settings, closed)
-    return policies, [*problems, *suspicions(program)]
+    return policies, [*problems, *suspicions(program), *_of_no_policy(policies)]
+
+
+def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
+    """Codes to which the policy file of a directory gives a level, and that there are not."""
+    said = [said for config in policies.settings.configs if not config.is_organisation for said in config.policies]
+    if not said:
+        return
+    heads = [rule.head.arguments[0] for rule in policies.program.rules if rule.head.predicate in VERDICTS]
+    if not all(isinstance(code, Constant) for code in heads):
+        return
+    known = {str(code.value) for code in heads if isinstance(code, Constant)} | policies.packs.policies.keys()
+    known |= {entry.name for entry in library()} if any(one.code not in known for one in said) else set()
+    for one in said:
+        if one.code not in known:
+            detail = f"{one.code} means nothing here.{did_you_mean(one.code, known)}"
+            yield warning("policy.unknown", "No policy has this code", detail, one.span)
 
 
 def foreign_rules(program: Program, closed: frozenset[str]) -> Iterator[Diagnostic]:

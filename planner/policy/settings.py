@@ -76,6 +76,7 @@ class Config:
     groups: dict[str, tuple[str, ...]]
     usual_level: str
     notice_days: int | None
+    longest_days: int | None = None
 
 
 @frozen
@@ -105,6 +106,12 @@ class PolicySettings:
         """How long before it expires a waiver is warned about, in seconds: the longest time that somebody says."""
         said = [config.notice_days for config in self.configs if config.notice_days is not None]
         return 86_400 * (max(said) if said else NOTICE_DAYS)
+
+    @property
+    def longest(self) -> int | None:
+        """How far off the end of a waiver may be, in seconds, if the organisation says it: the shortest."""
+        said = [config.longest_days for config in self.configs if config.longest_days is not None]
+        return 86_400 * min(said) if said else None
 
 
 def is_config(name: str) -> bool:
@@ -188,11 +195,16 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
         notice = waivers.value("notice_days", int, "a whole number", NOTICE_DAYS) if "notice_days" in waivers else None
         if notice is not None and not 0 <= notice <= 3650:
             waivers.problem("notice_days", "notice_days is a number of days, 0 or more.")
+        longest = waivers.value("longest_days", int, "a whole number", 0) if "longest_days" in waivers else None
+        if longest is not None and not is_organisation:
+            detail = "Only the policy file of an organisation says how long waivers may last."
+            waivers.problem("longest_days", detail, "Not for a directory")
+        elif longest is not None and not 0 < longest <= 36500:
+            waivers.problem("longest_days", "longest_days is a number of days, 1 or more.")
         waivers.done()
         root.done()
-        return Config(
-            file, name, is_organisation, tuple(packs.values()), tuple(policies.values()), groups, usual, notice
-        )
+        uses, said = tuple(packs.values()), tuple(policies.values())
+        return Config(file, name, is_organisation, uses, said, groups, usual, notice, longest)
 
     return file.finish(make)
 
@@ -304,6 +316,9 @@ def _parameters(configs: Iterable[Config], packs: Packs) -> Settings:
                 detail += "Say where it comes from: source = ..."
                 problems.append(error(CODE, "Unknown pack", detail, use.span))
                 continue
+            if use.version and not _is_wanted(use, manifest.version):
+                detail = f'{use.name} has the version {manifest.version or "none"} here, and "{use.version}" is wanted.'
+                problems.append(error(CODE, "Pack of another version", detail, use.span))
             for key in use.parameters.data:
                 table = use.parameters.of(key) if isinstance(use.parameters, _Layered) else use.parameters
                 place = table.place(key)
@@ -336,6 +351,12 @@ def _parameters(configs: Iterable[Config], packs: Packs) -> Settings:
     if problems:
         raise Failure(problems)
     return settings
+
+
+def _is_wanted(use: PackUse, version: str) -> bool:
+    from planner.vocabulary.version_constraints import allowed
+
+    return version != "" and allowed(use.version, version)
 
 
 def _of_library(name: str) -> Manifest | None:

@@ -24,6 +24,7 @@ WAIVERS = "waivers"
 """the code of what is said of waivers"""
 _SAYS = {
     "too_wide": "matches everything, so it waives nothing: name the objects that it is for",
+    "too_long": "ends later ({until}) than the organisation lets waivers last, so it waives nothing",
     "of_no_policy": "names a code that no policy gives",
     "forbidden": "is for a policy that the organisation does not let anybody waive",
     "expired": "has expired ({until})",
@@ -116,6 +117,8 @@ def _facts(
             facts.add("member", group)
     facts.add("clock", int(time.time()) if clock is None else clock)
     facts.add("notice", settings.notice)
+    if settings.longest is not None:
+        facts.add("longest", settings.longest)
     if is_whole:
         facts.add("whole_plan")
     if settings.waivers:

@@ -142,6 +142,10 @@ def _call_text(call: dict[str, Any]) -> str:
     return f"{call['called_as']}({', '.join(names)})"
 
 
+LONGEST_LINE = 2_000
+"""characters of a line that is shown as a whole"""
+
+
 def _marked(snippet: dict[str, object], paint: Paint) -> list[str]:
     """The lines of the snippet, the subject underlined."""
     code = str(snippet["code"]).encode("utf-8", "surrogatepass")
@@ -149,8 +153,19 @@ def _marked(snippet: dict[str, object], paint: Paint) -> list[str]:
     before, subject, after = (
         visible(part.decode("utf-8", "replace")) for part in (code[:start], code[start:end], code[end:])
     )
+    if max(map(len, code.split(b"\n"))) > LONGEST_LINE:
+        *earlier, last = before.split("\n")
+        first, *later = after.split("\n")
+        before = "\n".join([*map(_shortened, earlier), _shortened(last[::-1])[::-1]])
+        subject = "\n".join(map(_shortened, subject.split("\n")))
+        after = "\n".join(map(_shortened, (first, *later)))
     marked = "\n".join(paint(line, "underline") for line in subject.split("\n"))
     return (before + marked + after).split("\n")
+
+
+def _shortened(line: str) -> str:
+    """What is shown of a line, or of its part before, within or behind the subject, that nobody would read."""
+    return line if len(line) <= LONGEST_LINE // 4 else f"{line[: LONGEST_LINE // 4]}..."
 
 
 def others_note(severity: str, others: list[Diagnostic]) -> str:

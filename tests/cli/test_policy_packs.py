@@ -122,6 +122,25 @@ def test_a_pack_of_the_library_with_some_of_its_policies(folder: Path, planner: 
     assert "policy.toml line 4" in said(planner("policy", "check"))
 
 
+@pytest.mark.parametrize(("name", "version"), [("acme.ports", "1.0.0"), ("planner.changes", "1.0.0")])
+def test_packs_that_are_at_hand_have_the_version_that_is_wanted(
+    folder: Path, planner: Run, name: str, version: str
+) -> None:
+    source = 'source = "../ports"\n' if name == "acme.ports" else ""
+    write(folder, {".planner/policy.toml": f'[packs."{name}"]\n{source}version = "~> 2.0"\n'})
+    text = said(planner("policy", "check"))
+    assert f'{name} has the version {version} here, and "~> 2.0" is wanted' in text and "policy.toml line 1" in text
+    write(folder, {".planner/policy.toml": f'[packs."{name}"]\n{source}version = "~> 1.0"\n'})
+    assert planner("plan").code in (0, 1) and "is wanted" not in said(planner("policy", "check"))
+
+
+def test_a_level_for_a_code_that_there_is_not_is_warned_about(folder: Path, planner: Run) -> None:
+    with (folder / ".planner/policy.toml").open("a") as file:
+        file.write('[policies.prot]\nlevel = "warn"\n[policies.max_deletes]\nlevel = "warn"\n')
+    text = said(planner("policy", "check"))
+    assert "prot means nothing here. Did you mean" in text and "max_deletes" not in text
+
+
 # ---------------------------------------------------------------- levels
 
 
@@ -326,6 +345,25 @@ def test_waivers_that_do_nothing_are_findings(folder: Path, planner: Run, waiver
     assert kinds(planner) == [("deny", "port"), ("warn", "waivers")]
     document = json.loads(planner("policy", "check", "-json").out)["findings"][1]
     assert found in document["message"] and document["subject"] == {"file": ".planner/waivers.toml", "line": 1}
+
+
+def test_the_organisation_says_how_long_waivers_may_last(
+    folder: Path, planner: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    applied(planner)
+    waive(folder)
+    write(tmp_path, {"policy.toml": "[waivers]\nlongest_days = 365\n"})
+    monkeypatch.setenv("PLANNER_POLICIES", str(tmp_path / "policy.toml"))
+    assert kinds(planner) == [("deny", "port"), ("warn", "waivers")]
+    assert "than the organisation lets waivers last" in said(planner("policy", "check"))
+    write(tmp_path, {"policy.toml": "[waivers]\nlongest_days = 36500\n"})
+    assert kinds(planner) == [("waived", "port")]
+    write(tmp_path, {"policy.toml": "[waivers]\nlongest_days = 0\n"})
+    assert "1 or more" in said(planner("policy", "check"))
+    monkeypatch.delenv("PLANNER_POLICIES")
+    with (folder / ".planner/policy.toml").open("a") as file:
+        file.write("[waivers]\nlongest_days = 10\n")
+    assert "Not for a directory" in said(planner("policy", "check"))
 
 
 def test_the_organisation_does_not_let_waive(

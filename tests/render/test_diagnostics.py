@@ -133,6 +133,13 @@ def test_the_subject_is_underlined_in_colour():
     assert "${\x1b[4mvar.nope\x1b[0m}" in render(error("x", "S", "", at("var.nope")), Paint(True), 78, True)
 
 
+@pytest.mark.parametrize("piece", ["here", "here" + "b" * 90_000])
+def test_of_a_very_long_line_what_is_around_the_subject_is_shown(piece):
+    source = Source("long", "first\n" + "a" * 90_000 + piece + "c" * 90_000 + "\nlast")
+    shown = render(error("x", "S", "", at(piece, source)), Paint(False), 78, True)
+    assert len(shown) < 2_000 and "...aaa" in shown and "ahere" in shown and "ccc..." in shown
+
+
 def test_control_characters_do_not_reach_the_terminal():
     assert "\x1b" not in render(error("x", "a\x1b[2J", "b\x07"), Paint(False), 78, False)
 

@@ -183,6 +183,7 @@ class RuleTypes:
                 other = self.of(value)
                 if kind and other and "any" not in (kind.base, other.base) and kind.base != other.base:
                     self._error(f"{subject} is a {kind.name} and {value} a {other.name}: it is never this.", value)
+                    break  # one is enough: there may be very many
             return
         self._given(literal.relation, literal.inputs, RELATIONS[literal.relation].parameters)
         for argument, wanted in zip(literal.outputs, outputs, strict=True):
