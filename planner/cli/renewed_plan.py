@@ -15,12 +15,13 @@ from planner.renew.kept import Kept, read, rules_stamp, shelf, write
 from planner.support.disk import read_whole
 from planner.support.files_read import service_reads
 from planner.support.store import Shelf
-from planner.vocabulary.records import define
+from planner.vocabulary.records import define, evolve
 
 if TYPE_CHECKING:
     from planner.operations.options import OperationOptions
     from planner.operations.plan import Made, Start
     from planner.render.plan import PlanText
+    from planner.renew.keeping import Gathered
 
 _ENVIRONMENT = ("TF_", "TOFU_", "PLANNER_", "XDG_", "HOME", "NO_COLOR", "TERM", "CI", "GITHUB_ACTIONS")
 
@@ -36,7 +37,19 @@ class Watched:
     text: PlanText | None = None
     told: list[tuple[Any, int]] | None = None
     made: Made[Start] | None = None
-    has_remarks: bool = False
+    gathered: Gathered | None = None
+
+    def gathers(self, made: Made[Start], has_remarks: bool, needs_values: bool) -> Made[Start]:
+        """A plan was made; the same without its values and its graph, unless somebody still needs them."""
+        from planner.renew.keeping import gathered
+
+        self.gathered = gathered(made, has_remarks)
+        if not needs_values and made.context is not None:
+            made.context.take_apart()
+            made.loaded.derived.plan_graph = None
+            made = evolve(made, context=None)
+        self.made = made
+        return made
 
     def begins(self, text: PlanText) -> None:
         """A plan is going to be told."""
@@ -178,6 +191,7 @@ def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: 
     from planner.renew.keeping import Printed, kept
 
     assert watched.made is not None
+    assert watched.gathered is not None
     assert watched.text is not None
     printed = Printed(
         watched.pieces,
@@ -188,7 +202,7 @@ def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: 
         code,
         watched.services != service_reads(),
     )
-    found = kept(watched.made, printed, reads, watched.has_remarks, terminal.interactive and _asks(watched))
+    found = kept(watched.made, watched.gathered, printed, reads, terminal.interactive and _asks(watched))
     if found is not None:
         write(at, name, found)
 

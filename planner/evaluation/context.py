@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
 from planner.evaluation.repetition import NO_REPETITION, Argument, Expansion, Repetition, repetition_argument
 from planner.evaluation.schema_marks import deprecation_marks
-from planner.evaluation.scope import ModuleScope, Resolver
+from planner.evaluation.scope import ModuleScope, Resolver, ResolverKey
 from planner.language.deprecations import Deprecation
 from planner.values.paths import apply_marks
 from planner.values.types import DYNAMIC, ListType, MapType, ObjectType, Type
@@ -37,7 +37,6 @@ from planner.vocabulary.walks import Walk
 if TYPE_CHECKING:
     from planner.evaluation.schemas import Schemas
     from planner.language.functions import CallContext
-    from planner.syntax.nodes import Traversal, Variable
 
 
 class ObjectSource(Protocol):
@@ -224,7 +223,7 @@ class ModuleInstance:
         self.resources: dict[str, ResourceObjects] = {}
         self.calls: dict[str, dict[InstanceKey, ModuleInstance]] = {}
         self._whole_calls: dict[str, Value] = {}
-        self.resolvers: dict[Traversal | Variable, Resolver] = context.schemas.resolvers.setdefault(config, {})
+        self.resolvers: dict[ResolverKey, Resolver] = context.schemas.resolvers.setdefault(config, {})
         self.scope: ModuleScope = ModuleScope(self)
 
     def resource(self, key: str) -> ResourceObjects:

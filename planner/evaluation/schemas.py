@@ -16,7 +16,6 @@ from planner.vocabulary.diagnostic import Failure, error
 
 if TYPE_CHECKING:
     from planner.language.functions import Function
-    from planner.syntax.nodes import Traversal, Variable
 
 
 class Schemas:
@@ -29,7 +28,7 @@ class Schemas:
         self._providers: dict[str, Provider] = {}
         self._schemas: dict[str, ProviderSchema] = {}
         self._failures: dict[str, Failure] = {}
-        self.resolvers: dict[ModuleConfig, dict[Traversal | Variable, Callable[[Any], tuple[Value, int]]]] = {}
+        self.resolvers: dict[ModuleConfig, dict[Any, Callable[[Any], tuple[Value, int]]]] = {}
         """what references stand for (planner.evaluation.scope), which is the same in all walks of a configuration"""
 
     def provider(self, source: str) -> Provider:

@@ -62,7 +62,7 @@ class ModuleValues(Protocol):
     variables: dict[str, Value]
     locals: dict[str, Value]
     outputs: dict[str, Value]
-    resolvers: dict[Traversal | Variable, Resolver]
+    resolvers: dict[ResolverKey, Resolver]
 
     @property
     def context(self) -> Surroundings: ...
@@ -72,6 +72,8 @@ class ModuleValues(Protocol):
     def call(self, name: str) -> Value: ...
 
 
+ResolverKey: TypeAlias = "Traversal | Variable | tuple[str, str, InstanceKey, int]"
+"""a reference; or what is alike of some: its kind, name, key, and how many steps these are"""
 Resolver: TypeAlias = "Callable[[ModuleScope], tuple[Value, int]]"
 """gives the value of a reference's first steps, and how many steps those are"""
 
@@ -150,8 +152,27 @@ def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) 
     ref = parse_reference(node)
     if isinstance(ref, BadReference):
         return _refuse(Failure(error("plan.bad_reference", ref.summary, ref.detail, Span(source, ref.start, ref.end))))
-    steps = len(node.steps) if isinstance(node, Traversal) else 0
-    return _MAKERS[ref.kind](module, ref, steps - len(ref.rest), Span(source, ref.start, ref.end))
+    used = (len(node.steps) if isinstance(node, Traversal) else 0) - len(ref.rest)
+    span = Span(source, ref.start, ref.end)
+    if ref.kind not in ("resource", "var", "local"):
+        return _MAKERS[ref.kind](module, ref, used, span)
+    if ref.kind == "resource" and (wrong := check_reference(module.config, module.context.schemas, ref, span)):
+        return _refuse(Failure(wrong))
+    what = (ref.kind, ref.name, ref.key, used)
+    shared = module.resolvers.get(what)
+    if shared is None:
+        shared = _MAKERS[ref.kind](module, ref, used, span)
+        if not _is_placed(module, ref):
+            module.resolvers[what] = shared
+    return shared
+
+
+def _is_placed(module: ModuleValues, ref: Ref) -> bool:
+    """Whether what is to be said of a reference has its place in it: then no other one is resolved alike."""
+    if ref.kind == "resource":
+        decl = module.config.resources.get(ref.name)
+        return decl is not None and decl.check is not None
+    return ref.name not in (module.config.variables if ref.kind == "var" else module.config.locals)
 
 
 def _refuse(failure: Failure) -> Resolver:
@@ -184,7 +205,6 @@ def _local(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
 
 
 def _resource(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
-    problems = check_reference(module.config, module.context.schemas, ref, span)
     name, key = ref.name, ref.key
     decl = module.config.resources.get(name)
     check = decl.check if decl is not None else None
@@ -192,12 +212,9 @@ def _resource(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver
     if decl is not None and check is not None:
         detail = f"The data source {name} belongs to the check {check} and can only be used there."
         scoped = Failure(error("plan.scoped_resource", "Reference to scoped resource", detail, span))
-    failure = Failure(problems) if problems else None
     whole_steps = used - (key is not None)
 
     def resolve(scope: ModuleScope) -> tuple[Value, int]:
-        if failure is not None:
-            raise failure
         if scoped is not None and scope.check != check:
             raise scoped
         objects = scope.module.resource(name)

@@ -21,7 +21,7 @@ from planner.state.model import ResourceState
 from planner.support.digests import sha256_of
 from planner.support.disk import read_whole
 from planner.values.value import is_marked_deep
-from planner.vocabulary.records import frozen
+from planner.vocabulary.records import field, frozen
 
 if TYPE_CHECKING:
     from planner.model.plan import ResourceChange
@@ -48,52 +48,98 @@ class Printed:
     """whether services were asked for states"""
 
 
-def kept(made: Made[Start], printed: Printed, reads: list[list[Any]], has_remarks: bool, asked: bool) -> Kept | None:
-    """What is kept of a plan, None when nothing may be. `has_remarks`: there were diagnostics; `asked`: somebody was
-    asked for values."""
-    found = set(_found(made, printed, has_remarks))
-    if asked:
-        found.add("answers")
+@frozen(eq=False)
+class Gathered:
+    """What a plan says, before it is told, of whether it may be kept (words of rules/renew/whole.dl); and, where edits
+    can be followed, its planned objects as data, where those of a resource stand, and which blocks refer to which."""
+
+    found: frozenset[str]
+    data: bytes = b""
+    objects: dict[str, tuple[int, int]] = field(factory=dict)
+    uses: dict[str, list[str]] | None = None
+
+
+def gathered(made: Made[Start], has_remarks: bool) -> Gathered:
+    """What has to be known of a plan while its values and its graph are there. `has_remarks`: there were
+    diagnostics."""
+    found = frozenset(_found(made, has_remarks))
+    context, graph = made.context, made.loaded.derived.plan_graph
+    if context is None or graph is None or any(_verdict(found)):
+        return Gathered(found)
+    pieces: list[bytes] = []
+    objects: dict[str, tuple[int, int]] = {}
+    at = 0
+    names = list(context.root.resources)
+    for first in range(0, len(names), TOGETHER):
+        some = names[first : first + TOGETHER]
+        piece = pickle.dumps({name: context.root.resources[name].planned for name in some}, 5)
+        objects.update(dict.fromkeys(some, (at, len(piece))))
+        pieces.append(piece)
+        at += len(piece)
+    return Gathered(found, b"".join(pieces), objects, uses_of(graph))
+
+
+def kept(
+    made: Made[Start], known: Gathered, printed: Printed, reads: list[list[Any]], asked: bool = False
+) -> Kept | None:
+    """What is kept of a plan, None when nothing may be. `asked`: somebody was asked for values."""
+    found = known.found.union(_found_told(printed), ["answers"] if asked else [])
+    texts = _texts(made.loaded.config)
+    if len(texts) < len(made.loaded.config.files):
+        found |= {"files that have changed since"}
+    not_kept, only_whole = _verdict(found)
+    if not_kept:
+        return None
+    store = made.loaded.store
+    lock = store.path if isinstance(store, StateStore) and made.loaded.options.lock else ""
+    parts = None
+    if not only_whole and known.uses is not None:
+        parts = _parts(made, known.uses, printed, texts)
+    return Kept(reads, printed.code, lock, printed.errors, parts, printed.pieces, known.objects, known.data)
+
+
+def _verdict(found: frozenset[str]) -> tuple[bool, bool]:
+    """Whether nothing is kept, and whether a plan can only be made anew as a whole."""
     facts = FactBuilder()
     for what in found:
         facts.add("found", what)
     verdict = evaluate(renewal_program(), facts.build(), ["not_kept", "only_whole"])
-    if verdict["not_kept"]:
-        return None
-    store = made.loaded.store
-    lock = store.path if isinstance(store, StateStore) and made.loaded.options.lock else ""
-    output = "".join(printed.pieces)
-    data: list[bytes] = []
-    objects: dict[str, tuple[int, int]] = {}
-    parts = None if verdict["only_whole"] else _parts(made, printed, objects, data)
-    return Kept(reads, printed.code, lock, printed.errors, parts, output, objects, b"".join(data))
+    return bool(verdict["not_kept"]), bool(verdict["only_whole"])
 
 
-def _found(made: Made[Start], printed: Printed, has_remarks: bool) -> Iterator[str]:
-    """What rules/renew/whole.dl is told of a plan."""
+def _found_told(printed: Printed) -> Iterator[str]:
+    """What the rules are told of how a plan was told."""
+    if printed.asks_services:
+        yield "services"
+    if printed.code == 1:
+        yield "errors"
+    if "Acquiring state lock" in "".join(printed.pieces[: printed.before]):
+        yield "waiting"
+    if printed.errors:
+        yield "remarks"
+    if printed.text.causes is not None:
+        yield "causes"
+
+
+def _found(made: Made[Start], has_remarks: bool) -> Iterator[str]:
+    """What the rules are told of a plan."""
     loaded, plan = made.loaded, made.plan
     config, options = loaded.config, loaded.options
     if asks_plugins(made):
         yield "plugins"
-    if printed.asks_services or not isinstance(loaded.store, StateStore):
+    if not isinstance(loaded.store, StateStore):
         yield "services"
     if options.judges or plan.policy is not None:
         yield "policies"
-    if plan.errored or printed.code == 1:
+    if plan.errored:
         yield "errors"
     texts = list(_texts(config).values())
-    if len(texts) < len(config.files):
-        yield "files that have changed since"
     if is_secret(texts):
         yield "secrets"
     if any(b"plantimestamp" in text for text in texts):
         yield "time"
-    if "Acquiring state lock" in "".join(printed.pieces[: printed.before]):
-        yield "waiting"
-    if has_remarks or printed.errors:
+    if has_remarks:
         yield "remarks"
-    if printed.text.causes is not None:
-        yield "causes"
     if any(change.action != "no-op" for change in plan.drift):
         yield "drift"
     if loaded.rules:
@@ -103,7 +149,7 @@ def _found(made: Made[Start], printed: Printed, has_remarks: bool) -> Iterator[s
     yield from _declared(config)
     if made.context is None or made.loaded.derived.plan_graph is None:
         yield "limits"
-    elif any(map(_is_secret, made.context.root.variables.values())) or any(map(_has_secrets, plan.changes)):
+    elif any(map(is_marked_deep, made.context.root.variables.values())) or any(map(_has_secrets, plan.changes)):
         yield "sensitive values"
     if may_have_cycle(plan) or any(map(_is_replaced_first, plan.previous_state.resources.values())):
         yield "another order"
@@ -149,32 +195,16 @@ def _is_replaced_first(resource: ResourceState) -> bool:
     return any(one.current is not None and one.current.create_before_destroy for one in resource.instances.values())
 
 
-def _is_secret(value: Any) -> bool:
-    return is_marked_deep(value)
-
-
 def _has_secrets(change: ResourceChange) -> bool:
     return is_marked_deep(change.after) or is_marked_deep(change.before)
 
 
-def _parts(made: Made[Start], printed: Printed, objects: dict[str, tuple[int, int]], data: list[bytes]) -> Parts:
-    texts = _texts(made.loaded.config)
-    root, context, graph = made.loaded.config.root, made.context, made.loaded.derived.plan_graph
-    assert context is not None
-    assert graph is not None
+def _parts(made: Made[Start], uses: dict[str, list[str]], printed: Printed, texts: dict[str, bytes]) -> Parts:
     ends = list(accumulate(map(len, printed.pieces)))
     places: dict[str, tuple[int, int]] = {}
     for change, written in printed.told:
         # a line break, and the object: the piece before ends where this begins, but for the first
         places[change.address] = (ends[written - 3] if written >= 3 else 0, ends[written - 1])
-    at = 0
-    names = list(context.root.resources)
-    for first in range(0, len(names), TOGETHER):
-        some = names[first : first + TOGETHER]
-        piece = pickle.dumps({name: context.root.resources[name].planned for name in some}, 5)
-        objects.update(dict.fromkeys(some, (at, len(piece))))
-        data.append(piece)
-        at += len(piece)
     changes = [
         (c.address, c.resource_address, c.mode, c.action, *places.get(c.address, (-1, -1))) for c in made.plan.changes
     ]
@@ -182,8 +212,8 @@ def _parts(made: Made[Start], printed: Printed, objects: dict[str, tuple[int, in
     outputs = [(name, actions[name], sign, value) for name, sign, value in printed.text.output_parts()]
     return Parts(
         {name: data.decode() for name, data in texts.items()},
-        {name: (*_place(decl), _argument(decl)) for name, decl in root.resources.items()},
-        uses_of(graph),
+        {name: (*_place(decl), _argument(decl)) for name, decl in made.loaded.config.root.resources.items()},
+        uses,
         changes,
         outputs,
         sum(map(len, printed.pieces[: printed.before])),

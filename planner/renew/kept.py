@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import marshal
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from planner.support.assets import PACKAGE, rules_folder
@@ -46,10 +47,15 @@ class Kept:
     lock: str
     errors: str
     parts: Parts | None
-    output: str
+    pieces: Sequence[str]
+    """standard output, as it was written"""
     objects: dict[str, tuple[int, int]] = field(factory=dict)
     """where the planned objects of a resource stand among `data`, those of some others with them"""
     data: bytes = b""
+
+    @property
+    def output(self) -> str:
+        return self.pieces[0] if len(self.pieces) == 1 else "".join(self.pieces)
 
 
 def shelf() -> Shelf:
@@ -98,9 +104,9 @@ def write(to: Shelf, name: str, kept: Kept) -> None:
             ),
         )
     )
-    output = kept.output.encode("utf-8", "surrogatepass")
+    output = b"".join([piece.encode("utf-8", "surrogatepass") for piece in kept.pieces])
     lengths = len(index).to_bytes(_LENGTH, "little") + len(output).to_bytes(_LENGTH, "little")
-    to.store(name, b"".join((lengths, index, output, kept.data)))
+    to.store_parts(name, (lengths, index, output, kept.data))
 
 
 def read(at: Shelf, name: str) -> Kept | None:
@@ -119,7 +125,7 @@ def read(at: Shelf, name: str) -> Kept | None:
             lock,
             errors,
             None if parts is None else Parts(*parts),
-            text,
+            (text,),
             objects,
             found[begin + first + second :],  # type: ignore[arg-type]  # a view is read as bytes are
         )

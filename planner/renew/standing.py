@@ -11,7 +11,7 @@ from planner.programs.rule_programs import renewal_program
 from planner.render.plan import PlanText
 from planner.render.schema_lookup import SchemaLookup
 from planner.render.terminal import Terminal
-from planner.renew.keeping import Printed, kept
+from planner.renew.keeping import Printed, gathered, kept
 from planner.renew.renewed import Renewal, Renewed
 from planner.support.disk import read_whole
 from planner.vocabulary.records import evolve
@@ -31,7 +31,7 @@ class Standing:
         self.made = made
         self._since: set[str] = set()
         text = PlanText(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, terminal)
-        self._kept = kept(made, Printed([], "", 0, (), text, 0, False), [], has_remarks, False)
+        self._kept = kept(made, gathered(made, has_remarks), Printed([], "", 0, (), text, 0, False), [])
 
     def after(self, changed: Iterable[str], options: OperationOptions) -> Changed | None:
         """The plan after these files have changed, beside those of earlier times. None when the whole has to be

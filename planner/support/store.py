@@ -91,9 +91,13 @@ class Shelf:
     def store(self, name: str, head: bytes, rest: bytes = b"") -> None:
         """Keep something, where that is possible. Readers see the old or the new entry. Only the head is under the sum:
         what is said there of the rest has to say how to know it again."""
-        sealed = seal(self.folder, name, head) if _is_on() else None
+        self.store_parts(name, (head,), rest)
+
+    def store_parts(self, name: str, head: tuple[bytes, ...], rest: bytes = b"") -> None:
+        """The same of a head in parts."""
+        sealed = seal(self.folder, name, *head) if _is_on() else None
         if sealed is not None:
-            _write_entry(self.folder, name, (sealed, len(head).to_bytes(_LENGTH, "little"), head, rest))
+            _write_entry(self.folder, name, (sealed, sum(map(len, head)).to_bytes(_LENGTH, "little"), *head, rest))
             if self.most_entries <= _FEW or name.startswith("00"):
                 self.trim()
 
@@ -254,7 +258,7 @@ def _write_entry(folder: str, name: str, parts: tuple[bytes, ...]) -> None:
         os.close(at)
 
 
-def seal(folder: str, name: str, data: bytes | memoryview) -> bytes | None:
+def seal(folder: str, name: str, *data: bytes | memoryview) -> bytes | None:
     """The sum that only this user can make, for data of this name; None where there is no key."""
     key = _key_of(*_environment())
     if key is None:
@@ -262,9 +266,10 @@ def seal(folder: str, name: str, data: bytes | memoryview) -> bytes | None:
     return _sum(folder, name, data, key)
 
 
-def _sum(folder: str, name: str, data: bytes | memoryview, key: bytes) -> bytes | None:
+def _sum(folder: str, name: str, data: tuple[bytes | memoryview, ...], key: bytes) -> bytes | None:
     made = blake2b(os.fsencode(f"{folder}/{name}\0"), key=key, digest_size=SEAL)
-    made.update(data)
+    for part in data:
+        made.update(part)
     return made.digest()
 
 

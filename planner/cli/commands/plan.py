@@ -109,6 +109,8 @@ def _run(arguments: Arguments, terminal: Terminal, settings: OperationOptions, k
         view.keep = kept.begins
     planned = plan(settings, view.hooks)
     made, problems = planned.made, list(planned.diagnostics)
+    if kept is not None and made is not None:
+        made = kept.gathers(made, bool(problems), may_tell_causes(arguments, terminal))
     if made is not None:
         if arguments["summary"] and not arguments["json"]:
             show_summary(made, terminal)
@@ -123,8 +125,6 @@ def _run(arguments: Arguments, terminal: Terminal, settings: OperationOptions, k
     if made is not None and arguments["out"] and may_save:
         problems += save_plan(made, arguments["out"])
     view.diagnostics(problems)
-    if kept is not None:
-        kept.made, kept.has_remarks = made, bool(problems)
     if made is None or has_errors(problems):
         return 1
     if made.plan.can_apply:
