@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from planner.config.sources import split_subdirectory, without_secrets
 from planner.install.web import Web, basic, host_of, resolve, shown, status_text, with_user_of
-from planner.support.archive import check_links, unpack
+from planner.support.archive import Limits, check_links, unpack
 from planner.support.problem import InstallError
 from planner.support.put_files import copied
 from planner.vocabulary.records import field, frozen
@@ -49,12 +49,14 @@ _GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
 
 @frozen(eq=False)
 class Fetcher:
-    """Fetches packages; `progress` is told about downloads. `terminal`: whether somebody can answer git's questions."""
+    """Fetches packages; `progress` is told about downloads. `terminal`: whether somebody can answer git's questions;
+    `limits` of archives, where packages are small."""
 
     web: Web
     progress: Callable[[str, int, int], None] | None = None
     environ: Mapping[str, str] = field(factory=lambda: os.environ, repr=False)
     terminal: bool = field(factory=lambda: sys.stdin is not None and sys.stdin.isatty())
+    limits: Limits | None = None
 
     def fetch(self, address: str, target: Path, redirects: int = 0) -> None:
         """The package into a directory that does not exist yet (a link, for a directory of this machine).
@@ -92,7 +94,7 @@ class Fetcher:
         path = Path(unquote(urlsplit(url).path))
         if kind and path.is_file():
             _compare(path, path.name, parameters.get("checksum", ""), self.web)
-            unpack(path, target, kind)
+            unpack(path, target, kind, limits=self.limits)
         elif path.is_dir():
             target.symlink_to(path, target_is_directory=True)
         else:
@@ -110,7 +112,7 @@ class Fetcher:
         try:
             self.web.download(url, str(archive), self._netrc(url), told)
             _compare(archive, urlsplit(url).path.rpartition("/")[2], parameters.get("checksum", ""), self.web)
-            unpack(archive, target, kind)
+            unpack(archive, target, kind, limits=self.limits)
         finally:
             archive.unlink(missing_ok=True)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
-from planner.policy.installed import LOCK, Locked, folder_hash, lock_text, place_of, read_lock
+from planner.policy.installed import LOCK, MOST_BYTES, MOST_FILES, Locked, folder_hash, lock_text, place_of, read_lock
 from planner.policy.manifest import MANIFEST, read_manifest
 from planner.policy.settings import PackUse, read_config
 from planner.policy.standing import SETTINGS
@@ -87,7 +87,7 @@ def _one(
         detail = f'{use.name} is locked in version {known.version}, and "{use.version}" is wanted. '
         detail += "Choose again with: planner policy update"
         raise Failure(error("policy.lock", "Pack of another version", detail, use.span))
-    if known is not None and (place / MANIFEST).is_file() and folder_hash(place) == known.hash:
+    if known is not None and (place / MANIFEST).is_file() and _is_as_locked(place, known):
         return known, False
     with TemporaryDirectory(prefix="planner-pack-") as folder:
         fresh = Path(folder) / "pack"
@@ -104,6 +104,13 @@ def _one(
                 os.replace(work / "pack", place)
             say(f"- {use.name} {entry.version} in {place}")
     return entry, True
+
+
+def _is_as_locked(place: Path, known: Locked) -> bool:
+    try:
+        return folder_hash(place) == known.hash
+    except Failure:  # somebody put links, say, into it
+        return False
 
 
 def _checked(use: PackUse, folder: Path) -> Locked:
@@ -129,9 +136,10 @@ def _fetcher(say: Callable[[str], None]) -> PackFetcher:
     from planner.install.getters import Fetcher
     from planner.install.packs import PackFetcher
     from planner.install.web import Web
+    from planner.support.archive import Limits
 
     web = Web()
-    return PackFetcher(web, Fetcher(web), say)
+    return PackFetcher(web, Fetcher(web, limits=Limits(4 * MOST_BYTES, 10 * MOST_FILES)), say)
 
 
 def _shown(source: str) -> str:

@@ -53,16 +53,25 @@ class Member(NamedTuple):
     target: str = ""
 
 
-def unpack(archive: Path, target: Path, kind: str, links: bool = True) -> None:
+class Limits(NamedTuple):
+    """What an archive may have at most, all members together."""
+
+    bytes: int
+    members: int
+
+
+def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: Limits | None = None) -> None:
     """Unpack a zip or (compressed) tar archive into a new directory. `kind` is zip, tar, or tar.gz, tar.bz2, tar.xz;
-    `links`: whether it may have links at all. Raises InstallError, and OSError when the disk does not take it."""
+    `links`: whether it may have links at all; `limits`: for what is small. Raises InstallError, and OSError when
+    the disk does not take it."""
     from lzma import LZMAError
     from struct import error as StructError  # noqa: N812 (as the other errors are called)
     from zipfile import BadZipFile, ZipFile
 
     target.mkdir(mode=0o755)
     try:
-        with _Place(target, allowed_bytes(archive.stat().st_size)) as place:
+        size = allowed_bytes(archive.stat().st_size)
+        with _Place(target, min(size, limits.bytes) if limits else size, limits.members if limits else None) as place:
             if kind == "zip":
                 with ZipFile(archive) as package:
                     _unzip(package, place, links)
@@ -71,6 +80,10 @@ def unpack(archive: Path, target: Path, kind: str, links: bool = True) -> None:
                     _untar(_Stream(file, place.left), place, links)
             if not place.seen:
                 raise InstallError("the archive is empty")
+    except _Growth:
+        if limits is None or limits.bytes > allowed_bytes(archive.stat().st_size):
+            raise
+        raise InstallError(f"the archive becomes larger than {limits.bytes:,} bytes") from None
     except (BadZipFile, LZMAError, StructError, zlib.error, EOFError, NotImplementedError, ValueError) as problem:
         raise InstallError(f"the archive is damaged or of no kind that can be unpacked ({problem})") from None
     except OSError as problem:
@@ -143,13 +156,17 @@ def _alone(member: Member, seen: set[str]) -> None:
     seen.add(folded)
 
 
-def _few(count: int) -> None:
-    if count > MOST_MEMBERS:
-        raise InstallError(f"the archive has more than {MOST_MEMBERS:,} members")
+def _few(count: int, most: int | None = None) -> None:
+    if count > (most or MOST_MEMBERS):
+        raise InstallError(f"the archive has more than {most or MOST_MEMBERS:,} members")
+
+
+class _Growth(InstallError):
+    """The archive is larger than it may be."""
 
 
 def _too_large() -> InstallError:
-    return InstallError(
+    return _Growth(
         f"the archive becomes larger than {MOST_BYTES >> 30} GiB, or more than {MOST_GROWTH} times as large as it is"
     )
 
@@ -158,11 +175,11 @@ def _too_large() -> InstallError:
 
 
 class _Place:
-    """The directory, open; `left` bytes may still be written."""
+    """The directory, open; `left` bytes may still be written, and it may have `most` members."""
 
-    def __init__(self, target: Path, left: int) -> None:
+    def __init__(self, target: Path, left: int, most: int | None = None) -> None:
         self.root = os.open(target, _FOLDER)
-        self.left = left
+        self.left, self.most = left, most
         self.count = 0
         self.seen: set[str] = set()
 
@@ -175,7 +192,7 @@ class _Place:
     def put(self, member: Member, blocks: Iterable[bytes], links: bool) -> None:
         """Write a member. Raises InstallError and OSError."""
         self.count += 1
-        _few(self.count)
+        _few(self.count, self.most)
         _alone(member, self.seen)
         try:
             if member.kind == "folder":

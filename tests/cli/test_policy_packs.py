@@ -438,6 +438,18 @@ def test_installed_locked_and_changed(folder: Path, planner: Run, repository: Pa
     assert kinds(planner) == [("deny", "port")]
 
 
+def test_what_somebody_put_into_an_installed_pack_is_installed_again(
+    folder: Path, planner: Run, repository: Path
+) -> None:
+    from_git(folder, repository)
+    assert planner("policy", "init").code == 0
+    applied(planner)
+    (folder / ".planner/packs/acme.ports/more.dl").symlink_to("/etc/hosts")
+    assert "packs have none" in said(planner("policy", "check"))
+    assert "acme.ports 1.0.0" in planner("policy", "init").out
+    assert kinds(planner) == [("deny", "port")]
+
+
 def test_another_content_is_refused_without_update(folder: Path, planner: Run, repository: Path) -> None:
     from_git(folder, repository)
     assert planner("policy", "init").code == 0
