@@ -70,19 +70,21 @@ def diff_block(change: Change, schema: BlockSchema) -> Diff:
     action = starting_action(change.before, change.after)
     attributes: dict[str, Diff] = {}
     # Write-only attributes have no values to compare: they share the fate of the block, so they come last.
-    is_plainly_new = change.before is MISSING and change.is_whole
+    only: Mapping[str, Value] | None = None
+    if change.is_whole:
+        only = after if change.before is MISSING else before if change.after is MISSING else None
+    end = "create" if change.before is MISSING else "delete"
     for name in attribute_order(schema):
         attribute = schema.attributes[name]
-        if is_plainly_new:
-            value = after.get(name, MISSING)
-            if not _write_only(attribute):
-                if _present(value) is MISSING:
-                    continue
-                made = _made(value, attribute)
-                if made is not None:
-                    action = merge(action, "create")
-                    attributes[name] = made
-                    continue
+        if only is not None and not _write_only(attribute):
+            value = only.get(name, MISSING)
+            if _present(value) is MISSING:
+                continue
+            sole = _of_one_side(value, attribute, end)
+            if sole is not None:
+                action = merge(action, end)
+                attributes[name] = sole
+                continue
         child = _attribute_change(change, name, before, after)
         item = diff_attribute(child, attribute, action)
         absent = child.before is MISSING and child.after is MISSING
@@ -110,39 +112,41 @@ _PRIMITIVE = frozenset((str, bool, int, Null))
 _SIMPLE = frozenset((STRING, NUMBER, BOOL))
 
 
-def _made(value: Value, attribute: AttributeSchema) -> Diff | None:
-    """The difference of a value that was not there before, for the kinds of values that most of a new object are; None
-    where it takes a closer look."""
+def _of_one_side(value: Value, attribute: AttributeSchema, action: str) -> Diff | None:
+    """The difference of a value that was not there before (create) or is no more (delete), for the kinds of values that
+    most of an object are; None where it takes a closer look."""
     if attribute.sensitive or attribute.nested is not None:
         return None
     kind = attribute.type
     cls = value.__class__
     if kind is DYNAMIC or kind in _SIMPLE:
-        return _new(value)
+        return _sole(value, action)
     if cls is Unknown:
-        return UnknownDiff("create", False, None)
+        return _sole(value, action)
     if cls is Map and kind.__class__ is MapType and kind.element in _SIMPLE:
-        parts = {key: _new(value.items[key]) for key in sorted(value.items)}
-        return None if None in parts.values() else MappingDiff("create", False, cast("dict[str, Diff]", parts), True)
+        parts = {key: _sole(value.items[key], action) for key in sorted(value.items)}
+        return None if None in parts.values() else MappingDiff(action, False, cast("dict[str, Diff]", parts), True)
     if cls is List and kind.__class__ is ListType and kind.element in _SIMPLE:
-        items = list(map(_new, value.items))
-        return None if None in items else SequenceDiff("create", False, cast("list[Diff]", items), True)
+        items = [_sole(item, action) for item in value.items]
+        return None if None in items else SequenceDiff(action, False, cast("list[Diff]", items), True)
     return None
 
 
-def _new(value: Value) -> Diff | None:
+def _sole(value: Value, action: str) -> Diff | None:
     """The same of a value without declared type; None for collections and what has marks."""
     cls = value.__class__
     if cls in _PRIMITIVE:
-        return PrimitiveDiff("create", False, MISSING, value)
+        if action == "create":
+            return PrimitiveDiff("create", False, MISSING, value)
+        return PrimitiveDiff("delete", False, value, MISSING)
     if cls is Unknown:
-        return UnknownDiff("create", False, None)
+        return UnknownDiff("create", False, None) if action == "create" else None
     if cls is dict:
-        parts = {key: _new(value[key]) for key in sorted(value)}
-        return None if None in parts.values() else MappingDiff("create", False, cast("dict[str, Diff]", parts), False)
+        parts = {key: _sole(value[key], action) for key in sorted(value)}
+        return None if None in parts.values() else MappingDiff(action, False, cast("dict[str, Diff]", parts), False)
     if cls is tuple:
-        items = list(map(_new, value))
-        return None if None in items else SequenceDiff("create", False, cast("list[Diff]", items), True)
+        items = [_sole(item, action) for item in value]
+        return None if None in items else SequenceDiff(action, False, cast("list[Diff]", items), True)
     return None
 
 

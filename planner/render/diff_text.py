@@ -65,13 +65,19 @@ class Style:
 
     def but(self, plain_end: bool | None = None, forces: bool = False, all: bool | None = None) -> Style:
         """The style of a part; `forces` does not pass on by itself."""
-        return Style(
-            self.plain_end if plain_end is None else plain_end,
-            forces,
-            self.all if all is None else all,
-            self.symbols,
-            self.secrets,
-        )
+        plain_end = self.plain_end if plain_end is None else plain_end
+        all = self.all if all is None else all
+        if plain_end == self.plain_end and all == self.all and forces == self.forces:
+            return self
+        key = (plain_end, forces, all, self.symbols, self.secrets)
+        known = _STYLES.get(key)
+        if known is None:
+            known = _STYLES[key] = Style(*key)
+        return known
+
+
+_STYLES: dict[tuple[bool, ...], Style] = {}
+"""those of parts; nobody changes a style"""
 
 
 class DiffText:
@@ -80,6 +86,7 @@ class DiffText:
     def __init__(self, paint: Paint) -> None:
         self.paint = paint
         self._symbols: dict[str, str] = {}
+        self._leads: dict[tuple[int, str], str] = {}
 
     def render(self, diff: Diff, indent: int, style: Style) -> str:
         """The text of a difference, to stand behind `name = ` or a block header; later lines are indented by
@@ -98,7 +105,12 @@ class DiffText:
     # ---- pieces of lines
 
     def _lead(self, indent: int, action: str, style: Style) -> str:
-        return INDENT * indent + (f"{self.symbol(action)} " if style.symbols else "")
+        if not style.symbols:
+            return INDENT * indent
+        known = self._leads.get((indent, action))
+        if known is None:
+            known = self._leads[indent, action] = f"{INDENT * indent}{self.symbol(action)} "
+        return known
 
     def _forces(self, replace: bool, style: Style) -> str:
         return " " + self.paint("# forces replacement", "red") if replace or style.forces else ""
@@ -115,7 +127,7 @@ class DiffText:
 
     def _warnings(self, diff: Diff, indent: int) -> list[str]:
         """Lines before a part whose sensitivity changes."""
-        if not isinstance(diff, SensitiveDiff) or diff.was == diff.is_now or diff.inner.action in ("create", "delete"):
+        if diff.__class__ is not SensitiveDiff or diff.was == diff.is_now or diff.inner.action in ("create", "delete"):
             return []
         what = "block" if diff.is_block else "attribute value"
         warning = self.paint("Warning", "yellow")
@@ -134,7 +146,7 @@ class DiffText:
     # ---- leaves
 
     def _primitive(self, diff: PrimitiveDiff, indent: int, style: Style) -> str:
-        if any(v.__class__ is str for v in (diff.before, diff.after)):
+        if diff.before.__class__ is str or diff.after.__class__ is str:
             return self._string(diff, indent, style)
         before, after = self._scalar(diff.before), self._scalar(diff.after)
         end = self._forces(diff.replace, style)
@@ -157,7 +169,7 @@ class DiffText:
 
     def _string(self, diff: PrimitiveDiff, indent: int, style: Style) -> str:
         before, after = text_value(diff.before), text_value(diff.after)
-        end = self._forces(diff.replace, style)
+        end = self._forces(diff.replace, style) if diff.replace or style.forces else ""
         old, new = json_value(before), json_value(after)
         if diff.action in ("create", "no-op", "delete"):
             text, parsed = (before, old) if diff.action == "delete" else (after, new)
@@ -260,7 +272,8 @@ class DiffText:
                 waiting = []
                 next_too = item.action != "no-op"
                 now = part if next_too else kept
-            lines += self._warnings(item, indent + 1)
+            if item.__class__ is SensitiveDiff:
+                lines += self._warnings(item, indent + 1)
             lines.append(f"{self._lead(indent + 1, item.action, now)}{self.render(item, indent + 1, now)},")
         if waiting:
             lines.append(self._unchanged("element", len(waiting), indent + 1, style))
@@ -295,7 +308,8 @@ class DiffText:
             if item.action == "no-op" and not now.all:
                 unchanged += 1
                 continue
-            lines += self._warnings(item, indent + 1)
+            if item.__class__ is SensitiveDiff:
+                lines += self._warnings(item, indent + 1)
             comma = "," if diff.quoted and isinstance(item, MappingDiff) and not item.quoted else ""
             lead = self._lead(indent + 1, item.action, now)
             lines.append(f"{lead}{names[key]:<{width}} = {self.render(item, indent + 1, now)}{comma}")
@@ -319,7 +333,8 @@ class DiffText:
             if item.action == "no-op" and not now.all:
                 unchanged += 1
                 continue
-            lines += self._warnings(item, indent + 1)
+            if item.__class__ is SensitiveDiff:
+                lines += self._warnings(item, indent + 1)
             lead = self._lead(indent + 1, item.action, now)
             lines.append(f"{lead}{names[key]:<{width}} = {self.render(item, indent + 1, now)}")
         if unchanged:

@@ -12,6 +12,8 @@ from pathlib import Path
 from attrs import frozen
 
 GENERATE = Path(__file__).with_name("generate.py")
+CACHE = "cache"
+"""planner's cache while it is measured, beside the configurations of both tools"""
 APPLIED = "applied.tfstate"
 """the state after an apply, kept beside the configuration"""
 STATE = "terraform.tfstate"
@@ -46,6 +48,8 @@ class Command:
     needs_applied: bool = False
     is_common: bool = True
     without: tuple[str, ...] = ()
+    again: bool = False
+    """planner may tell a plan that it has kept; for all others it has kept none"""
 
 
 def _fixed(*words: str) -> Callable[[str, int], list[str]]:
@@ -60,6 +64,7 @@ COMMANDS = {
         Command("validate", _fixed("validate", "-no-color"), without=("destroy",)),
         Command("graph", _fixed("graph"), without=("destroy",)),
         Command("plan", _fixed(*PLAN)),
+        Command("again", _fixed(*PLAN), again=True),
         Command("noop", _fixed(*PLAN), needs_applied=True, without=("state", "destroy")),
         Command("destroy", _fixed(*PLAN, "-destroy"), needs_applied=True, without=("state", "destroy", "modules")),
         Command("apply", _fixed("apply", "-auto-approve", "-input=false", "-no-color"), without=("state",)),
@@ -95,6 +100,8 @@ def make_ready(directory: Path, command: Command) -> None:
         (directory / name).unlink(missing_ok=True)
     if source.exists():
         shutil.copy(source, state)
+    if not command.again:
+        shutil.rmtree(directory.parent / CACHE / "planner" / "plans", ignore_errors=True)
 
 
 def keep_applied(directory: Path) -> None:

@@ -40,6 +40,7 @@ BENCH = Path(__file__).parent
 HISTORY, PICTURE = BENCH / "history.jsonl", BENCH / "history.svg"
 POINTS = (
     *("dag 1 plan", "dag 100 validate", "dag 100 plan", "dag 1000 validate", "dag 1000 graph", "dag 1000 plan"),
+    "dag 1000 again",
     *("dag 1000 apply", "chain 1000 plan", "flat 1000 plan", "splat 1000 plan", "foreach 300 plan"),
     *("modules 100 plan", "nested 100 plan", "state 1000 plan", "destroy 1000 plan"),
 )

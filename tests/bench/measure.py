@@ -22,11 +22,15 @@ class Cost:
     code: int | None
 
 
-def run(command: list[str], directory: Path, seconds: float = 900.0, most: int = 2000) -> tuple[Cost, str]:
+def run(
+    command: list[str], directory: Path, seconds: float = 900.0, most: int = 2000, cache: Path | None = None
+) -> tuple[Cost, str]:
     """The cost of a command, and the last `most` characters of what it said. A command that takes longer than `seconds`
-    is killed with its children."""
+    is killed with its children. `cache`: where planner's cache is, which else is the user's."""
     log = directory / ".bench.log"
     environment = {**os.environ, "TF_IN_AUTOMATION": "1", "CHECKPOINT_DISABLE": "1", "TF_DATA_DIR": ".terraform"}
+    if cache is not None:
+        environment["XDG_CACHE_HOME"] = str(cache)
     for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
         environment.pop(name, None)
     with log.open("wb") as out:

@@ -8,7 +8,8 @@
                                                               with real plugins, which the file's dev_overrides name
 
 Every figure is the median of the runs. `x` after a peer's figure says how many times faster planner is; the growth
-is the exponent b of time = a * size**b over the sizes measured. Sizes are numbers of resources (of calls for modules
+is the exponent b of time = a * size**b over the sizes measured. A plan is a first one, for which none is kept (`again`:
+one that is kept may be told), with a cache that is warm otherwise. Sizes are numbers of resources (of calls for modules
 and nested), in a new temporary directory each.
 """
 
@@ -25,7 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench.commands import COMMANDS, SHAPES, Command, generate, keep_applied, make_ready
+from bench.commands import CACHE, COMMANDS, SHAPES, Command, generate, keep_applied, make_ready
 from bench.growth import exponent
 from bench.measure import Cost, run
 from bench.picture import svg
@@ -39,12 +40,13 @@ def measure_shape(
     """One row a command and tool. The tools take turns, so that what else the machine does hits both."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="planner-bench-") as folder:
+        cache = Path(folder) / CACHE
         places = {}
         for tool, binary in tools.items():
             places[tool] = Path(folder) / tool
             generate(shape, size, places[tool])
             if shape in ("modules", "nested"):
-                run([*binary, "init", "-no-color"], places[tool], seconds)
+                run([*binary, "init", "-no-color"], places[tool], seconds, cache=cache)
         given_up: set[str] = set()
         for command in commands:
             if shape in command.without:
@@ -56,9 +58,9 @@ def measure_shape(
                         continue
                     make_ready(places[tool], command)
                     if command.needs_applied and not (places[tool] / "applied.tfstate").exists():
-                        _apply(binary, places[tool], seconds)
+                        _apply(binary, places[tool], seconds, cache)
                     make_ready(places[tool], command)
-                    cost, said = run([*binary, *command.arguments(shape, size)], places[tool], seconds)
+                    cost, said = run([*binary, *command.arguments(shape, size)], places[tool], seconds, cache=cache)
                     if cost.code is None:
                         given_up.add(tool)
                     elif cost.code != 0:
@@ -74,8 +76,8 @@ def measure_shape(
     return rows
 
 
-def _apply(binary: list[str], place: Path, seconds: float) -> None:
-    cost, said = run([*binary, *COMMANDS["apply"].arguments("", 0)], place, seconds)
+def _apply(binary: list[str], place: Path, seconds: float, cache: Path) -> None:
+    cost, said = run([*binary, *COMMANDS["apply"].arguments("", 0)], place, seconds, cache=cache)
     if cost.code != 0:
         raise SystemExit(f"apply ended with {cost.code}:\n{said}")
     keep_applied(place)

@@ -1,11 +1,11 @@
-"""New objects are compared with nothing on a short way: their text is that of the long one."""
+"""New objects, and those that go, are compared with nothing on a short way: their text is that of the long one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from planner.render.diff_block import diff_block
@@ -13,7 +13,7 @@ from planner.render.diff_model import MISSING, Change, Diff
 from planner.render.diff_text import DiffText, Style
 from planner.values.schema import AttributeSchema, BlockSchema
 from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType
-from planner.values.value import SENSITIVE, List, Map, Null, Set, Unknown, mark
+from planner.values.value import SENSITIVE, List, Map, Null, Set, Unknown, is_wholly_known, mark
 
 SECRET = frozenset((SENSITIVE,))
 texts = st.sampled_from(["", "a", "two\nlines", '{"a": [1, null]}', "[]", 'quo"te ${x}', "\u00e9"])
@@ -67,16 +67,19 @@ def objects(draw: st.DrawFn) -> tuple[BlockSchema, dict[str, Any]]:
     return BlockSchema(attributes, {}), values
 
 
-def text(schema: BlockSchema, values: Any) -> tuple[str, str]:
-    diff: Diff = diff_block(Change(MISSING, values), schema)
+def text(schema: BlockSchema, before: Any, after: Any) -> tuple[str, str]:
+    diff: Diff = diff_block(Change(before, after), schema)
     return diff.action, DiffText(lambda words, *styles: words).render(diff, 1, Style())
 
 
+@pytest.mark.parametrize("goes", [False, True], ids=["new", "goes"])
 @settings(max_examples=150, deadline=None)
-@given(objects())
-def test_the_short_way_says_the_same(made: tuple[BlockSchema, dict[str, Any]]) -> None:
+@given(made=objects())
+def test_the_short_way_says_the_same(goes: bool, made: tuple[BlockSchema, dict[str, Any]]) -> None:
     schema, values = made
-    short = text(schema, values)
+    assume(not goes or is_wholly_known(values))  # what is there is known
+    sides = (values, MISSING) if goes else (MISSING, values)
+    short = text(schema, *sides)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Change, "is_whole", False)
-        assert short == text(schema, values)
+        assert short == text(schema, *sides)
