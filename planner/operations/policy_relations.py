@@ -79,7 +79,9 @@ def mentioned(
         raise Failure(problems)
     known = policies.program.predicates
     unknown = [
-        n for n in names - program.predicates.keys() if n.startswith(SPACE) and n.removeprefix(SPACE) not in known
+        n
+        for n in names - program.predicates.keys()
+        if n.removeprefix(SPACE) not in known and (n.startswith(SPACE) or _in_packs(n, known))
     ]
     if unknown:
         raise Failure([_unknown(text, name, known) for name in sorted(unknown)])
@@ -130,13 +132,19 @@ def why_relation(
     return None, [*problems, error("why.fails", "It does not hold", detail)]
 
 
+def _in_packs(name: str, known: Mapping[str, Predicate]) -> list[str]:
+    """The whole names of relations of packs that are called so."""
+    return sorted(whole for whole in known if whole.endswith(f".{name}"))
+
+
 def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic:
     """A relation that no policy has, with the nearest one and its columns."""
     from planner.datalog.front.link import nearest
 
     source = Source("<query>", text)
     start = text.index(name)
-    hint = nearest(name.removeprefix(SPACE), known)
+    whole = _in_packs(name.removeprefix(SPACE), known)
+    hint = f" Did you mean {whole[0]}?" if whole else nearest(name.removeprefix(SPACE), known)
     meant = next((p for other, p in known.items() if hint and f" {other}" in hint), None)
     detail = f"Policies have no relation {name.removeprefix(SPACE)}.{hint}"
     detail += f" It is {meant.declaration}." if meant is not None and meant.declaration not in hint else ""

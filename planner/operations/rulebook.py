@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -205,8 +206,32 @@ def entry_of(name: str) -> Entry:
     for entry in everything:
         if entry.predicate.name == name:
             return entry
-    known = (*(e.predicate.name for e in everything), *(one.name for one in built_in()))
+    own = _own_entries()
+    found = [entry for entry in own if name == entry.predicate.name or entry.predicate.name.endswith(f".{name}")]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        several = " and ".join(entry.predicate.name for entry in found)
+        raise Failure(error("rules.ambiguous", "Several predicates of that name", f"There are {several}."))
+    known = (*(e.predicate.name for e in (*everything, *own)), *(one.name for one in built_in()))
     raise Failure(_unknown(name, iter(known)))
+
+
+def _own_entries() -> list[Entry]:
+    """The predicates of the policies that stand in the working directory; none where these cannot be read."""
+    from planner.policy.program import load_policies
+    from planner.policy.sources import policy_files
+    from planner.policy.standing import own
+
+    try:
+        words = own(os.curdir)
+        policies, _ = load_policies(policy_files(words)) if words else (None, ())
+    except Failure:
+        return []
+    if policies is None:
+        return []
+    described = describe(policies.program).values()
+    return [_entry({"policy": d}) for d in described if not d.predicate.is_core]
 
 
 def built_in(name: str | None = None) -> list[Builtin]:

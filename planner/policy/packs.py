@@ -181,6 +181,9 @@ def gather(files: Files) -> Packs:
                         f" Name it in .planner/policy.toml with the source {other.source}: only what stands there is "
                         "installed, and locked by its hash."
                     )
+                else:
+                    beside = os.path.normpath(os.path.join(pack.folder, other.source))
+                    detail += f" It is not in {beside}; one from elsewhere is named in .planner/policy.toml, too."
                 problems.append(error("policy.dependency", "Pack that is missing", detail, other.span))
             elif found is not None and other.version and not _allowed(other.version, found.manifest.version):
                 detail = f"{pack.name} imports from {other.name} {other.version}, and {found.manifest.version} is here."

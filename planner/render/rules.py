@@ -76,7 +76,10 @@ def _standing(entry: Entry) -> Iterator[str]:
         yield "Derived by rules."
     if predicate.is_output:
         yield "Output: read from outside the rules."
-    yield "Open: rules of yours may add to it." if predicate.is_open else "Rules of yours may read it, not add to it."
+    if predicate.is_open:
+        yield "Open: rules of yours may add to it."
+    elif predicate.is_core:
+        yield "Rules of yours may read it, not add to it."
 
 
 def built_in_index_text(one: Builtin, paint: Paint) -> str:

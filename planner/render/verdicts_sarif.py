@@ -58,6 +58,7 @@ def _rule(verdict: Verdict, code: str) -> dict[str, Any]:
     if info is None:
         return rule
     if info.title:
+        rule["shortDescription"] = {"text": info.title}
         rule["fullDescription"] = {"text": info.title}
     if info.links:
         rule["helpUri"] = info.links[0]

@@ -134,20 +134,21 @@ def _outdented(line: list[_Piece], depth: int) -> int:
 
 
 def _broken(line: list[_Piece], indent: str) -> Iterator[str]:
-    """A line that is too long, broken behind `:-` and between literals; what cannot be broken stays."""
+    """A line that is too long, broken behind `:-` and between literals, or between what a case wants; what cannot be
+    broken stays."""
     arrow = next((n for n, piece in enumerate(line) if piece.text == ":-"), None)
     body = line
     if arrow is not None:
         yield indent + _joined(line[: arrow + 1])
         body, indent = line[arrow + 1 :], indent + INDENT
-    elif not indent:
+    elif not indent and line[0].text != ".want":
         yield _joined(line)
         return
     row: list[_Piece] = []
     for part in _parts(body):
         if row and len(indent + _joined([*row, *part])) > WIDTH:
             yield indent + _joined(row)
-            row = []
+            row, indent = [], indent or INDENT
         row += part
     if row:
         yield indent + _joined(row)

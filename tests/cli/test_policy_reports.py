@@ -58,7 +58,7 @@ def test_sarif_has_what_packs_say(folder: Path) -> None:
     code, out, problems = run("-format=sarif")
     assert code == 1, problems
     owner, size = json.loads(out)["runs"][0]["tool"]["driver"]["rules"]
-    assert owner["fullDescription"]["text"] == "Everything has an owner"
+    assert owner["fullDescription"] == owner["shortDescription"] == {"text": "Everything has an owner"}
     assert owner["helpUri"] == "https://example.com/owners"
     assert owner["properties"]["security-severity"] == "9.5" and owner["properties"]["tags"] == ["CIS 1.1"]
     assert size["defaultConfiguration"] == {"level": "warning"} and size["properties"]["severity"] == "low"

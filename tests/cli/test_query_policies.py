@@ -166,6 +166,22 @@ def test_mistakes_name_the_relation_and_its_columns(question: str, said: str) ->
     assert code == 1 and said in " ".join(problems.split())
 
 
+@pytest.mark.parametrize("question", ["mine(A)", "policy.mine(A)"])
+def test_relations_of_packs_are_found_by_their_last_name(
+    question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack = tmp_path / ".planner" / "policies" / "p"
+    pack.mkdir(parents=True)
+    (tmp_path / "main.tf").write_text("")
+    (pack / "pack.toml").write_text('name = "acme.p"\n')
+    rules = '/// mine(a): it is so. Example: mine("a")\n.decl mine(a: instance)\nmine(A) :- action(A, "delete").\n'
+    (pack / "r.dl").write_text(f'{rules}deny("x", A, "m") :- mine(A).\n')
+    monkeypatch.chdir(tmp_path)
+    code, _, problems = run("query", question)
+    wanted = "Policies have no relation mine. Did you mean acme.p.mine? It is acme.p.mine(a: instance)."
+    assert code == 1 and wanted in " ".join(problems.split())
+
+
 def test_policies_in_the_place_of_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "main.tf").write_text(MAIN)
     (tmp_path / ".planner" / "rules").mkdir(parents=True)

@@ -119,6 +119,25 @@ def test_doc_of_an_unknown_predicate(planner):
     assert "Did you mean reduced_edge?" in ran.err
 
 
+def test_doc_of_policies_of_yours(planner, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        pack = tmp_path / ".planner" / "policies" / name
+        pack.mkdir(parents=True)
+        (pack / "pack.toml").write_text(f'name = "acme.{name}"\n')
+        rules = '/// both(a): it is so. Example: both("a")\n.decl both(a: instance)\nboth(A) :- action(A, "delete").\n'
+        (pack / "r.dl").write_text(
+            f'{rules.replace("both", name)}{rules}deny("x{name}", A, "m") :- both(A), {name}(A).\n'
+        )
+    ran = planner("rules", "doc", "two")
+    assert ran.code == 0 and "acme.two.two(a: instance)" in ran.out and "policies/two/r.dl:2" in ran.out
+    assert "acme.two/r.3" in ran.out and "Rules of yours" not in ran.out
+    assert "acme.one.one(a: instance)" in planner("rules", "doc", "acme.one.one").out
+    ran = planner("rules", "doc", "both")
+    assert ran.code == 1 and "acme.one.both and acme.two.both" in ran.err
+    assert "Did you mean acme.one.one?" in planner("rules", "doc", "acme.one.onne").err
+
+
 def test_doc_markdown_is_alone(planner):
     assert planner("rules", "doc", "-markdown", "edge").code == 1
     assert "| `edge(dependent: node, dependency: node)` | " in planner("rules", "doc", "-markdown").out

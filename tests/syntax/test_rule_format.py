@@ -31,6 +31,11 @@ LAID_OUT = [
         "a(N) :- N = count : { b(_), c(_) }, M = sum V : { d(V) }.",
     ),
     ("declarations", ".decl a( x:any , y : number )\n.output  a,b", ".decl a(x: any, y: number)\n.output a, b"),
+    (
+        "what a case wants",
+        f'.case "x"\n.want {", ".join(40 * ["a(1)"])}. .want none b.',
+        f'.case "x"\n.want {", ".join(19 * ["a(1)"])},\n    {", ".join(19 * ["a(1)"])},\n    a(1), a(1). .want none b.',
+    ),
     ("types", ".type  node<:symbol    // a kind", ".type node <: symbol    // a kind"),
     ("annotations", '@name( "x" )  @reason("y")\na(X):-b(X).', '@name("x") @reason("y")\na(X) :- b(X).'),
     ("continuations", "a(X) :-\nb(X),\n  c(X).\nd(1).", "a(X) :-\n    b(X),\n    c(X).\nd(1)."),

@@ -7,8 +7,8 @@ from planner.cli.options import JSON
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [PREDICATE]"
-HELP = """Lists the predicates of the rules and what the language has built in, or explains one: what a tuple says, its
-columns, where it is declared, the rules that derive it and those that read it."""
+HELP = """Lists the predicates of the rules and what the language has built in, or explains one, also of policies of
+yours: what a tuple says, its columns, where it is declared, the rules that derive it and those that read it."""
 FLAGS = (JSON, Flag("markdown", "bool", "Print the list as Markdown tables, as it stands in rules/README.md."))
 
 
