@@ -64,6 +64,7 @@ def judged_plainly(made: Made[L]) -> tuple[Verdict | None, PlainProofs | None, l
 def judged(made: Made[L]) -> tuple[Made[L], Verdict | None, list[Diagnostic]]:
     """A plan with its policies and what they say on record; no verdict when a policy is wrong."""
     from planner.operations.surroundings import recorded
+    from planner.policy.settle import without_policy
 
     try:
         with collector_paused():
@@ -71,6 +72,7 @@ def judged(made: Made[L]) -> tuple[Made[L], Verdict | None, list[Diagnostic]]:
             if policies is None:
                 return made, None, problems
             problems += [evolve(problem, severity="warning") for problem in misfits_of(policies, made.loaded)]
+            problems += without_policy(policies, made.loaded.options.policy_overrides)
             verdict, _ = _judge(policies, made)
     except Failure as failure:
         return made, None, failure.diagnostics

@@ -11,6 +11,7 @@ from planner.operations.options import NAME_POLICIES, OperationOptions
 from planner.support.ahead import Ahead
 from planner.support.disk import MOST_BYTES
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.model.plan import PolicyRecord
@@ -29,6 +30,7 @@ def _judged(
     options: OperationOptions, path: str, kind: str, processes: int, ahead: Ahead | None
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     from planner.operations.judging import judged_document
+    from planner.policy.settle import without_policy
 
     try:
         policies, problems = policies_of(options, None)
@@ -38,6 +40,9 @@ def _judged(
         return None, problems
     if not policies.files:
         return None, [error("policy.none", "No policies", NAME_POLICIES)]
+    wrong = [evolve(w, severity="error") for w in without_policy(policies, options.policy_overrides)]
+    if wrong:
+        return None, [*problems, *wrong]
     verdict, more = judged_document(options, path, kind, policies, processes, ahead)
     return verdict, [*problems, *more]
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from planner.policy.shapes import Shapes
 
 
-MISFITS = ("policy.no_path", "policy.misfit", "rules.unknown_word", "policy.no_vertices")
-"""the codes of what keeps a policy from ever saying anything"""
+MISFITS = ("policy.no_path", "policy.misfit", "rules.unknown_word", "policy.no_vertices", "policy.unknown_override")
+"""the codes of what keeps a policy, or an override of one, from ever counting"""
 
 
 def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from planner.datalog.engine.evaluate import evaluate
@@ -12,7 +12,8 @@ from planner.datalog.engine.fact_base import FactBuilder
 from planner.policy.model import Finding, Kind
 from planner.programs.rule_programs import verdict_program
 from planner.syntax.rule_syntax import Constant
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
@@ -215,9 +216,24 @@ def _loosened(database: Database, policies: Policies) -> Iterator[Diagnostic]:
         yield error("policy.final", "Level of the organisation", detail, span)
 
 
+def without_policy(policies: Policies, codes: Iterable[str]) -> Iterator[Diagnostic]:
+    """Warnings about overridden codes that no policy gives."""
+    known, is_open = _codes(policies)
+    for code in codes if not is_open else ():
+        if code not in known:
+            yield warning("policy.unknown_override", "Override of no policy", _no_policy(code, known))
+
+
+def _no_policy(code: str, known: Iterable[str]) -> str:
+    return f"No policy that is asked gives the code {code}.{did_you_mean(code, known)}"
+
+
 def _refused(database: Database, policies: Policies) -> Iterator[Diagnostic]:
+    known, is_open = _codes(policies)
     for code, why in sorted(database["override_refused"], key=str):
-        if why == "hard":
+        if code not in known and not is_open:
+            detail = _no_policy(str(code), known)
+        elif why == "hard":
             detail = (
                 f"{code} is at level deny (hard): nobody overrides it. Change what it denies, or waive it for a time "
             )

@@ -214,6 +214,25 @@ def test_nobody_loosens_what_the_organisation_says(
     assert ran.code == 1 and "is a pack of the organisation" in said(ran)
 
 
+def test_an_override_of_what_no_policy_gives_is_told(
+    folder: Path, planner: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    override = ("-policy-override=prot", "-reason=x")
+    wanted = 'No policy that is asked gives the code prot. Did you mean "port"?'
+    ran = planner("policy", "check", *override)
+    assert ran.code == 1 and wanted in said(ran)
+    ran = planner("plan", *override)
+    assert ran.code == 0 and f"Warning: Override of no policy {wanted}" in said(ran)
+    assert planner("plan", "-out=plan.bin").code == 0
+    write(folder, {"plan.json": planner("show", "-json", "plan.bin").out})
+    ran = planner("policy", "check", "-plan=plan.json", *override)
+    assert ran.code == 1 and wanted in said(ran)
+    write(tmp_path, {"policy.toml": '[defaults]\nlevel = "deny"\n'})
+    monkeypatch.setenv("PLANNER_POLICIES", str(tmp_path / "policy.toml"))
+    ran = planner("policy", "check", *override)
+    assert ran.code == 1 and wanted in said(ran) and "hard" not in said(ran)
+
+
 COMPUTED = """/// closed_port(code, port): nothing has the port. Example: closed_port("ssh", 22)
 .decl closed_port(code: text, port: number)
 closed_port("ssh", 22).
