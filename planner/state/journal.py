@@ -99,6 +99,8 @@ class Journal:
         self._line_seal: LineSeal | None = None
         self._length = self._chain = 0
         self._lock = threading.RLock()
+        self._syncing = threading.Lock()
+        self._synced = 0
         self._count = 0
         self._problem: OSError | None = None
         self._descriptor = -1
@@ -218,12 +220,20 @@ class Journal:
         return True
 
     def _flush(self) -> None:
+        """Bring what was appended so far to the disk. What several threads wait for is brought there together, by the
+        one whose turn it is when the turn before has ended."""
         if self._descriptor < 0:
             return
-        try:
-            os.fsync(self._descriptor)
-        except OSError as problem:
-            self._problem = self._problem or problem
+        length = self._length
+        with self._syncing:
+            if self._synced >= length:
+                return
+            length = self._length
+            try:
+                os.fsync(self._descriptor)
+                self._synced = length
+            except OSError as problem:
+                self._problem = self._problem or problem
 
 
 def hold(descriptor: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -204,3 +206,37 @@ def lined(*entries: dict[str, Any]) -> bytes:
         line, chain = line_of(text_of(entry), chain)
         found += line
     return found
+
+
+def test_lines_that_wait_together_come_to_the_disk_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread goes on only when its own line is on the disk; many need few turns."""
+    path = tmp_path / "j"
+    on_disk: list[int] = []
+    sync = os.fsync
+
+    def slow(descriptor: int) -> None:
+        size = os.fstat(descriptor).st_size
+        time.sleep(0.005)
+        sync(descriptor)
+        on_disk.append(size)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    written = Journal(str(path), "lineage", 1, "apply")
+    written.start("first", "", "create", True)
+    before = len(on_disk)
+    missing = []
+
+    def work(name: str) -> None:
+        for i in range(5):
+            written.start(f"{name}.{i}", "", "create", True)
+            if f'"{name}.{i}"'.encode() not in path.read_bytes()[: max(on_disk)]:
+                missing.append(f"{name}.{i}")
+
+    threads = [threading.Thread(target=work, args=(f"t{n}",)) for n in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    written.close()
+    assert not missing
+    assert len(on_disk) - before < 50

@@ -53,6 +53,10 @@ class PluginBase:
         self._client: Client | None = None
         self._parts: SchemaParts | None = None
         self._keep_is_damaged = False
+        self._is_configured = False
+        self._valid: set[tuple[str, str, bool, bytes]] = set()
+        """configurations of objects with which nothing is wrong: mode, type, whether the provider was configured when
+        it said so, and digest"""
         self._asked = False  # whether this process was asked for its schema, which some plugins need first
 
     # ---------------------------------------------------------------- process

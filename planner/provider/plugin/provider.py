@@ -21,6 +21,7 @@ from planner.provider.plugin.ephemeral import EphemeralCalls
 from planner.provider.plugin.process import PluginError
 from planner.provider.recorded import without_removed
 from planner.support import exact_json
+from planner.support.digests import blake2b
 from planner.values.json_codec import CodecError
 from planner.values.schema import implied_type
 from planner.values.types import DYNAMIC, Type
@@ -55,6 +56,7 @@ class PluginProvider(EphemeralCalls):
             )
         except (PluginError, CodecError) as problem:
             return [*problems, self._failed(problem)]
+        self._is_configured = True
         return problems + diagnostics(answer.diagnostics)
 
     def _configuration(self, config: Value) -> Any:
@@ -68,11 +70,17 @@ class PluginProvider(EphemeralCalls):
         }[mode]
         try:
             value = self._dynamic(config, implied_type(self._block(mode, type)))
+            asked = (mode, type, self._is_configured, blake2b(value.msgpack, digest_size=16).digest())
+            if asked in self._valid:
+                return []
             fields = {"client_capabilities": abilities(self._started())} if mode == "managed" else {}
             answer = self._call(call, "ResourceConfig", True, type_name=type, config=value, **fields)
         except (PluginError, CodecError) as problem:
             return [self._failed(problem)]
-        return diagnostics(answer.diagnostics)
+        found = diagnostics(answer.diagnostics)
+        if not found:
+            self._valid.add(asked)
+        return found
 
     # ---------------------------------------------------------------- objects
 
