@@ -343,3 +343,25 @@ def test_ephemeral_resources(plugin: PluginProvider) -> None:
     assert plugin.close_ephemeral("test_token", b"renewed") == []
     locked = plugin.open("test_token", {"name": "locked", "value": Null(STRING)})
     assert [d.path for d in locked.diagnostics] == [(("attr", "name"),)]
+
+
+def test_alike_configurations_are_checked_once_before_and_once_after_the_provider_is_configured(
+    plugin: PluginProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    call = plugin._call
+
+    def counted(name: str, *given: Any, **fields: Any) -> Any:
+        asked.append(name)
+        return call(name, *given, **fields)
+
+    monkeypatch.setattr(plugin, "_call", counted)
+    good, bad = config(plugin), config(plugin, fail="warn")
+    for _ in range(3):
+        assert not plugin.validate_resource("managed", "test_thing", good)
+        assert plugin.validate_resource("managed", "test_thing", bad)
+    assert asked.count("ValidateResourceConfig") == 1 + 3
+    assert plugin.configure(empty_value(plugin.schema().provider)) == []
+    for _ in range(2):
+        assert not plugin.validate_resource("managed", "test_thing", good)
+    assert asked.count("ValidateResourceConfig") == 2 + 3
