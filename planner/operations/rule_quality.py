@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planner.datalog.engine.program import Program
+from planner.datalog.front.model import Rule
 from planner.datalog.tools.cases import Case, run_case
 from planner.datalog.tools.coverage import RuleCoverage, coverage
 from planner.datalog.tools.mutants import Mutant, mutants
 from planner.operations.rule_files import choose, load
 from planner.operations.rule_tests import CaseFile, Group, cases_of, groups, in_three_values
+from planner.policy.cases import with_plan
 from planner.policy.packs import gather
+from planner.policy.program import load_policies
 from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.vocabulary.records import frozen
 
@@ -62,7 +65,7 @@ def _coverage(group: Group) -> Iterator[RuleCoverage]:
     for file in group.files:
         own = {rule.name for rule in group.whole}
         rules = [rule for rule in file.program.rules if rule.name in own]
-        for one in coverage(file.program, _known(file), rules):
+        for one in coverage(file.program, _known(file, rules), rules):
             known = best.get(one.rule.name)
             best[one.rule.name] = one if known is None else _together(known, one)
     yield from (best[name] for name in sorted(best))
@@ -74,9 +77,20 @@ def _together(one: RuleCoverage, other: RuleCoverage) -> RuleCoverage:
     return one
 
 
-def _known(file: CaseFile) -> list[Case]:
-    """The cases of a file that are given as facts: what is not known counts as absent in them."""
-    return [case for case in file.load()[0] if not case.given]
+def _known(file: CaseFile, rules: Sequence[Rule]) -> list[Case]:
+    """The cases of a file, plans that they give as facts: what is not known counts as absent in them."""
+    cases = file.load()[0]
+    return _with_plans(file, cases, rules) if any(case.given for case in cases) else list(cases)
+
+
+def _with_plans(file: CaseFile, cases: Sequence[Case], rules: Sequence[Rule]) -> list[Case]:
+    from planner.operations.case_facts import given_facts
+
+    policies, problems = load_policies(tuple(file.rules))
+    if policies is None:
+        raise Failure(problems)
+    names = {rule.head.predicate for rule in rules}
+    return [with_plan(policies, case, given_facts, names) if case.given else case for case in cases]
 
 
 # ---------------------------------------------------------------- mutants

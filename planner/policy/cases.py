@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
 from planner.datalog.engine.evaluate import Database, evaluate
@@ -41,6 +41,12 @@ def with_unknown(facts: FactBase) -> FactBase:
         for begin in beginnings(path):
             builder.add("maybe", address, path, begin)
     return builder.build()
+
+
+def with_plan(policies: Policies, case: Case, given: Given, names: Collection[str]) -> Case:
+    """The case with what is read for some relations of the plan that it gives. Raises Failure."""
+    plan = given(case, evolve(needs(policies, names), given=FactBase({}, {})))
+    return evolve(case, facts=_together(case.facts, plan), given=())
 
 
 def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Database:

@@ -80,6 +80,17 @@ def test_what_cases_exercise(folder: Path) -> None:
     assert "Rules that derive something in a case: 1 of 2. Ways that literals go: 4 of 6 (66%)." in out
 
 
+def test_plans_that_cases_give_are_exercise(folder: Path) -> None:
+    large = 'resource "terraform_data" "a" {\n  input = { size = 11 }\n}\n'
+    (folder / "plan").mkdir()
+    (folder / "plan" / "main.tf").write_text(large + large.replace("11", "1").replace('"a"', '"b"'))
+    wanted = '.want deny("size", "terraform_data.a", "is too large").'
+    (folder / "house.case").write_text(f'.case "x"\n.given "plan"\n{wanted}\n.case "none"\n.want none deny.\n')
+    code, out, problems = run("-coverage")
+    assert code == 0, problems
+    assert "Rules that derive something in a case: 1 of 2. Ways that literals go: 4 of 6 (66%)." in out
+
+
 @pytest.mark.slow
 def test_mistakes_that_no_case_notices(folder: Path) -> None:
     code, out, _ = run("-mutants")
