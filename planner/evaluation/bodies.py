@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from planner.config.model import ResourceDecl
@@ -12,7 +13,8 @@ from planner.evaluation.provider_diagnostics import place
 from planner.evaluation.schema_marks import is_write_only
 from planner.state.model import InstanceKey
 from planner.syntax.body import BlockSchema as BlockHeader
-from planner.syntax.body import BodySchema
+from planner.syntax.body import Body, BodySchema
+from planner.syntax.native_body import NativeBody
 from planner.syntax.references import variables
 from planner.values.convert import path_text
 from planner.values.paths import marked_paths
@@ -79,3 +81,13 @@ def ephemeral_values(decl: ResourceDecl, schema: BlockSchema, config: Value, add
             summary = "Ephemeral value used in non-ephemeral context"
             problems.append(error("plan.ephemeral_value", summary, detail, span, address=address))
     return problems
+
+
+def forget_compiled(body: Body) -> None:
+    """Let go of what the expressions of a body were compiled to; who evaluates them again compiles them again."""
+    if isinstance(body, NativeBody):
+        for attribute in body.attributes.values():
+            with suppress(AttributeError):
+                del attribute.expr.compiled
+        for block in body.blocks:
+            forget_compiled(block.body)

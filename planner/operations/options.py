@@ -98,6 +98,8 @@ class OperationOptions(StateOptions):
     """somebody is going to ask about the values that a plan was made with"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
     """states that are about to be written (`planner.state.identity`): who reads one gets what it is going to have"""
+    evaluates_once: bool = False
+    """nobody evaluates expressions of the configuration again when the plan is made"""
     settled: Mapping[str, Settled] = field(factory=dict)
     """resources of the root module, by address, whose planned objects are known: they only answer to their names"""
 

@@ -313,6 +313,7 @@ def plan_options(start: Start) -> PlanOptions:
         stop=STOP,
         offline=options.offline,
         coming_states=options.coming_states,
+        evaluates_once=options.evaluates_once,
         settled=options.settled,
         digester=digester() if options.records_values else None,
         provider_limits=provider_limits(options, start.config, start.state),

@@ -53,6 +53,8 @@ class PlanOptions(WalkOptions):
     """no provider is asked, so that nothing is told of refreshing"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
     """states that something else is about to write (`planner.state.identity`)"""
+    evaluates_once: bool = False
+    """expressions of a resource are not evaluated again when it has been planned: what they were compiled to goes"""
     settled: Mapping[str, Settled] = field(factory=dict)
     """resources of the root module, by address, that are planned already: nothing is done about them here"""
     keep: Callable[[EvaluationContext], None] | None = None

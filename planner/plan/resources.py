@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.config.model import ResourceDecl
 from planner.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.evaluation.bodies import forget_compiled
 from planner.evaluation.configuration_walk import relation
 from planner.evaluation.context import ModuleInstance
 from planner.evaluation.instance import Instance
@@ -98,7 +99,12 @@ class ResourceVertices:
                 for key in resource.instances:
                     self._add_orphan(node, resource, key, decl, None, left_out, tasks, problems)
         self.walk.checks.announce("resource", config_address, _declared(decl, modules))  # also what is out of scope
-        return self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
+        result = self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
+        if (
+            self.walk.options.evaluates_once and not path and result.children is None
+        ):  # calls of a module share its text
+            forget_compiled(decl.body)
+        return result
 
     def _settle(self, decl: ResourceDecl, settled: Settled) -> WorkResult:
         """The objects of a resource that is planned already."""
