@@ -131,8 +131,7 @@ class _Reader:
             self.report("rules.syntax", "Unfinished string", detail, start, end)
         else:
             detail = f"The rule language has no use for {text.split()[0] if text.split() else text!r} here."
-            if text.startswith("'"):
-                detail += " Strings stand in double quotes."
+            detail += _OTHERWISE.get(text[:1], "")
             self.report("rules.syntax", "Unknown character", detail, start, end)
 
     def _dangling(self, start: int, end: int) -> None:
@@ -254,7 +253,10 @@ class _Reader:
             detail = f"The rule cannot go on with {what} here."
         else:
             detail = f"The rule cannot go on with {what} here. Expected " + _either(options) + "."
-        if before and before[0] == "NAME" and options == ["("]:
+        detail += _OTHERWISE.get(word if before is None or before[1] != word else word * 2, "")
+        if before and before[0] == "NAME" and before[1] == "null":
+            detail += " There is no null: of what is null no row holds, as not a(X, _) asks."
+        elif before and before[0] == "NAME" and options == ["("]:
             detail += f" If {before[1]} is a variable, it begins with a capital letter; a string has double quotes."
         if kind in tables().terminals.keywords.values() and "NAME" in expected:
             detail += f" The word {word} is part of the language and cannot be a name."
@@ -264,6 +266,20 @@ class _Reader:
     def doc(self, start: int) -> str | None:
         attached = self.docs.pop(start, None)
         return attached[0] if attached else None
+
+
+_OTHERWISE = {
+    "'": " Strings stand in double quotes.",
+    "&": " A comma is read as and.",
+    "and": " A comma is read as and.",
+    "|": " A semicolon is read as or, as in (a(X) ; b(X)).",
+    "or": " A semicolon is read as or, as in (a(X) ; b(X)).",
+    "!": " The word for it is not, as in not a(X).",
+    "#": " Comments begin with //.",
+    "~": ' A pattern is asked for with matches(X, "^a").',
+    "==": " Whether two values are the same is asked with one =.",
+}
+"""how what other languages have is said in this one"""
 
 
 def _either(options: list[str]) -> str:

@@ -491,6 +491,7 @@ def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
         for name, places in seen.items():
             if len(places) == 1 and name[0] != "_" and f"{{{name}}}" not in rule.reason:
                 detail = f"{name} stands only once in the rule. Write _ if its value does not matter."
+                detail += f" The truth value is written {name.lower()}." if name in ("True", "False") else ""
                 yield warning("rules.single_use", "Variable used once", detail, at(rule, places[0]))
 
 
