@@ -7,6 +7,7 @@ defaults). Every object keeps the span of its declaration.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from planner.syntax.body import Attribute, Block, Body, BodySchema
@@ -173,13 +174,13 @@ class ResourceDecl:
     made_up: Override | None = None
     """with what a test replaces the objects"""
 
-    @property
+    @cached_property
     def key(self) -> str:
         """`type.name`, `data.type.name` or `ephemeral.type.name`: unique in its module."""
         prefix = "" if self.mode == "managed" else f"{self.mode}."
         return f"{prefix}{self.type}.{self.name}"
 
-    @property
+    @cached_property
     def provider_name(self) -> str:
         """The local name of the provider: named, or implied by the type (`aws_vpc` -> `aws`)."""
         return self.provider.name if self.provider else self.type.split("_", 1)[0]

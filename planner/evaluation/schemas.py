@@ -59,6 +59,9 @@ class Schemas:
 
     def schema(self, source: str) -> ProviderSchema:
         """All that the provider offers. Raises Failure."""
+        found = self._schemas.get(source)
+        if found is not None:
+            return found
         with self._lock:
             found = self._schemas.get(source)
             if found is None:

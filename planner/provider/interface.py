@@ -53,9 +53,11 @@ class ProviderSchema:
 
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
         """What there is under a name, None for nothing. Only managed objects have versions: others are made anew."""
-        table = {"managed": self.resources, "data": self.data_sources, "ephemeral": self.ephemeral}[mode]
+        if mode == "managed":
+            return self.resources.get(type)
+        table = {"data": self.data_sources, "ephemeral": self.ephemeral}[mode]
         schema = table.get(type)
-        return evolve(schema, version=0) if schema is not None and schema.version and mode != "managed" else schema
+        return evolve(schema, version=0) if schema is not None and schema.version else schema
 
 
 @frozen(eq=False)

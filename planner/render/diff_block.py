@@ -105,7 +105,10 @@ def diff_block(change: Change, schema: BlockSchema) -> Diff:
 
 def attribute_order(schema: BlockSchema) -> list[str]:
     """Names of attributes, those that are written only last."""
-    return sorted(schema.attributes, key=lambda n: (_write_only(schema.attributes[n]), n))
+    known: list[str] | None = schema.cache.get("order")
+    if known is None:
+        known = schema.cache["order"] = sorted(schema.attributes, key=lambda n: (_write_only(schema.attributes[n]), n))
+    return known
 
 
 _PRIMITIVE = frozenset((str, bool, int, Null))

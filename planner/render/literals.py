@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from planner.render.diff_model import MISSING, Digits
@@ -9,6 +10,7 @@ from planner.values.value import Null, Value
 from planner.vocabulary.address import valid_identifier
 
 
+@lru_cache(maxsize=4096)  # few names, of many objects
 def attribute_name(name: str) -> str:
     """The name, quoted when it is no identifier."""
     return name if valid_identifier(name) else quoted(name)

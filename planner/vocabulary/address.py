@@ -163,6 +163,8 @@ class ModuleAddress:
     @property
     def sort_key(self) -> tuple[Any, ...]:
         """Shallow modules first, then by name and key, step by step."""
+        if not self.steps:
+            return (0, ())
         return (len(self.steps), tuple((name, key_order(key)) for name, key in self.steps))
 
 
@@ -382,10 +384,22 @@ def valid_identifier(text: str) -> bool:
     """Whether a text is a name of the language: a letter or underscore, then letters, digits, underscores, dashes."""
     if text.isascii():
         return not text.startswith("-") and text.replace("-", "_").isidentifier()
-    return _identifier(text, 0) == len(text)
+    return _identifier_by_character(text, 0) == len(text)
 
 
 def _identifier(text: str, at: int) -> int:
+    end = len(text)
+    for stop in ".[":
+        found = text.find(stop, at, end)
+        if found >= 0:
+            end = found
+    word = text[at:end]
+    if word.isascii() and word and valid_identifier(word):
+        return end
+    return _identifier_by_character(text, at)
+
+
+def _identifier_by_character(text: str, at: int) -> int:
     end = at
     while end < len(text):
         char = text[end]

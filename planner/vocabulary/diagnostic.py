@@ -67,7 +67,10 @@ def warning(code: str, summary: str, detail: str = "", subject: Span | None = No
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
-    return any(d.is_error for d in diagnostics)
+    for d in diagnostics:  # noqa: SIM110 -- there are none nearly always, and asked it is of every object several times
+        if d.is_error:
+            return True
+    return False
 
 
 class Failure(Exception):
