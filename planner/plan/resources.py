@@ -81,7 +81,7 @@ class ResourceVertices:
             problems += self.walk.imports.resolve(config_address)
         for module in modules:
             try:
-                what = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
+                what = join(module.text, decl.key)
                 expansion = module.resource(decl.key).expansion = expand(decl, module.scope, what)
                 problems += expansion.warnings
             except Failure as failure:
@@ -171,7 +171,7 @@ class ResourceVertices:
                 continue
             tasks.append(InstanceTask(it, _PLANNERS[decl.mode]))
         # decided in Python: which instances of a resource only the state has -- rules would add a tenth to every plan
-        resource = self.walk.state.resources.get(str(ResourceAddress(module.address, decl.mode, decl.type, decl.name)))
+        resource = self.walk.state.resources.get(join(module.text, decl.key))
         if resource is not None:
             for key, instance in resource.instances.items():
                 if key not in objects.expansion.instances and instance.current is not None:

@@ -46,6 +46,11 @@ class NativeBody:
         return Span(self.source, self.start, self.start)
 
     def content(self, schema: BodySchema) -> Content:
+        if not self.blocks:  # as in most bodies, all that is there is wanted
+            taken = self.taken
+            own = {n: a for n, a in self.attributes.items() if n not in taken} if taken else dict(self.attributes)
+            if own.keys() <= schema.attributes.keys():
+                return Content(own, [], self._missing(schema, own))
         content, rest = self._read(schema)
         wanted = [name for name in schema.attributes if name not in content.attributes]
         types = [block.type for block in schema.blocks]
@@ -82,13 +87,17 @@ class NativeBody:
             diagnostics.append(error("syntax.unexpected_block", "Unexpected block", detail, span))
         return {name: a for name, a in self.attributes.items() if name not in self.taken}, diagnostics
 
+    def _missing(self, schema: BodySchema, found: dict[str, Attribute]) -> list[Diagnostic]:
+        return [
+            missing_argument(name, self.missing_span)
+            for name, required in schema.attributes.items()
+            if required and name not in found
+        ]
+
     def _read(self, schema: BodySchema) -> tuple[Content, NativeBody]:
-        diagnostics: list[Diagnostic] = []
         taken = self.taken
         attributes = {n: a for n, a in self.attributes.items() if n in schema.attributes and n not in taken}
-        for name, required in schema.attributes.items():
-            if required and name not in attributes:
-                diagnostics.append(missing_argument(name, self.missing_span))
+        diagnostics = self._missing(schema, attributes)
         blocks = []
         wanted = {block.type: block for block in schema.blocks if block.type not in self.taken_types}
         for block in self.blocks:
