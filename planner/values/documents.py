@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from planner.values.value import List, Map, Unknown, Value
+from planner.values.value import List, Map, Null, Unknown, Value
+
+_WITHOUT_PARTS = frozenset((str, bool, int, Null))
 
 
 def with_documents(value: Value, other: Value) -> Value:
@@ -15,8 +17,14 @@ def with_documents(value: Value, other: Value) -> Value:
     if cls is not other.__class__:
         return value
     if cls is dict:
-        made = {name: with_documents(part, other[name]) if name in other else part for name, part in value.items()}
-        return made if any(made[name] is not part for name, part in value.items()) else value
+        made = value
+        for name, part in value.items():
+            if part.__class__ in _WITHOUT_PARTS or name not in other:
+                continue
+            new = with_documents(part, other[name])
+            if new is not part:
+                made = {**made, name: new}
+        return made
     if cls is Map:
         entries = with_documents(value.items, other.items)
         return value if entries is value.items else Map(value.element, entries)
