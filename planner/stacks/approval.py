@@ -49,7 +49,8 @@ def approval(
     replans: int,
     judgement: Iterable[Diagnostic],
 ) -> Approval:
-    """Whether a plan is approved by the checks of its group. `judgement`: what policies say of it."""
+    """Whether a plan is approved by the checks of its group. `judgement`: what policies say of it as
+    a whole; those of its components speak in its steps."""
     known = flow.stack.deployments
     group = known.groups.get(deployment.group or f"{deployment.name}_default")
     named = [known.rules[name] for name, _ in group.checks] if group is not None else []
@@ -57,7 +58,8 @@ def approval(
     context = context_of(plan, replans)
     facts = FactBuilder()
     facts.add("deployment_plan", deployment.name, "changes" if plan.can_apply or plan.is_partial else "empty")
-    if any(d.code == "policy.undecided" for d in judgement):
+    of_components = any(step.verdict is not None and step.verdict.of("undecided") for step in plan.steps)
+    if of_components or any(d.code == "policy.undecided" for d in judgement):
         facts.add("undecided_verdict", deployment.name)
     refusals: dict[tuple[str, str, str], str] = {}
     for rule in rules:

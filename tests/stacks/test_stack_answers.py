@@ -216,6 +216,17 @@ def test_what_policies_cannot_decide_is_not_approved_by_checks(stack: Stack) -> 
     stack.run("apply", "-input=false")
 
 
+def test_what_policies_cannot_decide_about_a_component_is_not_approved_by_checks(stack: Stack) -> None:
+    (stack.folder / "p.dl").write_text('deny("id", A, "has this id") :- planned(A, "id", "x").\n')
+    deploy = DEPLOY.replace("} }", "}\n  deployment_group = deployment_group.g\n}").replace("{ inputs", "{\n  inputs")
+    checks = 'deployment_auto_approve "r" {\n  check { condition = context.success }\n}\n'
+    stack.write(TWO, f'{deploy}deployment_group "g" {{ auto_approve_checks = [deployment_auto_approve.r] }}\n{checks}')
+    stack.run("init")
+    text = stack.run("apply", "-input=false", "-policy=p.dl", code=1)
+    assert "Undecided policy id" in text and stack.states() == {}
+    stack.run("apply", "-input=false")
+
+
 def test_policies_that_are_not_there(two: Stack) -> None:
     assert "No policies" in two.run("policy", code=1)
     assert "no.dl" in two.run("policy", "-policy=no.dl", code=1)
