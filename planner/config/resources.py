@@ -127,7 +127,7 @@ def resource_block(block: Block, override: bool, problems: Problems) -> Declared
     provisioners = [
         p for b in content.blocks if b.type == "provisioner" if (p := provisioner_block(b, problems)) is not None
     ]
-    lifecycle = _managed_lifecycle(build, lifecycle_blocks[0]) if lifecycle_blocks else Lifecycle()
+    lifecycle = _managed_lifecycle(build, lifecycle_blocks[0]) if lifecycle_blocks else _NOTHING_SAID
     if escapes:
         body = JoinedBody(body, escapes[0].body)
     build.check_repetition("instances")
@@ -226,6 +226,11 @@ def ephemeral_block(block: Block, override: bool, problems: Problems) -> Declare
     return _declared(build, common, lifecycle, body)
 
 
+_NOTHING_SAID = Lifecycle()
+_GIVEN: dict[frozenset[str], frozenset[str]] = {}
+"""sets of meta-arguments: there are few, and many resources share one"""
+
+
 def _declared(
     build: _Builder, common: dict[str, Any], lifecycle: Lifecycle, body: Body, **more: Any
 ) -> Declared[ResourceDecl]:
@@ -243,7 +248,8 @@ def _declared(
         **common,
         **fields,
     )
-    return Declared(resource, frozenset(build.given))
+    given = frozenset(build.given)
+    return Declared(resource, _GIVEN.setdefault(given, given))
 
 
 def _common(build: _Builder, content: Content) -> dict[str, Any]:
