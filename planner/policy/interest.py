@@ -7,6 +7,7 @@ first column counts where a rule reads that predicate.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from typing import Any, TypeAlias
@@ -255,10 +256,29 @@ class Interest:
 
 def _begins(literal: Test, term: Variable) -> Values:
     """The values of a variable that has to begin with a text."""
-    if literal.function != "starts_with" or literal.negated or not _is(literal.arguments[0], term):
+    if literal.function not in ("starts_with", "matches") or literal.negated or not _is(literal.arguments[0], term):
         return None
     text = literal.arguments[1]
-    return _Beginning(str(text.value)) if isinstance(text, Constant) else None
+    if not isinstance(text, Constant):
+        return None
+    beginning = str(text.value) if literal.function == "starts_with" else _beginning(str(text.value))
+    return _Beginning(beginning) if beginning else None
+
+
+def _beginning(pattern: str) -> str:
+    """How all text begins that a regular expression matches: what is written behind ^, as far as it means itself and is
+    no part of a choice."""
+    found = _ANCHORED.match(pattern)
+    if found is None:
+        return ""
+    outer, before = re.sub(r"\\.|\[[^\]]*\]", "", pattern), ""
+    while outer != before:
+        outer, before = re.sub(r"\([^()]*\)", "", outer), outer
+    text, repeated = found.groups()
+    return "" if set("|()[]") & set(outer) else text[:-1] if repeated else text
+
+
+_ANCHORED = re.compile(r"\^([A-Za-z0-9_]+)([*?{])?")
 
 
 def _is(term: Term, variable: Variable) -> bool:

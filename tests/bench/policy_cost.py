@@ -8,6 +8,8 @@ The configurations are the shape `dag` of generate.py; the figures are medians, 
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -24,12 +26,14 @@ COMMANDS = {"plan": PLAN, "with policies": [*PLAN, "-policy=builtin:all"]}
 
 def measured(size: int, runs: int) -> dict[str, list[Cost]]:
     """The costs of both, after one run each that does not count."""
-    with tempfile.TemporaryDirectory(prefix="planner-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="planner-bench-") as name, tempfile.TemporaryDirectory() as cache:
+        os.environ["XDG_CACHE_HOME"] = cache
         generate = str(Path(__file__).parent / "generate.py")
         subprocess.run([sys.executable, generate, "dag", str(size), name], check=True, stdout=subprocess.DEVNULL)
         costs: dict[str, list[Cost]] = {what: [] for what in COMMANDS}
         for _ in range(runs + 1):
             for what, command in COMMANDS.items():
+                shutil.rmtree(Path(cache) / "planner" / "plans", ignore_errors=True)  # else a plan is told again
                 cost, said = run(command, Path(name), 900.0, most=1 << 30)
                 if "Plan: " not in said:
                     raise SystemExit(f"{' '.join(command)} made no plan: {said[-500:]}")

@@ -11,6 +11,7 @@ from planner.policy.interest import Kind
 from planner.policy.paths_read import EVERYTHING, Looked
 from planner.policy.program import load_policies
 from planner.policy.shown.rows import ShownRows
+from planner.policy.sources import policy_files
 from planner.policy.values import ValueRows
 from planner.values.value import SENSITIVE, Marked
 
@@ -67,6 +68,40 @@ def flat(looked: Looked, path: tuple[Any, ...] = ()) -> set[tuple[Any, ...]]:
 )
 def test_what_a_rule_looks_at(body: str, expected: Any) -> None:
     assert patterns(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "looks"),
+    [
+        ('matches(T, "^aws_(vpc|subnet)$")', False),
+        ('matches(T, "^aws(cc)?_")', False),
+        ('matches(T, "^tu?_")', True),
+        ('matches(T, "^t*x")', True),
+        ('matches(T, "^t{0,1}x")', True),
+        ('matches(T, "^ta+$")', False),
+        ('matches(T, "^aws_|^t")', True),
+        ('matches(T, "^(aws|t)_")', True),
+        ('matches(T, "^aws[|]t")', False),
+        ('matches(T, "^aws\\\\|t")', False),
+        ('matches(T, "(?i)^AWS_")', True),
+        ('matches(T, "aws_")', True),
+        ('not matches(T, "^aws_")', True),
+        ('starts_with(T, "aws_")', False),
+    ],
+)
+def test_what_a_type_has_to_begin_with(condition: str, looks: bool) -> None:
+    text = f'@reason("no") deny("c", A, "no") :- change(A, T, _, _, _, _), {condition}, planned(A, "x", 1).'
+    policies, problems = load_policies((("own.dl", text),))
+    assert policies is not None, problems
+    looked = policies.reads.interest.looked(("managed", "tu_x", "create", "", False))  # type: ignore[union-attr]
+    assert ("x" in looked.parts) is looks
+
+
+def test_no_policy_of_the_library_looks_at_all_values_of_what_it_is_not_about() -> None:
+    policies, problems = load_policies(policy_files(["builtin:all"]))
+    assert policies is not None, problems
+    looked = policies.reads.interest.looked(("managed", "terraform_data", "create", "", False))  # type: ignore[union-attr]
+    assert not looked.all and not looked.parts["input"].parts
 
 
 VALUE = {"tags": {"Owner": "x", "Other": "y"}, "in": [{"open": True, "port": 1}], "name": "n"}
