@@ -64,6 +64,28 @@ def test_what_is_known_of_a_document_is_judged(folder: Path, planner: Callable[.
     assert found(planner("policy", "check", "-policy=p.dl", "-json", "-plan=plan.bin")) == wanted
 
 
+def test_plans_that_others_show_have_them_from_the_configuration(
+    folder: Path, planner: Callable[..., Ran], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert planner("plan", "-out=plan.bin").code == 0
+    shown = planner("show", "-json", "plan.bin").out
+    (folder / "plan.json").write_text(shown)
+    check = ("policy", "check", "-policy=p.dl", "-json", "-plan=plan.json")
+    decided = [("deny", "open", "open"), ("deny", "tells", "open"), ("undecided", "open", "some")]
+    assert found(planner(*check)) == [*decided, ("undecided", "tells", "some")]
+    undecided = [("undecided", code, name) for code in ("open", "tells") for name in ("none", "open", "some")]
+    (folder / "main.tf").write_text(MAIN + 'resource "terraform_data" "more" {}\n')  # another configuration
+    assert found(planner(*check)) == undecided
+    (folder / "main.tf").write_text(MAIN.replace('Principal = "*"', "Principal = var.secret"))
+    ran = planner(*check)
+    assert ("undecided", "open", "open") in found(ran) and ("undecided", "open", "none") not in found(ran)
+    other = tmp_path_factory.mktemp("other")
+    for name in ("plan.json", "p.dl"):
+        (other / name).write_text((folder / name).read_text())
+    monkeypatch.chdir(other)
+    assert found(planner(*check)) == undecided
+
+
 def test_secrets_in_a_document_stay_secret(folder: Path, planner: Callable[..., Ran]) -> None:
     (folder / "main.tf").write_text(MAIN + SECRET)
     for words in ((), ("-json",), ("-why",), ("-format=sarif",), ("-format=markdown",)):

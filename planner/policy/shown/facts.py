@@ -138,6 +138,9 @@ def _facts(
     if not is_plan:
         untold |= OF_PLANS
     relations = told(Reads(reads.predicates - untold), tellers)
+    unknown = {**contents.after.unknown, **contents.elsewhere, **shown.unknown}
+    if is_plan and owners.configured is not None and unknown:
+        unknown |= _documents(owners.configured, unknown)
     return PolicyFacts(
         {**relations, **contents.relations()},
         contents.hidden,
@@ -145,8 +148,14 @@ def _facts(
         None,
         reads.given,
         frozenset(untold & reads.predicates),
-        {**contents.after.unknown, **contents.elsewhere, **shown.unknown},
+        unknown,
     )
+
+
+def _documents(owners: ConfiguredOwners, unknown: dict[tuple[str, str], Unknown]) -> dict[tuple[str, str], Unknown]:
+    from planner.policy.shown.documents import documents_of
+
+    return documents_of(owners, unknown)
 
 
 def _impact(document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> ShownImpact:
