@@ -53,6 +53,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self.paths: Looked | None = None
+        self.has_unseen = False
+        """whether a function of a configuration has asked for what is not compared"""
         self._home = ""
         self._known: set[str] = set()
         self._installed = False
@@ -89,6 +91,8 @@ class Recorder:
             return
         if event == "os.listdir" and _is_tidying(sys._getframe(1).f_code):
             return
+        if event == LOOKED and os.path.normpath(os.path.join(self._home, path)).startswith(self._ignored):
+            self.has_unseen = True
         self.look(path, "folder" if event.startswith("os.") else "file")
 
     def look(self, path: str, kind: str = "file") -> None:
@@ -125,12 +129,17 @@ class Recorder:
         for path in [path for path in paths if path.startswith(inside)]:
             self.look(path, paths.pop(path)[0])
 
+    def has_seen(self, path: str, looked: Looked) -> bool:
+        """Whether a file that was read is among what was looked at; those of the system and of this program are not."""
+        return os.path.normpath(os.path.join(self._home, path)) in looked
+
     @contextmanager
     def recording(self) -> Iterator[Looked]:
         """What is looked at from here on, in the working directory of now."""
         self.install()
         looked: Looked = {}
         self._home, self._known = os.getcwd(), set()
+        self.has_unseen = False
         self.paths = looked
         try:
             yield looked

@@ -182,6 +182,9 @@ def _made_and_kept(
         return code
     terminal.stdout.flush()
     reads = entries(looked)
+    read_files = (*watched.made.loaded.config.files, *watched.made.plan.files, *_var_files(settings))
+    if RECORDER.has_unseen or not all(RECORDER.has_seen(path, looked) for path in read_files):
+        return code  # what the plan rests on would not be compared
     if reads is not None:
         _keep(at, name, watched, reads, code, terminal)
     return code
@@ -205,6 +208,10 @@ def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: 
     found = kept(watched.made, watched.gathered, printed, reads, terminal.interactive and _asks(watched))
     if found is not None:
         write(at, name, found)
+
+
+def _var_files(settings: OperationOptions) -> list[str]:
+    return [path for kind, path in settings.var_args if kind == "var-file"]
 
 
 def _asks(watched: Watched) -> bool:

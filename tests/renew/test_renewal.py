@@ -301,6 +301,55 @@ def test_everything_that_a_plan_rests_on_is_compared(
     differs()
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ('file("/proc/self/comm")', ()),
+        ('fileexists("/proc/self/comm")', ()),
+        ('fileset("/usr/share/doc", "none*")', ()),
+        ("var.prefix", ("-var-file=/dev/stdin",)),
+    ],
+)
+def test_what_would_not_be_compared_is_not_kept(
+    planner: Run, seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, words: tuple[str, ...]
+) -> None:
+    put({"main.tf": f'{CHAIN}output "read" {{\n  value = {value}\n}}\n'})
+    read, write = os.pipe()
+    os.write(write, b'prefix = "y"\n')
+    os.close(write)
+    kept = os.dup(0)
+    os.dup2(read, 0)
+    try:
+        assert planner("plan", *words).code == 0
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+        os.close(read)
+    assert not list((tmp_path / "cache" / "planner").glob("plans/*"))
+
+
+def test_a_folder_that_is_not_compared(
+    planner: Run, seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RECORDER, "_ignored", (*RECORDER._ignored, f"{tmp_path}/"))
+    put({"main.tf": CHAIN})
+    assert planner("plan").code == 0
+    assert not list((tmp_path / "cache" / "planner").glob("plans/*"))
+
+
+def test_policies_of_the_organisation_are_asked_when_they_come(
+    planner: Run, seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put({"main.tf": CHAIN})
+    monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(tmp_path / "cli"))
+    (tmp_path / "cli").touch()
+    compared(planner, seen)
+    (tmp_path / "org").mkdir()
+    (tmp_path / "org" / "p.dl").write_text('deny("p", A, "look") :- acts(A, "create").\n')
+    (tmp_path / "cli").write_text(f'policies = ["{tmp_path}/org"]\n')
+    assert planner("plan").code == 1
+
+
 def test_a_state_that_is_locked_cannot_be_planned_from(planner: Run, seen: Seen) -> None:
     put({"main.tf": CHAIN})
     planner("plan")

@@ -63,6 +63,7 @@ _PLAIN = frozenset(
      "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation", "state", "why")
 )  # fmt: skip
 """flags with which a plan may be kept: the others ask for something else besides, or rest on more"""
+_ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
 LARGE = 1 << 16
 """bytes of configuration, from which on a plan takes long enough that keeping it is worth while"""
 
@@ -75,14 +76,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     told_only = not (tells or settings.judges or arguments["out"] or arguments["json"] or arguments["json-into"])
     records = bool(arguments["out"])
     settings = evolve(settings, keeps_values=tells, records_values=records, evaluates_once=told_only)
-    if not _may_be_kept(arguments):
+    if settings.judges or not _may_be_kept(arguments):
         return _run(arguments, terminal, settings)
     return _planned_again(arguments, terminal, evolve(settings, keeps_values=True))
 
 
 def _may_be_kept(arguments: Arguments) -> bool:
     """Whether it is worth while to look for a plan that is kept, or to keep this one."""
-    if not arguments.given <= _PLAIN or os.environ.get("PLANNER_PLAN_ANEW", "") not in ("", "0"):
+    if not arguments.given <= _PLAIN or any(os.environ.get(name, "") not in ("", "0") for name in _ANEW):
         return False
     total = 0
     try:

@@ -173,6 +173,7 @@ def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
     pattern, pattern_marks = unmark(pattern)
     directory = path if path.startswith("/") else _joined(context.base_dir, path)
     paths: list[str] = []
+    note_look(located(directory, ""))
     try:
         for name in glob(_joined(directory, pattern)):
             try:
