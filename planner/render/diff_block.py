@@ -74,21 +74,21 @@ def diff_block(change: Change, schema: BlockSchema) -> Diff:
     if change.is_whole:
         only = after if change.before is MISSING else before if change.after is MISSING else None
     end = "create" if change.before is MISSING else "delete"
-    for name in attribute_order(schema):
-        attribute = schema.attributes[name]
-        if only is not None and not _write_only(attribute):
+    for name, attribute, is_write_only in _in_order(schema):
+        if only is not None and not is_write_only:
             value = only.get(name, MISSING)
             if _present(value) is MISSING:
                 continue
             sole = _of_one_side(value, attribute, end)
             if sole is not None:
-                action = merge(action, end)
+                if action != end:
+                    action = merge(action, end)
                 attributes[name] = sole
                 continue
         child = _attribute_change(change, name, before, after)
         item = diff_attribute(child, attribute, action)
         absent = child.before is MISSING and child.after is MISSING
-        if item.action == "no-op" and absent and not _write_only(attribute):
+        if item.action == "no-op" and absent and not is_write_only:
             continue
         action = merge(action, item.action)
         attributes[name] = item
@@ -103,11 +103,13 @@ def diff_block(change: Change, schema: BlockSchema) -> Diff:
     return BlockDiff(action, change.replace.here, attributes, blocks)
 
 
-def attribute_order(schema: BlockSchema) -> list[str]:
-    """Names of attributes, those that are written only last."""
-    known: list[str] | None = schema.cache.get("order")
+def _in_order(schema: BlockSchema) -> list[tuple[str, AttributeSchema, bool]]:
+    """The attributes by name, those that are only written last, and whether they are."""
+    known: list[tuple[str, AttributeSchema, bool]] | None = schema.cache.get("in order")
     if known is None:
-        known = schema.cache["order"] = sorted(schema.attributes, key=lambda n: (_write_only(schema.attributes[n]), n))
+        found = [(_write_only(attribute), name, attribute) for name, attribute in schema.attributes.items()]
+        found.sort(key=lambda one: one[:2])
+        known = schema.cache["in order"] = [(name, attribute, last) for last, name, attribute in found]
     return known
 
 
