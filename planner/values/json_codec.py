@@ -134,7 +134,7 @@ def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
     if data is None:
         return Null(wanted)
     if wanted is STRING:
-        return _string(data)
+        return data if data.__class__ is str and data.isascii() else _string(data)
     if wanted is NUMBER:
         return _number(data)
     if wanted is BOOL:
@@ -143,7 +143,7 @@ def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
         if not isinstance(data, dict) or data.keys() != {"value", "type"}:
             raise CodecError('an object with "value" and "type" is required')
         try:
-            inner = type_from_json(data["type"])
+            inner = _named_type(data["type"])
         except ValueError as problem:
             raise CodecError(str(problem)) from None
         return from_json(data["value"], inner)
@@ -165,6 +165,24 @@ def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
     return List(element, tuple(values)) if isinstance(wanted, ListType) else make_set(element, values)
 
 
+_MOST_TYPES = 4096
+_named: dict[str, Type] = {}
+"""types by what stands for them: many objects of a state have the same"""
+
+
+def _named_type(data: Any) -> Type:
+    """As `type_from_json`."""
+    if data.__class__ is str:
+        return type_from_json(data)
+    key = repr(data)
+    known = _named.get(key)
+    if known is None:
+        if len(_named) >= _MOST_TYPES:
+            _named.clear()
+        known = _named[key] = type_from_json(data)
+    return known
+
+
 def _checked(data: Any, kind: type, wanted: Type) -> Any:
     if data.__class__ is not kind:
         raise CodecError(f"an {'object' if kind is dict else 'array'} is required for a {friendly_name(wanted)}")
@@ -172,6 +190,9 @@ def _checked(data: Any, kind: type, wanted: Type) -> Any:
 
 
 def _object(data: dict[str, Any], wanted: ObjectType) -> Value:
+    attributes = wanted.attributes
+    if data.keys() <= attributes.keys() and all(map(str.isascii, data)):  # as nearly all are
+        return {name: from_json(data.get(name), t) for name, t in attributes.items()}
     names = {_text(k): k for k in data}
     for name in names:
         if name not in wanted.attributes:
