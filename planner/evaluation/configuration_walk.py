@@ -118,6 +118,10 @@ class ConfigurationWalk(ValueWalk):
     def variable_reference(self, node: Node) -> list[Diagnostic]:
         path = module_path(node.module)
         modules = self.context.instances(path)
+        if modules:
+            decl = modules[0].config.variables[node.object]
+            if not (decl.validations or decl.deprecated):
+                return []
         config_address = join(node.module, f"var.{node.object}")
         self.checks.announce("input_variable", config_address, (join(m.text, f"var.{node.object}") for m in modules))
         problems: list[Diagnostic] = []

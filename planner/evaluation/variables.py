@@ -43,16 +43,15 @@ def evaluate_argument(module: ModuleInstance, name: str) -> list[Diagnostic]:
         if value is None:
             detail = f"The module call {call.name} must give a value for {name}."
             return [error("plan.required_variable", "Required variable not set", detail, decl.span)]
-        problems = Problems()
-    else:
-        given, found = try_evaluate(argument.expr, parent.with_repetition(module.repetition), argument.source)
-        if has_errors(found):
-            return found
-        problems = Problems()
-        value = finalize(given, decl, argument.expr_span, problems)
-    if has_errors(problems):
-        return list(problems)
-    module.variables[name] = mark(value, declared_marks(decl.sensitive, decl.ephemeral))
+        module.variables[name] = mark(value, declared_marks(decl.sensitive, decl.ephemeral))
+        return []
+    given, found = try_evaluate(argument.expr, parent.with_repetition(module.repetition), argument.source)
+    if has_errors(found):
+        return found
+    problems = Problems()
+    value = finalize(given, decl, argument.expr_span, problems)
+    if not has_errors(problems):
+        module.variables[name] = mark(value, declared_marks(decl.sensitive, decl.ephemeral))
     return list(problems)
 
 
