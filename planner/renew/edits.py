@@ -7,12 +7,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
+from planner.syntax.native_body import NativeBody
 from planner.syntax.parse import parse_config
 from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Source
 
-EDITABLE = {"resource": 2, "output": 1}
-"""types of blocks whose edits can be followed, and how many labels they have"""
+_PREFIXES = {"resource": "", "output": "output.", "variable": "var.", "local": "local."}
+"""of blocks, and of single local values, whose edits can be followed: what stands before their names in expressions"""
+_LABELS = {"resource": 2, "output": 1, "variable": 1}
 
 
 Spans = dict[str, tuple[int, int]]
@@ -21,7 +23,8 @@ Spans = dict[str, tuple[int, int]]
 
 @frozen(eq=False)
 class Block:
-    """A top-level block: its type, and what expressions call it (others by their words and number)."""
+    """A top-level block, or a local value (`local`): its type, and what expressions call it (others by their words and
+    number)."""
 
     type: str
     name: str
@@ -59,7 +62,7 @@ def edit(old: str, new: str, spans: Spans) -> Edit | None:
         stay = {block.name for block in here}
         other = [block for block in here if texts.get(block.name) != now[block.start : block.end]]
         away = [block for block in there if block.name not in stay]
-        if any(block.type not in EDITABLE for block in (*other, *away)):
+        if any(block.type not in _PREFIXES for block in (*other, *away)):
             return None
         edited.update(block.name for block in other)
         gone.update(block.name for block in away)
@@ -122,24 +125,27 @@ def _begins_behind_line(text: str) -> bool:
 
 
 def blocks_of(text: str) -> list[Block] | None:
-    """The top-level blocks of a text. None when it is not well-formed, or a name occurs twice."""
+    """The top-level blocks of a text, local values by themselves. None when it is not well-formed, or a name occurs
+    twice."""
     body, problems = parse_config(Source("", text))
     if problems or body.attributes:
         return None
-    found: dict[str, Block] = {}
+    found: list[Block] = []
     others: list[str] = []
     for block in body.blocks:
         labels = [label.value for label in block.labels]
-        if len(labels) == EDITABLE.get(block.type):
-            name = ".".join(labels) if block.type == "resource" else f"{block.type}.{labels[0]}"
+        if len(labels) == _LABELS.get(block.type):
+            name = _PREFIXES[block.type] + ".".join(labels)
+        elif block.type == "locals" and not labels and isinstance(block.body, NativeBody) and not block.body.blocks:
+            values = block.body.attributes.values()
+            found += [Block("local", f"local.{value.name}", value.start, value.end) for value in values]
+            continue
         else:
             name = " ".join((block.type, *labels))
             others.append(name)
             name = f"{name} {others.count(name)}"
-        if name in found:
-            return None
-        found[name] = Block(block.type, name, block.start, block.end)
-    return list(found.values())
+        found.append(Block(block.type, name, block.start, block.end))
+    return found if len({block.name for block in found}) == len(found) else None
 
 
 def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:

@@ -51,7 +51,7 @@ def mentioned(text: str, known: Collection[str]) -> set[str]:
 def plan_part(options: OperationOptions, part: Part, settled: Mapping[str, Settled]) -> Made[Start] | None:
     """The plan of a part, if there is nothing to be said about it: what is wrong is told by planning all."""
     headers = [_HEADERS[argument].format(*name.split(".", 1)) for name, argument in sorted(part.headers.items())]
-    options = evolve(options, settled=settled, keeps_values=True, lock=False)
+    options = evolve(options, settled=settled, keeps_values=True, lock=False, ask_variable=None)
     with tempfile.TemporaryDirectory(prefix="planner-") as folder:
         for name, text in {**part.files, _other_name(part.files): "\n".join(headers)}.items():
             with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
@@ -107,7 +107,7 @@ def uses_of(graph: Graph) -> dict[str, list[str]]:
     return found
 
 
-_KINDS = {"resource": "", "local": "local.", "output": "output."}
+_KINDS = {"resource": "", "local": "local.", "output": "output.", "root_variable": "var."}
 
 
 def _counts(node: object) -> bool:

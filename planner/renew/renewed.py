@@ -72,21 +72,21 @@ class Renewal:
                 return None
             more = different | {name for name in anew if self._differs(made, name)}
             if more == different or self._anew(edited, gone, more) == anew:
-                return None if self._is_beyond(made, anew, gone) else Renewed(made, anew, gone)
+                return None if self._is_beyond(made, anew | edited, gone) else Renewed(made, anew, gone)
             different = more
 
-    def _is_beyond(self, made: Made[Start], anew: frozenset[str], gone: frozenset[str]) -> bool:
+    def _is_beyond(self, made: Made[Start], changed: frozenset[str], gone: frozenset[str]) -> bool:
         """Whether the edits reach what this part does not have: what is said of the whole."""
         graph = made.loaded.derived.plan_graph
         assert graph is not None
-        now = {name: used for name, used in uses_of(graph).items() if name in anew}
+        now = {name: used for name, used in uses_of(graph).items() if name in changed}
         if may_have_cycle(made.plan) or self._may_circle(now):
             return True
         if not self.parts.told:
             return False
         # reading objects is told in the order of the graph, and before the plan
-        same = all(now.get(name, []) == self.parts.uses.get(name, []) for name in anew)
-        return bool(gone) or not same or not all(map(self._has_same_keys, [made] * len(anew), anew))
+        same = all(now.get(name, []) == self.parts.uses.get(name, []) for name in changed)
+        return bool(gone) or not same or not all(map(self._has_same_keys, [made] * len(changed), changed))
 
     def _has_same_keys(self, made: Made[Start], name: str) -> bool:
         assert made.context is not None
@@ -101,11 +101,13 @@ class Renewal:
         facts = FactBuilder()
         for name in edited:
             facts.add("edited", name)
+            if _is_expression(name):
+                facts.add("is_expression", name)
         for name in gone:
             facts.add("taken_out", name)
         for name in different:
             facts.add("looks_different", name)
-        if gone or different:
+        if gone or different or any(map(_is_expression, edited)):
             self._tell_uses(facts, {})
         return frozenset(row[0] for row in evaluate(renewal_program(), facts.build(), ["anew"])["anew"])
 
@@ -113,7 +115,7 @@ class Renewal:
         for name, used in {**self.parts.uses, **instead}.items():
             for other in used:
                 facts.add("uses", name, other)
-            if name.startswith("local."):
+            if _is_expression(name):
                 facts.add("is_expression", name)
 
     def _may_circle(self, now: Mapping[str, list[str]]) -> bool:
@@ -170,3 +172,7 @@ class Renewal:
             or before.keys() != now.keys()
             or not all(identical(value, before[key]) for key, value in now.items())
         )
+
+
+def _is_expression(name: str) -> bool:
+    return name.startswith(("local.", "var."))
