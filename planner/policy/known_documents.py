@@ -6,20 +6,21 @@ from typing import Any
 
 from planner.datalog.front.builtins import RELATIONS
 from planner.policy.values import ValueRows
-from planner.values.types import DYNAMIC, Primitive
-from planner.values.value import Unknown, Value
+from planner.values.types import DYNAMIC, STRING, ListType, Primitive
+from planner.values.value import NOT_NULL, List, Map, Set, Unknown, Value, is_wholly_known
 from planner.vocabulary.records import frozen
 
 
 @frozen(eq=False)
 class KnownDocument:
     """`values`: what stands at which path; `parts`: where the elements of what are, by path and key; `unknown`: the
-    unknown parts by their paths; `open`: those of them that may have parts themselves."""
+    unknown parts by their paths; `open`: those of them that may have parts themselves; `begin`: how the text begins."""
 
     values: dict[str, Any]
     parts: dict[tuple[str, Any], str]
     unknown: dict[str, Unknown]
     open: tuple[str, ...]
+    begin: str = ""
 
     def may_have(self, path: Any) -> bool:
         """Whether the path, or (None, or what is no text) any, may lie at or below a part that may have parts."""
@@ -55,13 +56,54 @@ def document_of_text(text: str) -> KnownDocument | None:
 def known_document(value: Value) -> KnownDocument:
     """What is known of the JSON of a value."""
     rows = ValueRows()
-    rows.walk("", "", value)
+    rows.walk("", "", _without_order(value))
     unknown = {path: part for (_, path), part in rows.unknown.items()}
-    sets = {path for _, path in rows.open} - unknown.keys()  # how many elements they have is not known
     is_open = {path for path, part in unknown.items() if not isinstance(part.type, Primitive) or part.type is DYNAMIC}
     return KnownDocument(
         {path: found for _, path, found in rows.values},
         {(path, key): inner for _, path, key, inner in rows.parts},
         unknown,
-        tuple(sorted(is_open | sets)),
+        tuple(sorted(is_open)),
+        _beginning(value),
     )
+
+
+def _without_order(value: Value) -> Value:
+    """The value with sets as unknown of which not all elements are known: which comes first is not known either."""
+    cls = value.__class__
+    if cls is dict:
+        return {name: _without_order(part) for name, part in value.items()}
+    if cls is Map:
+        return Map(value.element, {name: _without_order(part) for name, part in value.items.items()})
+    if cls is tuple:
+        return tuple(map(_without_order, value))
+    if cls is List:
+        return List(value.element, tuple(map(_without_order, value.items)))
+    return Unknown(ListType(DYNAMIC), NOT_NULL) if cls is Set and not is_wholly_known(value) else value
+
+
+_REST, _WHOLE = "\ue000", "\ue001"
+"""stand for the rest of a text, and for a value, that is not known"""
+
+
+def _beginning(value: Value) -> str:
+    """How the JSON of a value begins, up to its first unknown part."""
+    from planner.language.functions.encoding import json_text
+
+    text = json_text(_with_signs(_without_order(value)))
+    return text.partition(_REST)[0].partition(f'"{_WHOLE}')[0]
+
+
+def _with_signs(value: Value) -> Value:
+    cls = value.__class__
+    if cls is Unknown:
+        known = value.refinement
+        is_text = value.type is STRING and known is not None and known.not_null
+        return f"{known.prefix}{_REST}" if is_text else _WHOLE
+    if cls is dict:
+        return {name: _with_signs(part) for name, part in value.items()}
+    if cls is Map:
+        return {name: _with_signs(part) for name, part in value.items.items()}
+    if cls is tuple or cls is List:
+        return tuple(map(_with_signs, value if cls is tuple else value.items))
+    return value

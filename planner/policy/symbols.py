@@ -439,6 +439,9 @@ class Case:
 
     def _known_prefix(self, symbol: Symbol) -> str:
         kind, *rest = symbol.key
+        document = self.document(symbol)
+        if document is not None:
+            return document.begin
         if kind == "at" and symbol.type == "symbol":
             unknown = self.unknown.get((rest[0], rest[1]))
             return unknown.refinement.prefix if unknown is not None and unknown.refinement is not None else ""
