@@ -270,6 +270,24 @@ def _blocks(nested: NestedBlock, planned: Value, actual: Value, path: Path) -> l
 
 def value_problems(planned: Value, actual: Value, path: Path = ()) -> list[Problem]:
     """Why an unmarked value is not what was planned."""
+    return [] if _is_plainly_planned(planned, actual) else _value_problems(planned, actual, path)
+
+
+def _is_plainly_planned(planned: Value, actual: Value) -> bool:
+    """Whether a value is what was planned, part by part; where that takes a closer look, not."""
+    kind = planned.__class__
+    if kind is Unknown:
+        return not _value_problems(planned, actual, ())
+    if kind is not actual.__class__:
+        return False
+    if kind is dict:
+        return planned.keys() == actual.keys() and all(_is_plainly_planned(v, actual[k]) for k, v in planned.items())
+    if kind is tuple:
+        return len(planned) == len(actual) and all(map(_is_plainly_planned, planned, actual))
+    return kind in (str, bool, int) and bool(planned == actual)
+
+
+def _value_problems(planned: Value, actual: Value, path: Path) -> list[Problem]:
     wanted = type_of(planned)
     if wanted is DYNAMIC:
         return []

@@ -32,7 +32,7 @@ class StillRunning:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="still running", daemon=True)
                 self._thread.start()
-            self._changed.notify()
+            # the thread need not be woken: all intervals are alike, so whatever it waits for comes first
 
     def stop(self, key: Any) -> float:
         """The operation ended: seconds since its start (0 when it never started)."""
@@ -53,7 +53,7 @@ class StillRunning:
             with self._changed:
                 if not self._due:
                     # Waiting a little spares a new thread for each of many short operations in a row.
-                    self._changed.wait(1.0)
+                    self._changed.wait(min(1.0, self._interval))
                     if not self._due:
                         self._thread = None
                         return
