@@ -569,17 +569,18 @@ class _Evaluation:
         address, path = place
         is_asked = isinstance(inner, str)
         if of_parts:
-            for (at, name), part in document.parts.items():
-                self.step()
-                if not is_asked or inner == at:
+            for at in [inner] if is_asked else document.elements:
+                for name, part in document.elements.get(at, ()):
+                    self.step()
                     yield at, name, part
         else:
-            for at, value in document.values.items():
+            for at in [inner] if is_asked else document.values:
                 self.step()
-                if not is_asked or inner == at:
-                    yield at, value
-            for at, unknown in document.unknown.items():
-                if (not is_asked or inner == at) and isinstance(unknown.type, Primitive):
+                if at in document.values:
+                    yield at, document.values[at]
+            for at in [inner] if is_asked else document.unknown:
+                unknown = document.unknown.get(at)
+                if unknown is not None and isinstance(unknown.type, Primitive):
                     for _, _, symbol in self.value_row("planned", address, (path, at), unknown):
                         yield at, symbol
         if not document.may_have(inner) or (is_asked and not of_parts and inner in {*document.unknown, *document.open}):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from planner.datalog.front.builtins import RELATIONS
@@ -21,6 +22,14 @@ class KnownDocument:
     unknown: dict[str, Unknown]
     open: tuple[str, ...]
     begin: str = ""
+
+    @cached_property
+    def elements(self) -> dict[str, list[tuple[Any, str]]]:
+        """The keys and paths of the elements of what is at a path."""
+        found: dict[str, list[tuple[Any, str]]] = {}
+        for (path, key), part in self.parts.items():
+            found.setdefault(path, []).append((key, part))
+        return found
 
     def may_have(self, path: Any) -> bool:
         """Whether the path, or (None, or what is no text) any, may lie at or below a part that may have parts."""
