@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -43,24 +43,39 @@ class Impact:
         return found
 
     @cached_property
+    def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+        """Resource -> the resources that the graph says it depends on with no resource in between; and those of them to
+        which some way leads out of its module."""
+        graph = self.graph
+        nodes = graph.nodes
+        resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}
+        found: dict[str, set[str]] = {}
+        left: dict[str, set[str]] = {}
+        through: dict[str, tuple[set[str], set[str]]] = {}
+        nothing: tuple[set[str], set[str]] = (set(), set())
+        for node in _dependencies_first(graph.edges):
+            reached: set[str] = set()
+            outside: set[str] = set()
+            for dependency in graph.edges.get(node, ()):
+                is_within = nodes[dependency].module == nodes[node].module
+                if dependency in resources:
+                    reached.add(resources[dependency])
+                    outside |= set() if is_within else {resources[dependency]}
+                else:
+                    every, beyond = through.get(dependency, nothing)
+                    reached |= every
+                    outside |= beyond if is_within else every
+            if node in resources:
+                found[resources[node]], left[resources[node]] = reached, outside
+            else:
+                through[node] = reached, outside
+        return found, left
+
+    @cached_property
     def dependencies(self) -> dict[str, set[str]]:
         """Resource -> the resources that it depends on with no resource in between. What the configuration does not
         declare any more depends on what the state remembers."""
-        graph = self.graph
-        resources = {n.name: join(n.module, n.object) for n in graph.nodes.values() if n.kind == "resource"}
-        found: dict[str, set[str]] = {}
-        through: dict[str, set[str]] = {}
-        for node in _dependencies_first(graph.edges):
-            reached: set[str] = set()
-            for dependency in graph.edges.get(node, ()):
-                if dependency in resources:
-                    reached.add(resources[dependency])
-                else:
-                    reached |= through.get(dependency, set())
-            if node in resources:
-                found[resources[node]] = reached
-            else:
-                through[node] = reached
+        found = {object: set(reached) for object, reached in self._declared_reach[0].items()}
         for resource in self.plan.prior_state.resources.values():
             object = format_resource(module_path(resource.module), resource.mode, resource.type, resource.name)
             remembered = {d for i in resource.instances.values() if i.current for d in i.current.dependencies}
@@ -78,13 +93,26 @@ class Impact:
                 found.setdefault(dependency, []).append(object)
         return found
 
+    def within(self, object: str) -> set[str]:
+        """The resources that a resource depends on, of which nothing outside of its module tells."""
+        reached, left = (one.get(object, set()) for one in self._declared_reach)
+        return reached - left
+
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """The rows of depends."""
+        """The rows of depends. In a module with several instances what refers to something of the same module is in
+        the same instance of it."""
+        modules = {c.address: c.module for c in self.plan.changes if c.module and not c.deposed}
+        paths = Counter(module_path(module) for module in set(modules.values()))
         for object, dependencies in self.dependencies.items():
+            addresses = self.instances.get(object, ())
+            path = module_path(modules.get(addresses[0], "")) if addresses else ""
+            within = self.within(object) if paths[path] > 1 else set[str]()
             for dependency in dependencies:
-                for address in self.instances.get(object, ()):
-                    for other in self.instances.get(dependency, ()):
-                        yield address, other
+                others = self.instances.get(dependency, ())
+                for address in addresses:
+                    for other in others:
+                        if dependency not in within or modules.get(address) == modules.get(other):
+                            yield address, other
 
     def sources(self) -> dict[str, list[str]]:
         """Resources with instances to which something happens that others may notice -> those instances."""

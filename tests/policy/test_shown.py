@@ -488,3 +488,51 @@ def test_a_state_is_judged_as_it_stands(folder: Path, planner: Run, state: dict[
 def test_what_cannot_be_judged_is_an_error(folder: Path, planner: Run, words: tuple[str, ...], said: str) -> None:
     ran = planner("policy", "check", *words)
     assert ran.code == 1 and said in ran.out + ran.err
+
+
+INNER = """
+variable "name" {}
+variable "other" { default = "" }
+resource "terraform_data" "a" { input = var.name }
+resource "terraform_data" "b" {
+  count = var.name == "x" ? 1 : 0
+  input = terraform_data.a.id
+}
+resource "terraform_data" "c" { input = local.id }
+locals { id = terraform_data.a.id }
+resource "terraform_data" "d" { input = var.other }
+output "id" { value = terraform_data.a.id }
+"""
+OUTER = """
+module "m" {
+  source   = "./inner"
+  for_each = toset(["x", "y"])
+  name     = each.key
+}
+module "n" {
+  source   = "./inner"
+  for_each = toset(["x", "y"])
+  name     = each.key
+  other    = module.m["x"].id
+}
+"""
+PAIRS = 'deny("pair", A, B) :- depends(A, B), starts_with(B, "module.m").\n'
+
+
+def test_in_a_module_with_several_instances_each_depends_on_its_own(
+    tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("main.tf", OUTER), ("inner/main.tf", INNER), ("pairs.dl", PAIRS)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert planner("init").code == 0 and planner("plan", "-out=plan.bin").code == 0
+    (tmp_path / "plan.json").write_text(planner("show", "-json", "plan.bin").out)
+    pairs = [
+        ('module.m["x"].terraform_data.b[0]', 'module.m["x"].terraform_data.a'),
+        *((f'module.m["{k}"].terraform_data.c', f'module.m["{k}"].terraform_data.a') for k in "xy"),
+        *((f'module.n["{k}"].terraform_data.d', f'module.m["{i}"].terraform_data.a') for k in "xy" for i in "xy"),
+    ]
+    for more in ((), ("-plan=plan.json",)):
+        found = json.loads(planner("policy", "check", "-policy=pairs.dl", "-json", *more).out)["findings"]
+        assert [(f["address"], f["message"]) for f in found] == sorted(pairs), more

@@ -69,6 +69,13 @@ class ShownImpact(Impact):
             found.setdefault(object, set()).update(others)
         return found
 
+    def within(self, object: str) -> set[str]:
+        return {join(*other[1:]) for node in self._nodes.get(object, ()) for other in self.mentions.within(node)}
+
+    @cached_property
+    def _nodes(self) -> dict[str, list[Node]]:
+        return {join(*node[1:]): [node] for node in self._declared}
+
     @property
     def _declared(self) -> list[Node]:
         """The resources of which the configuration says what they depend on: if all is destroyed, the state does."""
@@ -285,6 +292,22 @@ class Mentions:
                 stack.append((node, True))
                 stack += [(n, False) for n in self.edges.get(node, ()) if n[0] != "resource" and n not in self._reach]
         return self._reach[start]
+
+    def within(self, start: Node) -> set[Node]:
+        """The resources that a resource refers to, without those to which some way leads out of its module."""
+        waiting, seen = [start], {start}
+        reached: set[Node] = set()
+        outside: set[Node] = set()
+        while waiting:
+            for other in self.edges.get(waiting.pop(), ()):
+                if other[0] == "resource":
+                    (reached if other[1] == start[1] else outside).add(other)
+                elif other[1] != start[1]:
+                    outside |= self.reach(other)[0]
+                elif other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+        return reached - outside
 
     def _joined(self, node: Node) -> tuple[frozenset[Node], frozenset[Hidden]]:
         reached: set[Node] = set()
