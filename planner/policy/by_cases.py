@@ -320,7 +320,9 @@ class _Evaluation:
 
     def atom(self, rule: Rule, atom: Atom, values: Values) -> Iterator[Values]:
         name = atom.predicate
-        if name in VALUES:
+        if name == "planned" and self.is_told(atom, values):
+            yield values
+        elif name in VALUES:
             yield from self.known(atom, values)
             for row in self.unknown_rows(rule, atom, values):
                 yield from self.unify(atom.arguments, row, values)
@@ -336,6 +338,16 @@ class _Evaluation:
             yield from self.known(atom, values)
         else:
             raise Inconclusive
+
+    def is_told(self, atom: Atom, values: Values) -> bool:
+        """Whether an atom asks only for what gave a variable its value, and binds no other: then no row of other
+        objects, which may have the same value, matters."""
+        *place, term = atom.arguments
+        symbol = self.case.resolved(values.get(term.name)) if isinstance(term, Variable) else None
+        if not isinstance(symbol, Symbol) or symbol.key[0] != "at" or len(symbol.key) != 3:
+            return False
+        asked = zip(place, symbol.key[1:], strict=True)
+        return all(isinstance(column, Wildcard) or self.value(column, values) == at for column, at in asked)
 
     def links(self, name: str, about: Any, other: Any) -> Iterator[tuple[Any, ...]]:
         """The pairs of a relation that are not known, but may be."""

@@ -64,6 +64,22 @@ def test_what_is_known_of_a_document_is_judged(folder: Path, planner: Callable[.
     assert found(planner("policy", "check", "-policy=p.dl", "-json", "-plan=plan.bin")) == wanted
 
 
+HELPER = """
+/// statement(d, s): a statement of a document. Example: statement("{}", "Statement[0]")
+.decl statement(d: text, s: text)
+statement(D, S) :- planned(_, "input.policy", D), is_symbol(D), is_json(D), json_element(D, "Statement", _, S).
+deny("open", A, "admits everybody") :-
+    planned(A, "input.policy", D), is_symbol(D), statement(D, S), P = S ++ ".Principal", json(D, P, "*").
+"""
+
+
+def test_documents_that_may_be_the_same_are_judged_each(folder: Path, planner: Callable[..., Ran]) -> None:
+    (folder / "p.dl").write_text(HELPER)
+    (folder / "main.tf").write_text(MAIN.replace('"open" {', '"open" {\n  count = 12'))
+    wanted = sorted(("deny", "open", f"open[{number}]") for number in range(12))
+    assert found(planner("policy", "check", "-policy=p.dl", "-json")) == [*wanted, ("undecided", "open", "some")]
+
+
 def test_plans_that_others_show_have_them_from_the_configuration(
     folder: Path, planner: Callable[..., Ran], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
