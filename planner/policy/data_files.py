@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from planner.datalog.front.paths import member
+from planner.policy.toml import plain_number
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.span import Source, Span
 
@@ -126,7 +127,8 @@ def _number(text: str) -> int | Decimal | None:
     if re.fullmatch(r"-?[0-9]{1,300}", text):
         return int(text)
     try:
-        number = Decimal(text) if re.fullmatch(r"-?[0-9]{1,300}\.[0-9]{1,300}", text) else None
+        is_decimal = re.fullmatch(r"-?[0-9]{1,300}\.[0-9]{1,300}", text)
+        number = plain_number(Decimal(text), text) if is_decimal else None
     except InvalidOperation:
         return None
     return number
@@ -258,11 +260,8 @@ def _json(source: Source) -> Iterator[Leaf]:
     yield from walk(0, ())
 
 
-def _decimal(text: str) -> Decimal:
-    number = Decimal(text)
-    if not number.is_finite() or abs(number.adjusted()) > 1000:
-        raise ValueError(f"{text[:60]} is no number to compute with")
-    return number
+def _decimal(text: str) -> int | Decimal:
+    return plain_number(Decimal(text), text)
 
 
 # ---------------------------------------------------------------- YAML

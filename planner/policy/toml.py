@@ -188,12 +188,17 @@ def _loads(text: str) -> dict[str, Any]:
     return tomllib.loads(text, parse_float=_number)
 
 
-def _number(text: str) -> Decimal:
+def _number(text: str) -> int | Decimal:
     """Raises ValueError for what is no number, and for what would take long to compute with."""
-    number = Decimal(text)
+    return plain_number(Decimal(text), text)
+
+
+def plain_number(number: Decimal, text: str) -> int | Decimal:
+    """A number as plans have it: whole ones are whole, however they are written. Raises ValueError for what is none,
+    and for what would take long to compute with."""
     if not number.is_finite() or abs(number.adjusted()) > 1000:
-        raise ValueError(f"{text} is no number to compute with")
-    return number
+        raise ValueError(f"{text[:60]} is no number to compute with")
+    return int(number) if number == number.to_integral_value() else number
 
 
 def _depth(text: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -258,11 +259,15 @@ def test_every_key_has_its_place() -> None:
         ("d.json", '{"a": [1, null, true], "b.c": 1.5}', [("a[0]", 1), ("a[2]", True), ('["b.c"]', "1.5")]),
         ("d.yaml", "a:\n- x\n- 2026-01-01\nb: 5\n", [("a[0]", "x"), ("a[1]", "2026-01-01"), ("b", 5)]),
         ("d.yaml", "", []),
+        ("d.csv", "size\n3.0\n4.50\n", [(3,), ("4.50",)]),
+        ("d.json", '{"a": 3.0, "b": 3e2}', [("a", 3), ("b", 300)]),
+        ("d.yaml", "a: 3.0\n", [("a", 3)]),
     ],
 )
 def test_data(name: str, text: str, found: list[tuple[object, ...]]) -> None:
     types = {"size": "number"} if name == "d.csv" else {}
     _, given = read_data(name, text, types)
+    assert not any(isinstance(v, Decimal) and v == int(v) for row, _ in given for v in row)
     assert [tuple(str(v) if type(v).__name__ == "Decimal" else v for v in row) for row, _ in given] == found
 
 
@@ -454,3 +459,9 @@ def test_parameters_count_for_what_is_read_of_a_plan() -> None:
     policies = loaded(*pack("acme.p", rules, manifest))
     assert policies.reads.attributes(None) == frozenset(("encrypted",))
     assert policies.packs.with_defaults(FactBase({}, {}), policies.program).relation("acme.p.path") == {("encrypted",)}
+
+
+def test_whole_numbers_of_parameters_are_whole() -> None:
+    manifest = '[parameters.limit]\ntype = "number"\ndefault = 3.0\ndescription = "x"\n'
+    policies = loaded(*pack("acme.a", 'deny("x", A, "m") :- acts(A, "create"), limit(3).', manifest))
+    assert {type(row[0]) for row in policies.given.rows("acme.a.limit")} == {int}
