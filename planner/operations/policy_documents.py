@@ -4,7 +4,7 @@ what making plans needs."""
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from planner.documents.kind import STDIN
 from planner.operations.options import NAME_POLICIES, OperationOptions
@@ -19,21 +19,29 @@ if TYPE_CHECKING:
     from planner.policy.program import Policies
 
 
+Known: TypeAlias = "list[tuple[Policies | None, list[Diagnostic]]]"
+"""the policies that options name, once they are loaded"""
+
+
 def check_document(
-    options: OperationOptions, path: str, kind: str, processes: int = 1
+    options: OperationOptions, path: str, kind: str, processes: int = 1, known: Known | None = None
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """What policies say about what `show -json` prints of a plan, or about a state; `kind` says which."""
-    return _judged(options, path, kind, processes, Ahead(path, MOST_BYTES) if path != STDIN else None)
+    """What policies say about what `show -json` prints of a plan, or about a state; `kind` says which. For several
+    documents they are loaded once, into `known`."""
+    ahead = Ahead(path, MOST_BYTES) if path != STDIN else None
+    return _judged(options, path, kind, processes, ahead, [] if known is None else known)
 
 
 def _judged(
-    options: OperationOptions, path: str, kind: str, processes: int, ahead: Ahead | None
+    options: OperationOptions, path: str, kind: str, processes: int, ahead: Ahead | None, known: Known
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     from planner.operations.judging import judged_document
     from planner.policy.settle import without_policy
 
     try:
-        policies, problems = policies_of(options, None)
+        if not known:
+            known.append(policies_of(options, None))
+        policies, problems = known[0]
     except Failure as failure:
         return None, failure.diagnostics
     if policies is None:

@@ -9,7 +9,7 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, operation_options
 from planner.documents.kind import is_document
 from planner.operations.options import NAME_POLICIES
-from planner.operations.policy_documents import check_document
+from planner.operations.policy_documents import Known, check_document
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -87,9 +87,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     return max(finish(problems, terminal), int(verdict.is_denied))
 
 
-def _checked(settings: OperationOptions, plan: str | None, processes: int) -> tuple[Verdict | None, list[Diagnostic]]:
+def _checked(
+    settings: OperationOptions, plan: str | None, processes: int, known: Known | None = None
+) -> tuple[Verdict | None, list[Diagnostic]]:
     if plan is not None and is_document(plan):
-        return check_document(settings, plan, "plan", processes)
+        return check_document(settings, plan, "plan", processes, known)
     return _made(settings, plan)
 
 
@@ -113,12 +115,13 @@ def _several(
 ) -> int:
     """One verdict after the other, each with the name of its file."""
     judged: list[tuple[str, str, Verdict | None]] = []
+    known: Known = []
     code = 0
     for kind, path in named:
         if kind == "state":
-            verdict, problems = check_document(settings, path, kind)
+            verdict, problems = check_document(settings, path, kind, known=known)
         else:
-            verdict, problems = _checked(settings, path, _processes(terminal, arguments["profile"]))
+            verdict, problems = _checked(settings, path, _processes(terminal, arguments["profile"]), known)
         if verdict is not None and format == "table":
             terminal.out(f"{terminal.paint(path, 'bold')}\n{_table(verdict, terminal, arguments['why'])}\n")
             if arguments["profile"]:
