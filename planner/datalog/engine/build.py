@@ -63,6 +63,7 @@ def build_program(
         return None, _in_order(diagnostics)
     diagnostics += checks.single_use(rules)
     diagnostics += checks.unknown_words(rules, predicates)
+    diagnostics += checks.whole_decimals(rules)
     diagnostics += checks.unread(rules, predicates)
     diagnostics += checks.unproduced(rules, predicates)
     compiled = compile_program(predicates, rules, strata)

@@ -464,6 +464,29 @@ def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[Constant,
             yield from ((term, *source) for term in written)
 
 
+def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
+    """A decimal that is whole is another value than the whole number, and no value that is given or computed is one."""
+    told: set[Span] = set()
+    for rule in rules:
+        terms: list[Term] = [t for atom, _ in atoms(rule.body) for t in atom.arguments]
+        terms += rule.head.arguments
+        for literal in rule.body:
+            if isinstance(literal, Builtin) and literal.relation == MEMBER:
+                terms += literal.inputs
+            elif isinstance(literal, Comparison) and literal.operator in ("=", "!="):
+                terms += (literal.left, literal.right)
+        for term in terms:
+            if not isinstance(term, Constant) or isinstance(term.value, str | int) or term.value != int(term.value):
+                continue
+            place = at(rule, term)
+            if place not in told:
+                told.add(place)
+                detail = (
+                    f"{term} is another value than {int(term.value)}, and what is computed is a whole one. Write that."
+                )
+                yield warning("rules.whole_decimal", "Whole number as a decimal", detail, place)
+
+
 def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
     """A predicate is an input, open, native, or the head of a rule."""
     heads = {rule.head.predicate for rule in rules}
