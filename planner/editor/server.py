@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 from importlib.metadata import version
 from typing import Any, BinaryIO
@@ -20,6 +21,7 @@ from planner.editor import answers
 from planner.editor.book import book_of, place, problems_of
 from planner.editor.cases import ran
 from planner.editor.schemas import shapes_near
+from planner.render.streams import visible
 from planner.syntax.rule_format import format_rules
 from planner.syntax.rule_parse import parse_rules
 from planner.vocabulary.diagnostic import Diagnostic, has_errors
@@ -46,7 +48,19 @@ def serve() -> None:
     """Speak to an editor over standard input and output until it says goodbye."""
     # copies: pygls closes what it writes to, and the command flushes its output at the end
     output = os.fdopen(os.dup(1), "wb")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_InFewWords())
+    logging.getLogger("pygls").addHandler(handler)
     server.start_io(Bounded(os.fdopen(os.dup(0), "rb"), output), output)  # type: ignore[arg-type]
+
+
+class _InFewWords(logging.Formatter):
+    """What the protocol's package has to say of messages that make no sense, on a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        problem = record.exc_info[1] if record.exc_info else None
+        why = f": {type(problem).__name__}" if problem is not None else ""
+        return visible(f"planner lsp: {record.getMessage()[:200].partition(chr(10))[0]}{why}")
 
 
 MOST_BYTES = 64 << 20

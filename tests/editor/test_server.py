@@ -251,3 +251,14 @@ def test_what_no_editor_can_mean_is_answered_with_an_error(sent: bytes) -> None:
     run = subprocess.run([sys.executable, "-m", "planner", "lsp"], input=sent, capture_output=True, timeout=60)
     assert b'"error"' in run.stdout and b"is too long" in run.stdout
     assert not run.stderr
+
+
+@pytest.mark.parametrize("text", [b"{{{", b"[1]", b"null", b"[" * 100_000])
+def test_messages_that_make_no_sense_are_told_in_few_words(text: bytes) -> None:
+    goodbye = [{"jsonrpc": "2.0", "id": 2, "method": "shutdown"}, {"jsonrpc": "2.0", "method": "exit"}]
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
+    texts = [text, *(json.dumps(message).encode() for message in (hello, *goodbye))]
+    data = b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(text), text) for text in texts)
+    ended = subprocess.run([sys.executable, "-m", "planner", "lsp"], input=data, capture_output=True, timeout=60)
+    assert ended.returncode == 0 and b"capabilities" in ended.stdout
+    assert b"Traceback" not in ended.stderr and b"planner lsp: " in ended.stderr
