@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -26,14 +25,13 @@ COMMANDS = {"plan": PLAN, "with policies": [*PLAN, "-policy=builtin:all"]}
 
 def measured(size: int, runs: int) -> dict[str, list[Cost]]:
     """The costs of both, after one run each that does not count."""
-    with tempfile.TemporaryDirectory(prefix="planner-bench-") as name, tempfile.TemporaryDirectory() as cache:
-        os.environ["XDG_CACHE_HOME"] = cache
+    os.environ["PLANNER_PLAN_ANEW"] = "1"  # else a plan of the same is told again
+    with tempfile.TemporaryDirectory(prefix="planner-bench-") as name:
         generate = str(Path(__file__).parent / "generate.py")
         subprocess.run([sys.executable, generate, "dag", str(size), name], check=True, stdout=subprocess.DEVNULL)
         costs: dict[str, list[Cost]] = {what: [] for what in COMMANDS}
         for _ in range(runs + 1):
             for what, command in COMMANDS.items():
-                shutil.rmtree(Path(cache) / "planner" / "plans", ignore_errors=True)  # else a plan is told again
                 cost, said = run(command, Path(name), 900.0, most=1 << 30)
                 if "Plan: " not in said:
                     raise SystemExit(f"{' '.join(command)} made no plan: {said[-500:]}")
