@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 
 from planner.datalog.tools.cases import Case
+from planner.operations.loading import load_variables
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
+from planner.operations.providers_needed import needed_providers
 from planner.policy.facts.relations import PolicyFacts, Reads
+from planner.policy.manifest import MANIFEST
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.vocabulary.provider_address import BUILTIN
 from planner.vocabulary.span import Span
 
 
@@ -40,10 +44,46 @@ def _shown(path: str, reads: Reads) -> PolicyFacts:
 def _planned(path: str, span: Span, reads: Reads) -> PolicyFacts:
     from planner.operations.policies import facts_of
 
+    pack = _pack_of(span.filename)
+    if pack is not None and (why := _not_in_a_pack(path, pack)):
+        detail = f"{path} {why}. Packs come from others: what their cases plan starts no programs and asks nobody."
+        raise Failure(error("rules.case", "Not in a case of a pack", detail, span))
     answer = planned(OperationOptions(path, refresh=False, needs_configuration=True))
     if answer.complete is None:
         raise Failure([_of_the_case(path, span), *(d for d in answer.diagnostics if d.is_error)])
     return facts_of(answer.complete, reads)
+
+
+def _pack_of(file: str) -> str | None:
+    """The folder of the pack that a file of cases belongs to."""
+    folder = os.path.dirname(os.path.realpath(file))
+    while not os.path.isfile(os.path.join(folder, MANIFEST)):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder
+
+
+def _not_in_a_pack(path: str, pack: str) -> str:
+    """Why a configuration is none that a case of a pack may plan: what is wrong with the folder; "" if nothing is."""
+    from planner.config.load import load_config
+    from planner.state.workspace import data_directory
+
+    if os.path.commonpath((os.path.realpath(path), pack)) != pack:
+        return "lies outside of the pack"
+    if os.path.lexists(os.path.join(path, data_directory(os.environ))):
+        return f"has {data_directory(os.environ)}, where programs may be"
+    given, _ = load_variables(OperationOptions(path))
+    config, _ = load_config(path, variables=given)
+    if config is None:
+        return ""  # told when it is planned
+    if config.root.backend is not None or config.root.encryption is not None:
+        return "says where states are, or how they are encrypted"
+    if any("data.terraform_remote_state." in f"{key}." for module in config.root.walk() for key in module.resources):
+        return "reads the states of others"
+    others = sorted(name for name in needed_providers(config).all if not name.startswith(BUILTIN))
+    return f"needs the provider {others[0]}; give a plan in JSON" if others else ""
 
 
 def _of_the_case(path: str, span: Span) -> Diagnostic:

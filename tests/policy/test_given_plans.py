@@ -82,3 +82,34 @@ def test_plans_in_cases_of_other_rules(tmp_path: Path) -> None:
     (tmp_path / "own.case").write_text('.case "a"\n.given "x"\nedge("a", "b").\n.want none advice.\n')
     found = rule_tests.run_tests([str(tmp_path)])
     assert "Only cases of policies are about plans" in " ".join(d.detail for d in found.diagnostics)
+
+
+PACK = 'name = "acme.x"\nversion = "1.0.0"\ndescription = "x"\n'
+
+
+@pytest.mark.parametrize(
+    ("given", "files", "said"),
+    [
+        ("small", {"small/.terraform/x": ""}, "has .terraform"),
+        ("small", {"small/more.tf": 'resource "evil_thing" "a" {}'}, "needs the provider registry.opentofu.org/"),
+        ("small", {"small/more.tf": 'terraform {\n  backend "http" {}\n}'}, "says where states are"),
+        ("small", {"small/more.tf": 'data "terraform_remote_state" "x" {\n  backend = "http"\n}'}, "states of others"),
+        ("../outside", {"../outside/main.tf": ""}, "lies outside of the pack"),
+        ("link", {}, "lies outside of the pack"),
+        ("small", {}, ""),
+    ],
+)
+def test_configurations_in_cases_of_packs_start_nothing(
+    tmp_path: Path, given: str, files: dict[str, str], said: str
+) -> None:
+    pack = tmp_path / "pack"
+    (tmp_path / "outside").mkdir()
+    everything = {"pack.toml": PACK, "small/main.tf": CONFIGURATION, **files}
+    for name, text in everything.items():
+        (pack / name).parent.mkdir(parents=True, exist_ok=True)
+        (pack / name).write_text(text)
+    (pack / "link").symlink_to(tmp_path / "outside")
+    wanted = '.want deny("owner", "terraform_data.b", "x").'
+    found = ran(pack, f'.case "a plan"\n.given "{given}"\n{wanted}')
+    (first, _) = found.outcomes[str(pack / "house.case")]
+    assert any(said in problem.detail for problem in first.problem) if said else first.holds
