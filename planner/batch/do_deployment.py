@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from planner.batch.deployment_plans import differences, save
 from planner.batch.described import described
 from planner.batch.model import Request, Result
-from planner.batch.plan_unit import Check, asks_plugins, changes_of, counts_of, failed, log, spared_result
+from planner.batch.plan_unit import Check, changes_of, counts_of, failed, log, spared_result
 from planner.batch.planned import NEW, awaited_in, gives, outputs_of, own_outputs, rests_on
 from planner.batch.reads import RECORDER
 from planner.batch.setting_up import options_of
 from planner.batch.survey_deployment import needs_init
 from planner.documents.encoding import encode
+from planner.operations.providers_needed import asks_plugins
 from planner.policy.standing import STACK
 from planner.render.summary import Counts
 from planner.stacks.approval import Approval, approval
@@ -199,7 +200,7 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
         numbers = [number + more for number, more in zip(numbers, of_step, strict=True)]
         changes += [(f"{step.name}: {address}", action, why) for address, action, why in changes_of(step.plan)]
         changes += [(f"{step.name}: {address}", "defer", f"unknown {what}") for address, what, _ in step.plan.deferred]
-        uses_plugins = uses_plugins or asks_plugins(step.planned.made)
+        uses_plugins = uses_plugins or asks_plugins(step.planned.made.loaded.config, step.plan.prior_state)
     state = runner.states.read()
     short = Result(
         request.unit,

@@ -126,6 +126,7 @@ def _judged_by_policies(made: Made[Start]) -> tuple[Made[Start], list[Diagnostic
 
 def of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) -> Result:
     """A finished plan in short."""
+    from planner.operations.providers_needed import asks_plugins
     from planner.render.summary import Counts
 
     plan = made.plan
@@ -139,7 +140,7 @@ def of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) -> 
         described(list(told)),
         text=text_of(made) if request.text else "",
         facts=_facts(request, made) if request.facts else {},
-        asks_plugins=asks_plugins(made),
+        asks_plugins=asks_plugins(made.loaded.config, made.plan.prior_state),
         lineage=plan.previous_state.lineage,
         serial=plan.previous_state.serial,
     )
@@ -159,15 +160,6 @@ def _with_outputs(request: Request, made: Made[Start], short: Result) -> Result:
     options, declared = made.loaded.options, made.loaded.config.root.variables
     around = {name: value for name, value in options.surrounding.items() if name in declared}
     return with_outputs(request, made.plan, {**around, **options.inputs}, short)
-
-
-def asks_plugins(made: Made[Start]) -> bool:
-    """Whether any provider but the builtin one has to do with a plan."""
-    from planner.operations.providers_needed import needed_providers
-    from planner.vocabulary.provider_address import BUILTIN
-
-    used = needed_providers(made.loaded.config).started
-    return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in made.plan.prior_state.resources.values())
 
 
 def counts_of(plan: Plan, counts: Counts) -> tuple[int, int, int, int, int]:

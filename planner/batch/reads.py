@@ -19,11 +19,11 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from hashlib import blake2b
 from types import CodeType
 from typing import Any
 
 from planner.batch import FOLDER
+from planner.support.digests import blake2b
 from planner.support.disk import read_whole, remove_leftovers
 from planner.support.files_read import LOOKED
 

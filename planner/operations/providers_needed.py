@@ -41,6 +41,12 @@ def needed_providers(config: Config, state: State | None = None) -> Needed:
     return _KNOWN[config]
 
 
+def asks_plugins(config: Config, state: State) -> bool:
+    """Whether any provider but the builtin one has to do with a configuration, or with the objects of a state."""
+    used = needed_providers(config).started
+    return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in state.resources.values())
+
+
 def _derived(config: Config, state: State | None) -> Needed:
     from planner.datalog.engine.evaluate import evaluate
     from planner.datalog.engine.fact_base import FactBuilder

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import pickle
+import _pickle  # pickle has it from there, and more
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from planner.batch.plan_unit import asks_plugins
 from planner.config.model import Config, ResourceDecl
 from planner.config.secrecy import is_secret
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.operations.plan import may_have_cycle
+from planner.operations.providers_needed import asks_plugins
 from planner.programs.rule_programs import renewal_program
 from planner.renew.kept import Kept, Parts
 from planner.renew.part import uses_of
@@ -72,7 +72,7 @@ def gathered(made: Made[Start], has_remarks: bool) -> Gathered:
     names = list(context.root.resources)
     for first in range(0, len(names), TOGETHER):
         some = names[first : first + TOGETHER]
-        piece = pickle.dumps({name: context.root.resources[name].planned for name in some}, 5)
+        piece = _pickle.dumps({name: context.root.resources[name].planned for name in some}, 5)
         objects.update(dict.fromkeys(some, (at, len(piece))))
         pieces.append(piece)
         at += len(piece)
@@ -125,7 +125,7 @@ def _found(made: Made[Start], has_remarks: bool) -> Iterator[str]:
     """What the rules are told of a plan."""
     loaded, plan = made.loaded, made.plan
     config, options = loaded.config, loaded.options
-    if asks_plugins(made):
+    if asks_plugins(config, plan.prior_state):
         yield "plugins"
     if not isinstance(loaded.store, StateStore):
         yield "services"

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
@@ -50,6 +49,8 @@ def mentioned(text: str, known: Collection[str]) -> set[str]:
 
 def plan_part(options: OperationOptions, part: Part, settled: Mapping[str, Settled]) -> Made[Start] | None:
     """The plan of a part, if there is nothing to be said about it: what is wrong is told by planning all."""
+    import tempfile
+
     headers = [_HEADERS[argument].format(*name.split(".", 1)) for name, argument in sorted(part.headers.items())]
     options = evolve(options, settled=settled, keeps_values=True, lock=False, ask_variable=None)
     with tempfile.TemporaryDirectory(prefix="planner-") as folder:

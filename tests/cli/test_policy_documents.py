@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,7 +94,12 @@ def test_plans_that_others_show_have_them_from_the_configuration(
     undecided = [("undecided", code, name) for code in ("open", "tells") for name in ("none", "open", "some")]
     (folder / "main.tf").write_text(MAIN + 'resource "terraform_data" "more" {}\n')  # another configuration
     assert found(planner(*check)) == undecided
+    (folder / "main.tf").write_text(MAIN)
+    later = time.time() + 60
+    os.utime(folder / "main.tf", (later, later))  # what is written there now may not have been there then
+    assert found(planner(*check)) == undecided
     (folder / "main.tf").write_text(MAIN.replace('Principal = "*"', "Principal = var.secret"))
+    os.utime(folder / "main.tf", (0, 0))
     ran = planner(*check)
     assert ("undecided", "open", "open") in found(ran) and ("undecided", "open", "none") not in found(ran)
     other = tmp_path_factory.mktemp("other")

@@ -404,7 +404,7 @@ def test_what_is_damaged_or_forged_is_not_there(planner: Run, seen: Seen, tmp_pa
 def test_small_configurations_are_not_looked_up(
     planner: Run, seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "LARGE", 1 << 16)
+    monkeypatch.setattr(command, "LARGE", 1 << 18)
     put({"main.tf": CHAIN})
     planner("plan")
     assert not (tmp_path / "cache" / "planner" / "plans").exists()

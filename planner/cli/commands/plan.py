@@ -64,7 +64,7 @@ _PLAIN = frozenset(
 )  # fmt: skip
 """flags with which a plan may be kept: the others ask for something else besides, or rest on more"""
 _ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
-LARGE = 1 << 16
+LARGE = 1 << 18
 """bytes of configuration, from which on a plan takes long enough that keeping it is worth while"""
 
 

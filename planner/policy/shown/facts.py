@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ from planner.policy.shown.document import Document, Misshapen, not_usable
 from planner.policy.shown.rows import ShownRows
 from planner.policy.shown.state import plan_of_state, read_values
 from planner.programs.actions import does
+from planner.support.calendar import days_of
 from planner.support.exact_json import JsonError
 from planner.values.value import Unknown
 from planner.vocabulary.address import join
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from planner.config.model import Config, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
     from planner.policy.shown.dependencies import ShownImpact
 
+_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z$")
 OF_CONFIGURATION = frozenset(
     ("lifecycle", "provisioner", "removed_block", "move_block", "required_provider", "uses_provider", "backend")
 )
@@ -139,7 +143,7 @@ def _facts(
         untold |= OF_PLANS
     relations = told(Reads(reads.predicates - untold), tellers)
     unknown = {**contents.after.unknown, **contents.elsewhere, **shown.unknown}
-    if is_plan and owners.configured is not None and unknown:
+    if is_plan and config is not None and owners.configured is not None and unknown and _stands(config, plan):
         unknown |= _documents(owners.configured, unknown)
     return PolicyFacts(
         {**relations, **contents.relations()},
@@ -178,6 +182,19 @@ def _is_of(shown: ShownConfiguration, config: Config) -> bool:
     if {name for name, _ in shown.root_variables()} != config.root.variables.keys() or not (here or calls):
         return False
     return all(shown.given(object) <= arguments(decl) for object, decl in here.items())
+
+
+def _stands(config: Config, plan: Plan) -> bool:
+    """Whether no file was changed after the plan was made: what is written there now may not have been there then."""
+    time = _TIME.match(plan.timestamp)
+    if time is None:
+        return False
+    year, month, day, hour, minute, second = map(int, time.groups())
+    made = days_of(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second
+    try:
+        return all(os.stat(name).st_mtime < made + 1 for name in config.files)
+    except OSError:
+        return False
 
 
 class _Beside:
