@@ -1,8 +1,10 @@
 """What did a piece of work look at? Every file that it opens and every folder that it lists, as Python's audit events
 tell, with what was there; and whether all that is still the same.
 
-An entry is [path, kind, time, size, digest]. `kind` is file, folder (its names), outputs (of a state that somebody
-else writes: only its outputs count) or missing. The time is that of the last change of the file or of what is said of
+An entry is [path, kind, time, size, digest]. `kind` is file, folder (its names, but for those that come and go with
+every run), names (all of them; `own names`: those of the folder where the run is), outputs (of a state that somebody
+else writes: only its outputs count) or missing. `size` is mixed with the number of the file (inode), since a link may
+be set to a file of the same time and size. The time is that of the last change of the file or of what is said of
 it (ctime), in nanoseconds: no program can set it, and a file that is moved to the place of another one has a new one.
 Whatever has the same time and size counts as the same, unless it was changed so shortly before it was recorded that the
 clock could not tell; what has not counts as the same if its digest is. Of what is missing the time is that of the
@@ -25,18 +27,24 @@ from typing import Any
 from planner.batch import FOLDER
 from planner.support.digests import blake2b
 from planner.support.disk import read_whole, remove_leftovers
-from planner.support.files_read import LOOKED
+from planner.support.files_read import LISTED, LOOKED
 
 Entry = list[Any]
 RACY = 20_000_000
 """nanoseconds: the clock of file systems is coarser than it looks"""
 RECORDS = f"{os.sep}{FOLDER}{os.sep}"
 """where runs are recorded: nothing that counts"""
+_ASKS = (LOOKED, LISTED)
+"""what functions of a configuration ask for"""
+_KINDS = {"os.listdir": "folder", "os.scandir": "folder", LISTED: "names"}
+_FOLDERS = ("folder", "names", "own names")
 _IMPORTS = "<frozen importlib._bootstrap_external>"
-_LOOKS = ("open", "os.listdir", "os.scandir", LOOKED)
+_LOOKS = ("open", "os.listdir", "os.scandir", LOOKED, LISTED)
 _PASSING = (".planner", ".terraform", "terraform.tfstate")
 _IGNORED_NAMES = (".lock.info", ".pyc", ".py", ".so", ".tmp")
 
+
+_MIX, _MOST = 0x9E3779B97F4A7C15, 1 << 62
 
 Looked = dict[str, tuple[str, int, int, str]]
 """path -> kind, time, size, and for a folder the digest of its names, when it was looked at first"""
@@ -79,7 +87,7 @@ class Recorder:
         if self.paths is None or event not in _LOOKS or self._own.looks:
             return
         path = arguments[0]
-        if path in self._known:
+        if path in self._known and event not in _ASKS:
             return
         if path is None:
             path = "."
@@ -91,9 +99,9 @@ class Recorder:
             return
         if event == "os.listdir" and _is_tidying(sys._getframe(1).f_code):
             return
-        if event == LOOKED and os.path.normpath(os.path.join(self._home, path)).startswith(self._ignored):
+        if event in _ASKS and not self._counts(os.path.normpath(os.path.join(self._home, path))):
             self.has_unseen = True
-        self.look(path, "folder" if event.startswith("os.") else "file")
+        self.look(path, _KINDS.get(event, "file"))
 
     def look(self, path: str, kind: str = "file") -> None:
         """Note that something is looked at now."""
@@ -101,14 +109,22 @@ class Recorder:
         assert paths is not None
         self._known.add(path)
         path = os.path.normpath(os.path.join(self._home, path))
-        if RECORDS in path or path.endswith(_IGNORED_NAMES):
-            return
-        if path not in paths and not path.startswith(self._ignored) and not self._is_own(path):
+        key = path
+        if kind == "names":
+            key = os.path.join(path, ".")  # beside what else is known of the folder
+            kind = "own names" if path == self._home else kind
+        if key not in paths and self._counts(path):
             self._own.looks = True  # what is listed here is no look of theirs; other threads may look meanwhile
             try:
-                paths |= looked_at(path, kind)
+                paths |= looked_at(key, kind)
             finally:
                 self._own.looks = False
+
+    def _counts(self, path: str) -> bool:
+        """Whether something is compared at all."""
+        if RECORDS in path or path.endswith(_IGNORED_NAMES):
+            return False
+        return not path.startswith(self._ignored) and not self._is_own(path)
 
     def _is_own(self, path: str) -> bool:
         """Whether something is in a folder that this process made for a moment, and not around the unit."""
@@ -127,7 +143,7 @@ class Recorder:
         assert paths is not None
         inside = os.path.normpath(os.path.join(self._home, folder)) + os.sep
         for path in [path for path in paths if path.startswith(inside)]:
-            self.look(path, paths.pop(path)[0])
+            self.look(path, paths.pop(path)[0].removeprefix("own "))
 
     def has_seen(self, path: str, looked: Looked) -> bool:
         """Whether a file that was read is among what was looked at; those of the system and of this program are not."""
@@ -171,17 +187,17 @@ RECORDER = Recorder()
 
 
 def _stat(path: str) -> tuple[int, int]:
-    """Time and size; (-1, -1) for what is not there."""
+    """Time, and size with the number of the file; (-1, -1) for what is not there."""
     try:
         status = os.stat(path)
     except OSError:
         return -1, -1
-    return status.st_ctime_ns, status.st_size
+    return status.st_ctime_ns, (status.st_size + status.st_ino * _MIX) % _MOST
 
 
 def looked_at(path: str, kind: str) -> Looked:
     """A file or folder as it is now, before it is read."""
-    return {path: (kind, *_stat(path), digest(path, kind) if kind == "folder" else "")}
+    return {path: (kind, *_stat(path), digest(path, kind) if kind in _FOLDERS else "")}
 
 
 # ---------------------------------------------------------------- recording
@@ -203,13 +219,15 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
                 place = _folder_above(path)
                 folders[folder] = place, _stat(place)[0]
             place, changed = folders[folder]
-            listed.append([path, "missing", 0 if changed > now - RACY else changed, place, ""])
+            if changed > now - RACY or os.path.realpath(path) != path:
+                changed = 0  # where a link leads to may come without a change of the folder in which the link is
+            listed.append([path, "missing", changed, place, ""])
             continue
         if kind == "file" and (changed, size) != after:
             return None
         kind = "outputs" if path in foreign_states else kind
         content = _content(path, kind, changed, size, now)
-        if kind == "folder":
+        if kind in _FOLDERS:
             if content != names:
                 return None
             changed, size = after  # files that come and go, like locks, may have been here meanwhile
@@ -227,12 +245,19 @@ _CONTENTS: dict[tuple[str, int, int], str] = {}
 def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:
     """What counts of a file or folder, in short; of a large file that the clock can tell from a changed one, once in a
     process."""
-    if kind != "file" or size < _LARGE or changed > now - RACY:
+    if kind != "file" or changed > now - RACY or not _is_large(path):
         return digest(path, kind)
     key = path, changed, size
     if key not in _CONTENTS:
         _CONTENTS[key] = digest(path, kind)
     return _CONTENTS[key]
+
+
+def _is_large(path: str) -> bool:
+    try:
+        return os.path.getsize(path) >= _LARGE
+    except OSError:
+        return False
 
 
 def settled(entry: Entry) -> Entry:
@@ -258,10 +283,13 @@ def digest(path: str, kind: str) -> str:
     try:
         if kind == "missing":
             return "" if not os.path.exists(path) else "there"
-        if kind == "folder":
-            names = sorted(name for name in os.listdir(path) if not _is_passing(name))
+        if kind in _FOLDERS:
+            is_passing = _PASSES[kind]
+            names = sorted(name for name in os.listdir(path) if not is_passing(name))
             return _short("\0".join(names).encode("utf-8", "surrogateescape"))
         data = read_whole(path)
+    except IsADirectoryError:
+        return "a folder"
     except OSError:
         return "unreadable"
     return _short(_outputs(data) if kind == "outputs" else data)
@@ -270,6 +298,14 @@ def digest(path: str, kind: str) -> str:
 def _is_passing(name: str) -> bool:
     """Names that come and go with every run; states and data folders count where they are read."""
     return name.endswith((".lock.info", ".tmp", ".backup")) or name in _PASSING
+
+
+def _is_ours(name: str) -> bool:
+    """Names that the lock of a state makes in the folder where the run is."""
+    return name in ("terraform.tfstate", ".terraform.tfstate.lock.info")
+
+
+_PASSES = {"folder": _is_passing, "names": lambda name: False, "own names": _is_ours}
 
 
 def _outputs(data: bytes) -> bytes:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from planner.operations.plan import Made, Start
     from planner.render.plan import PlanText
     from planner.renew.keeping import Gathered
+    from planner.renew.renewed import Renewed
 
 _ENVIRONMENT = ("TF_", "TOFU_", "PLANNER_", "XDG_", "HOME", "NO_COLOR", "TERM", "CI", "GITHUB_ACTIONS")
 
@@ -89,10 +90,7 @@ def _asked(arguments: Arguments, terminal: Terminal) -> tuple[str, ...]:
 
 def _again(known: Kept, terminal: Terminal, settings: OperationOptions, arguments: Arguments) -> int | None:
     """The exit code, when what is kept says what the plan comes to; else nothing is told."""
-    from planner.batch.reads import Comparison
-
-    comparison = Comparison()
-    changed = [entry[0] for entry in known.reads if not comparison.is_same(*entry)]
+    changed = _changed(known)
     texts = _edited(known, changed)
     if texts is None:
         return None
@@ -100,18 +98,29 @@ def _again(known: Kept, terminal: Terminal, settings: OperationOptions, argument
     if lock is None:
         return None
     try:
-        if texts:
-            return _renewed(known, texts, terminal, settings, arguments)
-        terminal.stdout.write(known.output)
-        if known.errors:
-            terminal.stdout.flush()
-            terminal.stderr.write(known.errors)
-        return known.code
+        renewed = _renewed(known, texts, settings) if texts else None
     finally:
         lock()
+    if (texts and renewed is None) or not _changed(known) <= changed:
+        return None  # or somebody has changed something else before the lock was taken, or meanwhile
+    if renewed is not None:
+        return _tell_renewed(known, renewed, terminal, arguments)
+    terminal.stdout.write(known.output)
+    if known.errors:
+        terminal.stdout.flush()
+        terminal.stderr.write(known.errors)
+    return known.code
 
 
-def _edited(known: Kept, changed: list[str]) -> dict[str, str] | None:
+def _changed(known: Kept) -> set[str]:
+    """What of all that the plan was made from is not as it was."""
+    from planner.batch.reads import Comparison
+
+    comparison = Comparison()
+    return {entry[0] for entry in known.reads if not comparison.is_same(*entry)}
+
+
+def _edited(known: Kept, changed: set[str]) -> dict[str, str] | None:
     """The texts of edited files, by name; None when something else has changed, too."""
     texts: dict[str, str] = {}
     here = os.getcwd()
@@ -136,18 +145,19 @@ def _lock(known: Kept) -> Callable[[], object] | None:
     return None if lock.acquire("OperationTypePlan", 0.0) else lock.release
 
 
-def _renewed(
-    known: Kept, texts: dict[str, str], terminal: Terminal, settings: OperationOptions, arguments: Arguments
-) -> int | None:
-    from planner.render.schema_lookup import SchemaLookup
+def _renewed(known: Kept, texts: dict[str, str], settings: OperationOptions) -> Renewed | None:
     from planner.renew.renewed import Renewal
+
+    assert known.parts is not None
+    return Renewal(known, known.parts, texts, settings).renewed()
+
+
+def _tell_renewed(known: Kept, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int:
+    from planner.render.schema_lookup import SchemaLookup
     from planner.renew.spliced import SplicedText
 
     parts = known.parts
     assert parts is not None
-    renewed = Renewal(known, parts, texts, settings).renewed()
-    if renewed is None:
-        return None
     terminal.stdout.write(known.output[: parts.told])
     lookup = SchemaLookup(renewed.made.loaded.schemas).resource_schema
     text = SplicedText(renewed, parts, known.output, lookup, terminal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _pickle  # pickle has it from there, and more
+import os
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from planner.state.backends.local import StateStore
 from planner.state.model import ResourceState
 from planner.support.digests import sha256_of
 from planner.support.disk import read_whole
+from planner.support.files_read import has_asked_time
 from planner.values.value import is_marked_deep
 from planner.vocabulary.records import field, frozen
 
@@ -129,6 +131,8 @@ def _found(made: Made[Start], has_remarks: bool) -> Iterator[str]:
         yield "plugins"
     if not isinstance(loaded.store, StateStore):
         yield "services"
+    elif loaded.store.journals():
+        yield "a journal"
     if options.judges or plan.policy is not None:
         yield "policies"
     if plan.errored:
@@ -136,8 +140,10 @@ def _found(made: Made[Start], has_remarks: bool) -> Iterator[str]:
     texts = list(_texts(config).values())
     if is_secret(texts):
         yield "secrets"
-    if any(b"plantimestamp" in text for text in texts):
+    if has_asked_time():
         yield "time"
+    if not {os.path.normpath(name) for name in config.files}.isdisjoint(map(os.path.normpath, plan.files)):
+        yield "its own text"
     if has_remarks:
         yield "remarks"
     if any(change.action != "no-op" for change in plan.drift):

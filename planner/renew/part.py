@@ -53,15 +53,15 @@ def plan_part(options: OperationOptions, part: Part, settled: Mapping[str, Settl
 
     headers = [_HEADERS[argument].format(*name.split(".", 1)) for name, argument in sorted(part.headers.items())]
     options = evolve(options, settled=settled, keeps_values=True, lock=False, ask_variable=None)
-    with tempfile.TemporaryDirectory(prefix="planner-") as folder:
-        for name, text in {**part.files, _other_name(part.files): "\n".join(headers)}.items():
-            with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
-                file.write(text)
-        told = Told()
-        try:
+    told = Told()
+    try:
+        with tempfile.TemporaryDirectory(prefix="planner-") as folder:
+            for name, text in {**part.files, _other_name(part.files): "\n".join(headers)}.items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
+                    file.write(text)
             made = _planned(options, folder, part.about, told)
-        except Failure:
-            return None
+    except (Failure, OSError):  # the latter: no room for these files
+        return None
     return None if told else made
 
 

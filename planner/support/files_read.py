@@ -1,5 +1,5 @@
-"""Which files the functions of a configuration have read, and how often services were asked for states: what they say
-is no file that could be compared."""
+"""What the functions of a configuration have looked at: files, names in folders, the time; and how often services were
+asked for states: what they say is no file that could be compared."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import sys
 
 LOOKED = "planner.looked"
 """the audit event of who asks whether a file is there, which opens nothing"""
+LISTED = "planner.listed"
+"""the audit event of who asks for all names in a folder: no matter whose they are"""
 _READ: dict[str, None] = {}
+_TIME = [False]
 _SERVICES = [0]
 
 
@@ -26,6 +29,21 @@ def note_look(path: str) -> None:
     sys.audit(LOOKED, path)
 
 
+def note_listing(path: str) -> None:
+    """A function asks for all names in a folder, those of our own files, too."""
+    sys.audit(LISTED, path)
+
+
+def note_time() -> None:
+    """A function has asked for the time of the plan."""
+    _TIME[0] = True
+
+
+def has_asked_time() -> bool:
+    """Whether a function of this configuration has asked for the time of the plan."""
+    return _TIME[0]
+
+
 def note_service_read() -> None:
     """A state was read from a service."""
     _SERVICES[0] += 1
@@ -39,3 +57,4 @@ def service_reads() -> int:
 def forget_files_read() -> None:
     """Another configuration begins."""
     _READ.clear()
+    _TIME[0] = False

@@ -235,7 +235,7 @@ class _Covered:
             return ""
         if any(part in _OF_UNIT for part in relative.split("/")):
             return ""
-        if kind == "folder" or not os.path.lexists(path) or os.path.isfile(path):
+        if kind.endswith(("folder", "names")) or not os.path.lexists(path) or os.path.isfile(path):
             return relative
         return ""
 

@@ -7,6 +7,7 @@ import re
 from planner.language.functions.arguments import text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function, unknown
 from planner.support.calendar import date_of, days_of, month_days
+from planner.support.files_read import note_time
 from planner.values.types import NUMBER, STRING
 from planner.values.value import Value
 
@@ -203,6 +204,7 @@ def _date_part(verb: str, moment: Moment) -> str:
 @function(result=STRING, not_null=False, into=FUNCTIONS)
 def plantimestamp(*, context: CallContext) -> Value:
     """Gives the time at which the plan was made, in UTC. It stays the same when the plan is applied."""
+    note_time()
     return unknown(STRING) if context.plan_timestamp is None else context.plan_timestamp
 
 

@@ -11,8 +11,12 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from planner.support.files_read import note_listing, note_look
+
 _META = re.compile(r"\\.|([*?\[{])", re.DOTALL)
 _UNESCAPE = re.compile(r"\\([*?\[\]{}])")
+_ENDS = re.compile(r"\.(?!tmp$|backup$|info$|planner$|terraform$|tfstate$)\w+$")
+"""ends of patterns that no name of our own files has"""
 
 
 class PatternError(ValueError):
@@ -115,6 +119,7 @@ def _matches(directory: str, parts: list[str]) -> Iterator[str]:
     while part == "**" and rest[:1] == ["**"]:
         rest = rest[1:]  # means the same
     if part == "**":
+        note_listing(directory or ".")
         yield from _matches(directory, rest)
         for entry in _entries(directory):
             path = directory + entry.name
@@ -125,9 +130,12 @@ def _matches(directory: str, parts: list[str]) -> Iterator[str]:
         return
     if not any(match[1] for match in _META.finditer(part)):
         path = directory + _UNESCAPE.sub(r"\1", part)
+        note_look(path)
         if os.path.isdir(path) if rest else os.path.lexists(path):
             yield from _matches(path + "/", rest) if rest else [path]
         return
+    if not _ENDS.search(part):
+        note_listing(directory or ".")
     entries = _entries(directory)
     expression = _expression(part) if entries else None
     for entry in entries:

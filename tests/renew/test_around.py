@@ -1,0 +1,153 @@
+"""What happens around a configuration between two plans: files that its functions look at, the time, links, states that
+somebody else writes meanwhile, and a disk without room."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_renewal import CHAIN, Run, Seen, compared, put, seen
+
+from planner.renew.renewed import Renewal
+
+__all__ = ["seen"]
+USER = 'resource "terraform_data" "a" {\n  input = 1\n}\nresource "terraform_data" "z" {\n  input = %s\n}\n'
+
+
+def written(name: str, text: str = "two") -> Callable[[], object]:
+    return lambda: put({name: text})
+
+
+def _edit() -> None:
+    put({"main.tf": Path("main.tf").read_text().replace("= 1", "= 2")})
+
+
+def _switch() -> None:
+    os.unlink("link")
+    os.symlink("two", "link")
+
+
+LOOKS: dict[str, tuple[str, str, dict[str, str], Callable[[], object]]] = {
+    "its own text": ('filemd5("main.tf")', "", {}, _edit),
+    "its own text by another name": ('filemd5("${path.module}/./main.tf")', "", {}, _edit),
+    "a program": ('filemd5("x.py")', "", {"x.py": "one"}, written("x.py")),
+    "a name that comes and goes": ('fileexists("x.tmp")', "", {}, written("x.tmp")),
+    "names of ours": ('fileset("d", "*")', "", {"d/x": "one"}, written("d/terraform.tfstate")),
+    "names of ours below": ('fileset("d", "**")', "", {"d/x": "one"}, written("d/.terraform/y")),
+    "backups": ('fileset("d", "*.backup")', "", {"d/x": "one"}, written("d/x.backup")),
+    "here": ('fileset(".", "*")', "", {}, written("more")),
+    "one by its name": ('fileset("d", "x")', "", {"d/y": "one"}, written("d/x")),
+    "one by its name in any": ('fileset("d", "*/x")', "", {"d/y/z": "one"}, written("d/y/x")),
+    "where a link leads to": ('fileexists("s/link")', "s/link -> ../far/x", {"far/y": "one"}, written("far/x")),
+    "another link": ('file("link")', "link -> one", {"one": "one", "two": "two"}, _switch),
+}
+
+
+@pytest.mark.parametrize("what", LOOKS)
+def test_what_functions_look_at_is_compared(planner: Run, seen: Seen, what: str) -> None:
+    value, link, files, change = LOOKS[what]
+    put({"main.tf": USER % value, "s/x": "", **files})
+    if link:
+        name, target = link.split(" -> ")
+        os.symlink(target, name)
+    before = planner("plan")
+    assert before.code == 0
+    time.sleep(0.05)  # the clock of the file system can tell
+    change()
+    assert compared(planner, seen).out != before.out
+    compared(planner, seen)
+
+
+def test_a_link_to_another_file_of_the_same_age_and_size(
+    planner: Run, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put({"main.tf": USER % 'file("link")', "one": "one", "two": "two"})
+    os.symlink("one", "link")
+    stat, age = os.stat, os.stat("one").st_ctime_ns
+
+    class SameAge:
+        def __init__(self, *given: Any, **more: Any) -> None:
+            self._of = stat(*given, **more)
+            self.st_ctime_ns = age
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._of, name)
+
+    time.sleep(0.05)
+    monkeypatch.setattr("planner.batch.reads.os.stat", SameAge)
+    assert "one" in planner("plan").out
+    _switch()
+    assert "two" in compared(planner, seen).out
+
+
+@pytest.mark.parametrize(
+    ("value", "files"),
+    [
+        ('templatefile("t", {})', {"t": "${plantimestamp()}"}),
+        ("templatestring(local.t, {})", {"t": "${plantimestamp()}", "l.tf": 'locals {\n  t = file("t")\n}\n'}),
+        ("local.t", {"l.tf.json": '{"locals": {"t": "${\\u0070lantimestamp()}"}}'}),
+    ],
+)
+def test_who_asks_for_the_time_anywhere_is_planned_anew(
+    planner: Run, seen: Seen, tmp_path: Path, value: str, files: dict[str, str]
+) -> None:
+    put({"main.tf": USER % value, **files})
+    assert planner("plan").code == 0
+    assert not list((tmp_path / "cache" / "planner").glob("plans/*"))
+
+
+@pytest.mark.parametrize("edit", [False, True])
+def test_a_state_that_is_written_before_the_lock_is_taken(
+    planner: Run, seen: Seen, monkeypatch: pytest.MonkeyPatch, edit: bool
+) -> None:
+    from planner.cli import renewed_plan
+
+    put({"main.tf": CHAIN})
+    planner("plan")
+    lock = renewed_plan._lock
+
+    def late(known: Any) -> Any:
+        monkeypatch.setattr(renewed_plan, "_lock", lock)
+        text = Path("main.tf").read_text()
+        put({"main.tf": CHAIN})
+        assert planner("apply", "-auto-approve").code == 0
+        put({"main.tf": text})
+        return lock(known)
+
+    if edit:
+        put({"main.tf": CHAIN.replace("local.all", "concat(local.all, [1])")})
+    monkeypatch.setattr(renewed_plan, "_lock", late)
+    compared(planner, seen)
+
+
+def test_a_file_that_changes_while_a_part_is_planned(planner: Run, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    put({"main.tf": CHAIN + (USER % 'file("text")').replace('"a"', '"y"'), "text": "one"})
+    planner("plan")
+    put({"main.tf": Path("main.tf").read_text().replace("input = 1", 'input = file("text")')})
+    renewed = Renewal.renewed
+
+    def late(self: Renewal) -> Any:
+        put({"text": "two"})
+        return renewed(self)
+
+    monkeypatch.setattr(Renewal, "renewed", late)
+    assert "one" not in compared(planner, seen).out
+
+
+def test_a_disk_without_room(planner: Run, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    put({"main.tf": CHAIN})
+    planner("plan")
+    put({"main.tf": CHAIN.replace('-1"', '-2"')})
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    assert compared(planner, seen).code == 0
+    assert seen.how == "whole"
