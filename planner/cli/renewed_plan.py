@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from planner.cli.flags import Arguments
+from planner.cli.views import causes_told, how_told
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
 from planner.renew.kept import Kept, read, rules_stamp, shelf, write
@@ -152,15 +153,22 @@ def _renewed(known: Kept, texts: dict[str, str], settings: OperationOptions) -> 
     return Renewal(known, known.parts, texts, settings).renewed()
 
 
-def _tell_renewed(known: Kept, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int:
+def _tell_renewed(known: Kept, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
+    """The exit code, when all that is to be told is known; else nothing is told."""
     from planner.render.schema_lookup import SchemaLookup
+    from planner.renew.renewed import hides_causes
     from planner.renew.spliced import SplicedText
 
     parts = known.parts
     assert parts is not None
-    terminal.stdout.write(known.output[: parts.told])
     lookup = SchemaLookup(renewed.made.loaded.schemas).resource_schema
     text = SplicedText(renewed, parts, known.output, lookup, terminal)
+    how = how_told(text.changed, arguments, terminal)
+    if how != "none":
+        if text.repeats or hides_causes(renewed, parts):
+            return None  # what is told again has no causes, or not those of now
+        text.causes = causes_told(renewed.made, how)
+    terminal.stdout.write(known.output[: parts.told])
     text.show()
     if text.plan.can_apply:
         HumanView(terminal).next_steps("", "")

@@ -64,14 +64,15 @@ def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
 
 def told_causes(made: Made[Any], arguments: Arguments, terminal: Terminal) -> Causes | None:
     """The causes that stand under the changes of a plan."""
-    how = arguments.get("why")
-    changes = sum(change.action != "no-op" for change in made.plan.changes)
-    if not how:
-        is_quiet = arguments.get("json") or not is_terminal(terminal.stdout) or changes > MOST_EXPLAINED
-        how = "none" if is_quiet else "line"
-    if how == "none" or made.plan.errored:
-        return None
-    return _causes(made, how)
+    how = how_told(sum(change.action != "no-op" for change in made.plan.changes), arguments, terminal)
+    return None if how == "none" or made.plan.errored else causes_told(made, how)
+
+
+def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
+    """How the causes of so many changes are told: none, line or full."""
+    how: str = arguments.get("why") or ""
+    is_quiet = arguments.get("json") or not is_terminal(terminal.stdout) or changes > MOST_EXPLAINED
+    return how or ("none" if is_quiet else "line")
 
 
 def show_summary(made: Made[Any], terminal: Terminal, everything: bool = False) -> None:
@@ -96,7 +97,8 @@ def summary_document(made: Made[Any]) -> dict[str, Any]:
     return summary_json(groups_of(causes(made), planned), planned)
 
 
-def _causes(made: Made[Any], how: str) -> Causes:
+def causes_told(made: Made[Any], how: str) -> Causes:
+    """The causes of the changes of a plan, to be told in a line or in full. Its values are let go."""
     from planner.operations.causes import causes, changed_actions
     from planner.render.because import Causes
 

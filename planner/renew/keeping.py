@@ -119,7 +119,7 @@ def _found_told(printed: Printed) -> Iterator[str]:
         yield "waiting"
     if printed.errors:
         yield "remarks"
-    if printed.text.causes is not None:
+    if printed.text.causes is not None and printed.told:
         yield "causes"
 
 

@@ -176,3 +176,15 @@ class Renewal:
 
 def _is_expression(name: str) -> bool:
     return name.startswith(("local.", "var."))
+
+
+def hides_causes(renewed: Renewed, parts: Parts) -> bool:
+    """Whether something that stays as planned may be why something in the part changes."""
+    facts = FactBuilder()
+    for change in renewed.made.plan.changes:
+        facts.add("part_action", change.address, change.action)
+    settled = renewed.made.loaded.options.settled
+    for address, resource, _, action, _, _ in parts.changes:
+        if resource in settled:
+            facts.add("settled_action", address, action)
+    return bool(evaluate(renewal_program(), facts.build(), ["hides_cause"])["hides_cause"])

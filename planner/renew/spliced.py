@@ -37,6 +37,12 @@ class SplicedText(PlanText):
             outputs=(*part.outputs, *(OutputChange(one[0], one[1], None, None, False) for one in self.kept_outputs)),
         )
         super().__init__(light, schema_of, terminal)
+        self.changed = sum(count for (_, action), count in kinds.items() if action != "no-op") + sum(
+            change.action != "no-op" for change in part.changes
+        )
+        """how many changes there are in all"""
+        self.repeats = any(first >= 0 for *_, first, _ in self.stay)
+        """whether something is told again of what stays"""
         self.part: Plan = part
 
     def counts(self) -> Counts:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.engine.fact_base import FactBuilder
 from planner.operations.causes import causes
-from planner.programs.rule_programs import renewal_program
 from planner.render.plan import PlanText
 from planner.render.schema_lookup import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.renew.keeping import Printed, gathered, kept
-from planner.renew.renewed import Renewal, Renewed
+from planner.renew.renewed import Renewal, Renewed, hides_causes
 from planner.support.disk import read_whole
 from planner.vocabulary.records import evolve
 
@@ -49,19 +46,9 @@ class Standing:
             except (OSError, ValueError):
                 return None
         renewed = Renewal(self._kept, parts, texts, options).renewed()
-        if renewed is None or self._hides_causes(renewed):
+        if renewed is None or hides_causes(renewed, parts):
             return None
         return Changed(self.made, renewed)
-
-    def _hides_causes(self, renewed: Renewed) -> bool:
-        facts = FactBuilder()
-        for change in renewed.made.plan.changes:
-            facts.add("part_action", change.address, change.action)
-        settled = renewed.made.loaded.options.settled
-        for change in self.made.plan.changes:
-            if change.resource_address in settled:
-                facts.add("settled_action", change.address, change.action)
-        return bool(evaluate(renewal_program(), facts.build(), ["hides_cause"])["hides_cause"])
 
 
 class Changed:

@@ -64,14 +64,14 @@ def put(files: dict[str, str]) -> None:
         Path(name).write_text(text, encoding="utf-8")
 
 
-def compared(planner: Run, seen: Seen, *words: str) -> Ran:
+def compared(planner: Run, seen: Seen, *words: str, terminal: bool = False) -> Ran:
     """A plan, which has to be the one that is made anew."""
     seen.how = "whole"
-    found = planner("plan", *words)
+    found = planner("plan", *words, terminal=terminal)
     how = seen.how
     os.environ["PLANNER_PLAN_ANEW"] = "1"
     try:
-        whole = planner("plan", *words)
+        whole = planner("plan", *words, terminal=terminal)
     finally:
         del os.environ["PLANNER_PLAN_ANEW"]
     assert (found.code, found.out, found.err) == (whole.code, whole.out, whole.err)
@@ -155,6 +155,21 @@ def test_an_edit_gives_the_plan_that_is_made_anew(planner: Run, seen: Seen, edit
     put({"main.tf": CHAIN.replace(old, new)} if old else {})
     compared(planner, seen)
     assert seen.how == (after if applied else before)
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("how", ["", "-why=full"])
+def test_on_a_terminal_changes_have_their_causes(planner: Run, seen: Seen, edit: str, how: str) -> None:
+    old, new, _, after = EDITS[edit]
+    put({"main.tf": CHAIN})
+    assert planner("apply", "-auto-approve").code == 0
+    words = [how] if how else []
+    compared(planner, seen, *words, terminal=True)
+    put({"main.tf": CHAIN.replace(old, new)} if old else {})
+    ran = compared(planner, seen, *words, terminal=True)
+    assert seen.how == after
+    if ran.code == 0:
+        assert ("because" in ran.out) == (" will be " in ran.out or " must be " in ran.out)
 
 
 def test_without_a_look_at_objects_nothing_is_told_in_the_order_of_the_graph(planner: Run, seen: Seen) -> None:
