@@ -7,6 +7,7 @@ is new.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from planner.datalog.engine.program import Program
 from planner.datalog.front.values import decode
 
 Row = tuple[Any, ...]
+BUILT_IN = {"find_all": (2, lambda text, pattern: enumerate(m.group() for m in re.finditer(pattern, text)))}
+"""relations that are built in: how many columns they are given, and what makes the rows of the others"""
 
 
 class Model:
@@ -93,7 +96,13 @@ class Model:
             yield bound
             return
         literal, rest = body[0], body[1:]
-        if literal[0] == "atom" and literal[1][1] not in TESTS:
+        if literal[0] == "atom" and literal[1][1] in BUILT_IN:
+            given, rows = BUILT_IN[literal[1][1]]
+            for row in rows(*(value(t, bound) for t in literal[1][2][:given])):
+                extended = dict(bound)
+                if unify(literal[1][2][given:], list(row), extended):
+                    yield from self._solve(rest, extended, outer)
+        elif literal[0] == "atom" and literal[1][1] not in TESTS:
             for row in self._matching(literal[1], bound):
                 extended = dict(bound)
                 if unify(literal[1][2], list(row), extended):
@@ -145,7 +154,7 @@ def _in_order(body: Sequence[Any], outer: set[str], known: Iterable[str] = ()) -
     while waiting:
         ready = [x for x in waiting if _is_ready(x, bound, outer)]
         if not ready:
-            ready = [x for x in waiting if x[0] == "atom" and x[1][1] not in TESTS]
+            ready = [x for x in waiting if x[0] == "atom" and x[1][1] not in TESTS and x[1][1] not in BUILT_IN]
             ready.sort(key=lambda x: -len([t for t in x[1][2] if t[0] != "any" and _variables(t) <= bound]))
         literal = ready[0]
         waiting.remove(literal)
@@ -160,6 +169,9 @@ def _is_ready(literal: Any, bound: set[str], outer: set[str]) -> bool:
         return not open_sides or (literal[1] == "=" and len(open_sides) == 1 and open_sides[0][0] == "variable")
     if literal[0] == "aggregate":
         return {v for inner in literal[4] for v in _outside(inner)} & outer <= bound | _variables(literal[1])
+    if literal[0] == "atom" and literal[1][1] in BUILT_IN:
+        given, _ = BUILT_IN[literal[1][1]]
+        return {v for term in literal[1][2][:given] for v in _variables(term)} <= bound
     return (literal[0] == "not" or literal[1][1] in TESTS) and _variables(literal[1]) <= bound
 
 
@@ -180,7 +192,7 @@ def _predicates(body: Iterable[Any]) -> Iterator[str]:
     for literal in body:
         if literal[0] == "aggregate":
             yield from _predicates(literal[4])
-        elif literal[0] in ("atom", "not") and literal[1][1] not in TESTS:
+        elif literal[0] in ("atom", "not") and literal[1][1] not in TESTS and literal[1][1] not in BUILT_IN:
             yield literal[1][1]
 
 
