@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
 from planner.policy.installed import LOCK, MOST_BYTES, MOST_FILES, Locked, folder_hash, lock_text, place_of, read_lock
@@ -89,8 +88,9 @@ def _one(
         raise Failure(error("policy.lock", "Pack of another version", detail, use.span))
     if known is not None and (place / MANIFEST).is_file() and _is_as_locked(place, known):
         return known, False
-    with TemporaryDirectory(prefix="planner-pack-") as folder:
-        fresh = Path(folder) / "pack"
+    with beside(place) as work:  # not where temporary files go: the next run finds here what a killed one left
+        fresh = work / "fetched" / "pack"
+        fresh.parent.mkdir()
         _fetcher(say).fetch(use.source, use.version, known.version if known is not None else "", fresh)
         entry = _checked(use, fresh)
         if known is not None and entry.hash != known.hash:
@@ -98,10 +98,9 @@ def _one(
             detail += f"{known.version}: it is not what it was. If that is right, choose it with: planner policy update"
             raise Failure(error("policy.lock", "Changed pack", detail, use.span))
         if verb != "lock":
-            with beside(place) as work:
-                copied(fresh, work / "pack")
-                remove(place)
-                os.replace(work / "pack", place)
+            copied(fresh, work / "pack")
+            remove(place)
+            os.replace(work / "pack", place)
             say(f"- {use.name} {entry.version} in {place}")
     return entry, True
 

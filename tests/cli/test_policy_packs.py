@@ -5,8 +5,10 @@ from __future__ import annotations
 import http.server
 import io
 import json
+import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
@@ -385,6 +387,23 @@ def test_the_organisation_says_how_long_waivers_may_last(
     assert "Not for a directory" in said(planner("policy", "check"))
 
 
+def test_a_waiver_that_names_neither_a_type_nor_a_module_is_told(
+    folder: Path, planner: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    applied(planner)
+    waive(folder, address="t*_data.*")
+    assert kinds(planner) == [("warn", "waivers"), ("waived", "port")]
+    assert "names neither a type nor a module: it waives 1 finding (OPS-1)" in said(planner("policy", "check"))
+    write(tmp_path, {"policy.toml": "[waivers]\nwide = false\n"})
+    monkeypatch.setenv("PLANNER_POLICIES", str(tmp_path / "policy.toml"))
+    assert kinds(planner) == [("deny", "port"), ("warn", "waivers")]
+    assert "as the organisation wants, so it waives nothing" in said(planner("policy", "check"))
+    monkeypatch.delenv("PLANNER_POLICIES")
+    with (folder / ".planner/policy.toml").open("a") as file:
+        file.write("[waivers]\nwide = false\n")
+    assert "Not for a directory" in said(planner("policy", "check"))
+
+
 def test_the_organisation_does_not_let_waive(
     folder: Path, planner: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -455,6 +474,22 @@ def test_installed_locked_and_changed(folder: Path, planner: Run, repository: Pa
     )
     assert planner("policy", "init").code == 0
     assert kinds(planner) == [("deny", "port")]
+
+
+def test_what_a_killed_run_left_goes_with_the_next(folder: Path, planner: Run, repository: Path) -> None:
+    from_git(folder, repository)
+    code = "import os\nfrom planner.__main__ import main\nfrom planner.operations import policy_packs\n"
+    code += "policy_packs._checked = lambda use, fresh: os.kill(os.getpid(), 9)\nmain()\n"
+    temporary = folder.parent / "temporary"
+    temporary.mkdir()
+    killed = subprocess.run(
+        [sys.executable, "-c", code, "policy", "init"], cwd=folder, env={**os.environ, "TMPDIR": str(temporary)}
+    )
+    packs = folder / ".planner/packs"
+    assert killed.returncode == -9 and list(packs.glob(".acme.ports.new-*/fetched/pack/pack.toml"))
+    assert not list(temporary.glob("planner-pack-*"))
+    assert planner("policy", "init").code == 0
+    assert sorted(path.name for path in packs.iterdir()) == [".lock", "acme.ports"]
 
 
 def test_what_somebody_put_into_an_installed_pack_is_installed_again(
