@@ -77,6 +77,7 @@ class Config:
     usual_level: str
     notice_days: int | None
     longest_days: int | None = None
+    wide: bool = True
 
 
 @frozen
@@ -112,6 +113,11 @@ class PolicySettings:
         """How far off the end of a waiver may be, in seconds, if the organisation says it: the shortest."""
         said = [config.longest_days for config in self.configs if config.longest_days is not None]
         return 86_400 * min(said) if said else None
+
+    @property
+    def is_named_only(self) -> bool:
+        """Whether the organisation wants waivers to name a type or a module."""
+        return any(not config.wide for config in self.configs)
 
 
 def is_config(name: str) -> bool:
@@ -201,10 +207,14 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
             waivers.problem("longest_days", detail, "Not for a directory")
         elif longest is not None and not 0 < longest <= 36500:
             waivers.problem("longest_days", "longest_days is a number of days, 1 or more.")
+        wide = waivers.value("wide", bool, "true or false", True)
+        if "wide" in waivers and not is_organisation:
+            detail = "Only the policy file of an organisation says what waivers have to name."
+            waivers.problem("wide", detail, "Not for a directory")
         waivers.done()
         root.done()
         uses, said = tuple(packs.values()), tuple(policies.values())
-        return Config(file, name, is_organisation, uses, said, groups, usual, notice, longest)
+        return Config(file, name, is_organisation, uses, said, groups, usual, notice, longest, wide)
 
     return file.finish(make)
 

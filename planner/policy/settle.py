@@ -25,6 +25,8 @@ WAIVERS = "waivers"
 """the code of what is said of waivers"""
 _SAYS = {
     "too_wide": "matches everything, so it waives nothing: name the objects that it is for",
+    "unnamed": "names neither a type nor a module, as the organisation wants, so it waives nothing",
+    "wide": "names neither a type nor a module: it waives {findings}",
     "too_long": "ends later ({until}) than the organisation lets waivers last, so it waives nothing",
     "of_no_policy": "names a code that no policy gives",
     "forbidden": "is for a policy that the organisation does not let anybody waive",
@@ -118,6 +120,8 @@ def _facts(
             facts.add("member", group)
     facts.add("clock", int(time.time()) if clock is None else clock)
     facts.add("notice", settings.notice)
+    if settings.is_named_only:
+        facts.add("named_only")
     if settings.longest is not None:
         facts.add("longest", settings.longest)
     if is_whole:
@@ -190,10 +194,12 @@ def _told(waiver: Waiver) -> str:
 
 
 def _remarks(database: Database, policies: Policies) -> Iterator[Finding]:
+    met = {row[0]: int(str(row[1])) for row in database["waives"]}
     for number, about in sorted(database["remark"], key=str):
         waiver = policies.settings.waivers[int(str(number))]
         text = f"the waiver of {waiver.code} for {waiver.address or 'nothing'} "
-        text += _SAYS[str(about)].format(until=waiver.until)
+        findings = f"{met.get(number, 0)} finding{'' if met.get(number) == 1 else 's'}"
+        text += _SAYS[str(about)].format(until=waiver.until, findings=findings)
         if waiver.ticket:
             text += f" ({waiver.ticket})"
         proof = {"format_version": "1.0", "goal": ["warn", WAIVERS, "", text], "root": "p1", "proofs": {}}
