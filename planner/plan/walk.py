@@ -142,6 +142,8 @@ class PlanWalk(PlanWork):
         task = self.resources.tasks.get(node)
         if task is not None:
             return task.instance.provider.is_inline
+        if node not in self.asking:
+            return True
         source = self.provider_of(node)
         try:
             return not source or self.schemas.provider(source).is_inline

@@ -181,20 +181,29 @@ class Machine:
     def finish(self, name: str) -> tuple[list[str], list[Skip]]:
         """The same as `handle(Finished(name))`, for the one event that nearly all are, without the words: which nodes
         to start now, sorted, and which never will. Raises ValueError like it."""
-        node, state, waits_for = self._begun(name), self._state, self._waits_for
-        self._running -= 1
+        node, state, waits_for = self._numbers.get(name), self._state, self._waits_for
+        if node is None or state[node] != _READY:
+            node = self._begun(name)
         ready: list[int] = []
         skips: list[Skip] = []
         if node in self._parent:
+            self._running -= 1
             self._settle([(node, _DONE)], ready, skips)
-        else:
-            state[node] = _DONE
-            self._unfinished -= 1
-            for dependent in self._dependents[node]:
-                waits_for[dependent] = left = waits_for[dependent] - 1
-                if not left and state[dependent] == _WAITING:
-                    ready.append(dependent)
-        return self._order(ready, skips), skips
+            return self._order(ready, skips), skips
+        state[node] = _DONE
+        self._unfinished -= 1
+        for dependent in self._dependents[node]:
+            waits_for[dependent] = left = waits_for[dependent] - 1
+            if not left and state[dependent] == _WAITING:
+                ready.append(dependent)
+        if not ready:
+            self._running -= 1
+            return ([] if self._running else self._order(ready, skips)), skips
+        if len(ready) > 1:
+            self._running -= 1
+            return self._order(ready, skips), skips
+        state[ready[0]] = _READY  # it runs in the place of the one that is done
+        return [self._names[ready[0]]], skips
 
     def _begun(self, name: str) -> int:
         """The number of a node that was told to start."""

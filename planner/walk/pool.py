@@ -21,7 +21,7 @@ from threading import Thread
 from typing import Any
 
 from planner.walk.machine import Instruction, Machine, Skip, Start, Stopped
-from planner.walk.sequential import run_guarded
+from planner.walk.sequential import run_guarded, said_by
 from planner.walk.slots import Limits, Slots
 from planner.walk.turns import meanwhile
 from planner.walk.work import NOTHING, Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
@@ -134,6 +134,25 @@ def walk_pool(
         if progress is not None:
             progress(machine.settled, machine.size)
 
+    run, is_inline, finish, bounded = work.run, work.is_inline, machine.finish, bool(slots.bounds)
+
+    def compute(node: str) -> None:
+        """Run and report where no group has a bound, without what only bounds and answers of threads need."""
+        try:
+            result = run(node)
+        except Exception as problem:
+            result = WorkResult(said_by(problem, node))
+        if result is not NOTHING:
+            report(node, result)
+            return
+        starts, skipped = finish(node)
+        for start in starts:
+            heappush(inline if is_inline(start) else pooled, start)
+        for skip in skipped:
+            skips[skip.node] = skip
+        if progress is not None:
+            progress(machine.settled, machine.size)
+
     if stop is not None:
         stop.listen(pool.wake)
     try:
@@ -154,7 +173,9 @@ def walk_pool(
             if answer is None:
                 while inline:
                     node = heappop(inline)
-                    if slots.take(node):
+                    if not bounded:
+                        compute(node)
+                    elif slots.take(node):
                         report(node, run_guarded(work, node))
                     if pooled or pool.busy or (stop is not None and stop.requested):
                         break

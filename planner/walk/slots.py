@@ -22,15 +22,15 @@ class Slots:
     runs, and gives its slot to the first that waits. So nobody waits for ever."""
 
     def __init__(self, limits: Limits) -> None:
-        self._bounds, self._group_of = limits.bounds, limits.group_of
+        self.bounds, self._group_of = limits.bounds, limits.group_of
         self._held: dict[str, str] = {}
         self._running: dict[str, int] = {}
         self._waiting: dict[str, list[str]] = {}
 
     def take(self, node: str) -> bool:
         """Whether the node may run now; if not, it waits here."""
-        group = self._group_of(node) if self._bounds else ""
-        bound = self._bounds.get(group)
+        group = self._group_of(node) if self.bounds else ""
+        bound = self.bounds.get(group)
         if bound is None:
             return True
         running = self._running.get(group, 0)
