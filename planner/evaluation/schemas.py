@@ -30,6 +30,9 @@ class Schemas:
         self._failures: dict[str, Failure] = {}
         self.resolvers: dict[ModuleConfig, dict[Any, Callable[[Any], tuple[Value, int]]]] = {}
         """what references stand for (planner.evaluation.scope), which is the same in all walks of a configuration"""
+        self.named: dict[Any, tuple[str, str, object, Callable[[Any], tuple[Value, int]]]] = {}
+        """of those to variables and local values, for all calls of a module: the kind, the name, what declares it, and
+        what it stands for"""
 
     def provider(self, source: str) -> Provider:
         """The unconfigured provider that answers questions about schemas. Raises Failure, each time anew."""

@@ -114,7 +114,8 @@ class ModuleScope(Scope):
         try:
             resolver = self.module.resolvers[node]
         except KeyError:
-            resolver = self.module.resolvers[node] = _resolver(self.module, node, source or Source("", ""))
+            resolver = _of_another_call(self.module, node) or _resolver(self.module, node, source or Source("", ""))
+            self.module.resolvers[node] = resolver
         return resolver(self)
 
     def function(self, name: str) -> Function | None:
@@ -164,7 +165,22 @@ def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) 
         shared = _MAKERS[ref.kind](module, ref, used, span)
         if not _is_placed(module, ref):
             module.resolvers[what] = shared
+    if ref.kind != "resource" and ref.name in (declared := _declared(module, ref.kind)):
+        module.context.schemas.named[node] = (ref.kind, ref.name, declared[ref.name], shared)
     return shared
+
+
+def _of_another_call(module: ModuleValues, node: Traversal | Variable) -> Resolver | None:
+    """How a variable or local value is resolved, when it was in another call of the same module."""
+    known = module.context.schemas.named.get(node)
+    if known is None:
+        return None
+    kind, name, decl, resolver = known
+    return resolver if _declared(module, kind).get(name) is decl else None
+
+
+def _declared(module: ModuleValues, kind: str) -> Mapping[str, object]:
+    return module.config.variables if kind == "var" else module.config.locals
 
 
 def _is_placed(module: ModuleValues, ref: Ref) -> bool:
@@ -172,7 +188,7 @@ def _is_placed(module: ModuleValues, ref: Ref) -> bool:
     if ref.kind == "resource":
         decl = module.config.resources.get(ref.name)
         return decl is not None and decl.check is not None
-    return ref.name not in (module.config.variables if ref.kind == "var" else module.config.locals)
+    return ref.name not in _declared(module, ref.kind)
 
 
 def _refuse(failure: Failure) -> Resolver:

@@ -44,6 +44,7 @@ from planner.language.scope import Scope
 from planner.model.graph import Graph, Node
 from planner.provider.interface import AttributeDiagnostic, ResourceSchema
 from planner.syntax.nodes import GetAttr, GetIndex, Traversal
+from planner.validate.alike import Alike
 from planner.values.convert import ConversionError, convert
 from planner.values.schema import BlockSchema, implied_type
 from planner.values.types import BOOL
@@ -111,6 +112,7 @@ class ValidateWalk(VertexWalk):
         self.provisioners = provisioners
         self.providers = ConfiguredProviders(self.context)
         self._arguments: dict[tuple[ModulePath, str], Value] = {}
+        self._alike = Alike()
         self._repeated: dict[int, ModuleScope] = {}  # of each module instance, for its calls
 
     def _module(self, node: Node) -> ModuleInstance:
@@ -168,17 +170,33 @@ class ValidateWalk(VertexWalk):
         return [d for d in problems if d.code != "plan.unknown_message"]
 
     def local(self, node: Node) -> list[Diagnostic]:
-        return evaluate_local(self._module(node), node.object)
+        module = self._module(node)
+        decl = module.config.locals[node.object]
+        value = self._alike.value(module, decl, decl.expr)
+        if value is not None:
+            module.locals[node.object] = value
+            return []
+        problems = evaluate_local(module, node.object)
+        if not problems:
+            self._alike.keep(module, decl, module.locals[node.object])
+        return problems
 
     def output(self, node: Node) -> list[Diagnostic]:
         module = self._module(node)
         decl = module.config.outputs[node.object]
         problems: list[Diagnostic] = []
+        is_plain = not decl.preconditions and not decl.depends_on
+        value = self._alike.value(module, decl, decl.value) if is_plain else None
+        if value is not None:
+            module.set_output(decl.name, mark(value, declared_marks(decl.sensitive, decl.ephemeral)))
+            return []
         for rule in decl.preconditions:
             problems += check_rule(rule, "output", module.scope).diagnostics
         if has_errors(problems):
             return problems
         value, found = evaluate_output(module, decl)
+        if is_plain and not found:
+            self._alike.keep(module, decl, value)
         if module.parent is not None and not has_errors(found):
             module.set_output(decl.name, mark(value, declared_marks(decl.sensitive, decl.ephemeral)))
         return problems + found
