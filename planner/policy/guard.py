@@ -113,7 +113,7 @@ class PolicyGuard:
             "maybe_open": rows.open,
         }
         if is_provider(address):
-            del new["planned"], new["configured"], new["size_of"], new["part"], new["unknown_after"]
+            del new["planned"], new["configured"], new["size_of"], new["part"]
             new["provider_argument"] = rows.values
         elif address in self.owners.changes and self.owners.changes[address].mode == "data":
             new["data_value"] = rows.values

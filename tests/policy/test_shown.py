@@ -186,9 +186,25 @@ def test_values_of_every_kind() -> None:
 
 
 def test_unknown_arguments_of_providers_are_unknown() -> None:
-    reads = Reads(frozenset(("provider_argument", "maybe_exact")))
+    reads = Reads(frozenset(("provider_argument", "maybe_exact", "unknown_after")))
     facts = shown_facts(parse(json.dumps(PLAN).encode(), "plan.json"), reads)
     assert (WEST, "profile") in set(facts.relation("maybe_exact"))
+    assert (WEST, "profile") in set(facts.relation("unknown_after"))
+
+
+@pytest.mark.parametrize(
+    ("path", "untold"),
+    [
+        ("configuration", {"configured", "resource", "variable", "module_call", "provider_instance"}),
+        ("configuration.root_module", {"configured", "resource", "variable", "module_call", "provider_instance"}),
+        ("configuration.provider_config", {"provider_instance"}),
+    ],
+)
+def test_what_somebody_left_out_of_a_document_is_not_taken_for_absent(path: str, untold: set[str]) -> None:
+    names = frozenset(("configured", "resource", "variable", "module_call", "provider_instance", "planned"))
+    assert shown_facts(parse(changed(path, ...), "plan.json"), Reads(names)).untold == untold
+    read = Reads(frozenset(("provider_argument",)))
+    assert shown_facts(parse(changed(path, ...), "plan.json"), read).untold == {"provider_argument"}
 
 
 # ---------------------------------------------------------------- documents that are wrong

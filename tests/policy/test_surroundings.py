@@ -162,10 +162,14 @@ def test_every_relation(place: Place) -> None:
 def test_unknown_arguments_of_providers_stay_undecided_until_they_are_known(place: Place) -> None:
     rules = (
         'deny("prefix", C, "has the prefix name") :- provider_argument(C, "prefix", "name").\n'
+        'warn("later", C, "is not known at " ++ P) :- unknown_after(C, P), provider_instance(C, _, _, _).\n'
         'warn("other", A, "looks at what else is not known") :- planned(A, "id", "nothing").\n'
     )
     said = {one for one in place.judged(rules, code=0) if one[1].startswith(CONFIG)}
-    assert said == {("undecided", f"{CONFIG}.later", f"is decided when {CONFIG}.later.prefix is known")}
+    assert said == {
+        ("undecided", f"{CONFIG}.later", f"is decided when {CONFIG}.later.prefix is known"),
+        ("warn", f"{CONFIG}.later", "is not known at prefix"),
+    }
     place.run("plan", "-out=it.plan", "-policy=policy.dl")
     refused = place.run("apply", "it.plan", code=1)
     assert "has the prefix name" in refused and "only after" not in refused

@@ -33,7 +33,7 @@ def plan_facts(
     tellers = (Changes(plan, owners.changes), declared, Dependencies(Impact(plan, graph)), surroundings)
     mentions = around.references() if "reference" in reads else None
     relations = told(reads, tellers)  # which may tell of further unknown values
-    everything = {**relations, **contents.relations()}
+    everything = {**relations, **contents.relations(surroundings.unknown_arguments)}
     unknown = {**contents.after.unknown, **contents.elsewhere, **surroundings.unknown}
     return PolicyFacts(everything, contents.hidden, owners, mentions, reads.given, unknown=unknown)
 

@@ -76,8 +76,9 @@ class Contents(Generic[R]):
         """Every sensitive (address, path), with the path of its mark."""
         return {**self.before.hidden, **self.after.hidden}
 
-    def relations(self) -> dict[str, Collection[Row]]:
-        """What was read, of the relations that policies read."""
+    def relations(self, unknown: Collection[tuple[str, str]] = ()) -> dict[str, Collection[Row]]:
+        """What was read, of the relations that policies read. `unknown` is what is unknown besides, by address and
+        path."""
         after, reads = self.after, self.reads
         found: dict[str, Collection[Row]] = {
             "planned": after.values,
@@ -85,7 +86,7 @@ class Contents(Generic[R]):
             "size_of": after.sizes,
             "part": after.parts,
             "prior": self.before.values,
-            "unknown_after": after.unknown,
+            "unknown_after": {*after.unknown, *unknown} if unknown else after.unknown,
             "sensitive_at": self.hidden if "sensitive_at" in reads else (),
             "maybe": maybe_rows(after) if "maybe" in reads else (),
             "maybe_exact": after.exact,

@@ -41,6 +41,8 @@ class Around:
         self.plan, self.surroundings, self.rows = plan, around, rows
         self.unknown: dict[tuple[str, str], Unknown] = {}
         """what is not known of the values that were told"""
+        self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
+        """that of provider configurations, by address and path, once provider_argument was told"""
 
     def _recorded(self, relation: str) -> Iterable[Row]:
         return (row[1:] for row in self.surroundings.recorded if row[0] == relation)
@@ -78,13 +80,15 @@ class Around:
             yield (address, parsed.source, parsed.alias, "" if parsed.key is None else str(parsed.key))
 
     def provider_argument(self) -> Iterable[Row]:
-        return self._walked(self.plan.providers)
+        found = self._walked(self.plan.providers)
+        self.unknown_arguments = frozenset(found.unknown)
+        return found.values
 
     def data_value(self) -> Iterable[Row]:
         later = ((c.address, c.after) for c in self.plan.changes if c.mode == "data")
-        return self._walked((*self.surroundings.data(), *later))
+        return self._walked((*self.surroundings.data(), *later)).values
 
-    def _walked(self, values: Iterable[tuple[str, Value]]) -> Iterable[Row]:
+    def _walked(self, values: Iterable[tuple[str, Value]]) -> ValueRows:
         found = ValueRows(False)
         for address, value in values:
             found.add_object(address, value)
@@ -92,7 +96,7 @@ class Around:
         self.unknown |= found.unknown
         self.rows.exact |= found.exact
         self.rows.open |= found.open
-        return found.values
+        return found
 
 
 def _plain_rows(path: str, value: Any) -> Iterable[Row]:

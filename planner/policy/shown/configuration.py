@@ -18,6 +18,11 @@ EXPRESSION = frozenset(("constant_value", "references"))
 """the members of an expression"""
 
 
+OF_MODULES = frozenset(("configured", "resource", "variable", "module_call"))
+OF_PROVIDERS = frozenset(("provider_instance", "provider_argument"))
+"""the relations that the configuration in a document tells, of modules and of providers"""
+
+
 @frozen(eq=False)
 class ShownModule:
     """A module as a document tells it: the module that calls it, the entry of the call, and what stands in it."""
@@ -106,6 +111,14 @@ class ShownConfiguration:
     def root_variables(self) -> Iterable[tuple[str, bool]]:
         """The root module's input variables, and whether each is secret."""
         return self._variables.items()
+
+    @property
+    def untold(self) -> frozenset[str]:
+        """The relations that it does not tell, because somebody left out what they stand in: there is no object without
+        a block, or a provider."""
+        if "root_module" not in self.root:
+            return OF_MODULES | OF_PROVIDERS
+        return OF_PROVIDERS if self.blocks and not self._providers else frozenset()
 
     # -------- relations
 

@@ -139,14 +139,13 @@ def _facts(
         untold.add("plan_mode")
     if not plan.timestamp:
         untold.add("now")
-    if not is_plan:
-        untold |= OF_PLANS
+    untold |= configuration.untold if is_plan else OF_PLANS
     relations = told(Reads(reads.predicates - untold), tellers)
     unknown = {**contents.after.unknown, **contents.elsewhere, **shown.unknown}
     if is_plan and config is not None and owners.configured is not None and unknown and _stands(config, plan):
         unknown |= _documents(owners.configured, unknown)
     return PolicyFacts(
-        {**relations, **contents.relations()},
+        {**relations, **contents.relations(shown.unknown_arguments)},
         contents.hidden,
         owners,
         None,
@@ -268,6 +267,8 @@ class ShownPlan:
         self.module_call, self.provider_instance = configuration.module_call, configuration.provider_instance
         self.unknown: dict[tuple[str, str], Unknown] = {}
         """what is not known of the values that were told"""
+        self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
+        """that of provider configurations, by address and path, once provider_argument was told"""
 
     def now(self) -> Iterable[Row]:
         return [(self.plan.timestamp,)]
@@ -275,6 +276,7 @@ class ShownPlan:
     def provider_argument(self) -> Iterable[Row]:
         found = ShownRows(False)
         self.configuration.provider_arguments(found)
+        self.unknown_arguments = frozenset(found.unknown)
         return self._kept(found)
 
     def data_value(self) -> Iterable[Row]:
