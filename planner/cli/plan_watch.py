@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from planner.cli.finish import finish, json_text
@@ -18,12 +18,16 @@ from planner.render.summary import Counts
 from planner.render.terminal import Terminal
 from planner.render.what_if import differences_lines, what_if_json
 from planner.renew.standing import Changed, Standing
-from planner.support.files_read import files_read, forget_files_read
+from planner.state.backends.local import StateStore
+from planner.state.workspace import data_directory
+from planner.support.files_read import files_read, looked_at
 from planner.support.signals import STOP
 from planner.support.watch import Watch
 
 SECONDS = 0.1
 """between two looks at the files"""
+GRAIN = 20_000_000
+"""nanoseconds: the clock of file systems is coarser than ours"""
 
 
 def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
@@ -35,11 +39,17 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
     standing: Standing | None = None
     changed: frozenset[str] = frozenset()
     parts: dict[int, Changed] = {}
+    exact: set[str] = set()
+
+    def counts(path: str) -> bool:
+        return path in exact or _counts(path)
+
     try:
         while True:
-            forget_files_read()
-            began = time.monotonic()
+            began, since = time.monotonic(), time.time_ns()
             parted = standing.after(changed, options) if standing is not None else None
+            if parted is not None and (more := frozenset(filter(counts, looking.changed()))):
+                parted, changed = None, changed | more  # the part may have seen half of it
             if parted is None:
                 found = planned(options)
                 made, problems = found.complete, found.diagnostics
@@ -49,7 +59,8 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
                 parts[id(made)] = parted
             _tell(last, made, changed, parts, terminal, is_json)
             finish(problems, terminal)
-            looking.also(_paths(options, made or last))
+            exact |= {os.path.normpath(path) for path in _exact_paths(options, made or last)}
+            looking.also((*sorted(exact), *_folders(made or last)), since - GRAIN)
             if not is_json:
                 terminal.out(f"\nPlanned in {time.monotonic() - began:.1f} s. Waiting for changes; Ctrl-C ends this.")
             terminal.stdout.flush()
@@ -58,22 +69,22 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
             last = made or last
             parts = {id(last): parts[id(last)]} if id(last) in parts else {}
             gc.collect()  # which a command that ends leaves to the operating system
-            changed = _next(looking)
+            changed = _next(looking, counts)
     except KeyboardInterrupt:
         return 0
 
 
-def _next(looking: Watch) -> frozenset[str]:
-    while not (changed := frozenset(filter(_counts, looking.changed()))):
+def _next(looking: Watch, counts: Callable[[str], bool]) -> frozenset[str]:
+    while not (changed := frozenset(filter(counts, looking.changed()))):
         if STOP.requested:  # what is raised while objects are finalized gets lost
             raise KeyboardInterrupt
         time.sleep(SECONDS)
     time.sleep(SECONDS / 5)  # an editor may write several files
-    return changed | frozenset(filter(_counts, looking.changed()))
+    return changed | frozenset(filter(counts, looking.changed()))
 
 
 def _counts(path: str) -> bool:
-    """Whether a file may matter: editors' and our own files beside others do not."""
+    """Whether a file may matter that nothing is known of: editors' and our own files beside others do not."""
     name = os.path.basename(path)
     return not (name.startswith(".") or name.endswith(("~", ".swp", ".tmp", ".backup", ".journal")))
 
@@ -104,12 +115,21 @@ def _tell(
     terminal.out(f"Plan: {Counts.of_plan(made.plan).numbers}.")
 
 
-def _paths(options: OperationOptions, made: Made[Any] | None) -> Iterator[str]:
-    """Everything that a plan was made from."""
-    yield "."
+def _exact_paths(options: OperationOptions, made: Made[Any] | None) -> Iterator[str]:
+    """Everything that a plan was made from, by name, whether it is there or not."""
+    yield os.path.join(data_directory(os.environ), "environment")
     yield from files_read()
+    yield from looked_at()
     yield from (text for kind, text in options.var_args if kind == "var-file")
     if made is not None:
+        yield from made.loaded.config.files
+        if isinstance(made.loaded.store, StateStore):
+            yield made.loaded.store.path
+
+
+def _folders(made: Made[Any] | None) -> Iterator[str]:
+    """Where files of a configuration stand, beside which there may be more."""
+    yield "."
+    if made is not None:
         for path in made.loaded.config.files:
-            yield path
             yield os.path.dirname(path) or "."

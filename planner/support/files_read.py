@@ -10,6 +10,7 @@ LOOKED = "planner.looked"
 LISTED = "planner.listed"
 """the audit event of who asks for all names in a folder: no matter whose they are"""
 _READ: dict[str, None] = {}
+_LOOKED: dict[str, None] = {}
 _TIME = [False]
 _SERVICES = [0]
 
@@ -26,12 +27,21 @@ def files_read() -> tuple[str, ...]:
 
 def note_look(path: str) -> None:
     """A function asks whether there is such a file."""
+    _LOOKED[path] = None
     sys.audit(LOOKED, path)
 
 
-def note_listing(path: str) -> None:
-    """A function asks for all names in a folder, those of our own files, too."""
-    sys.audit(LISTED, path)
+def note_listing(path: str, are_all: bool) -> None:
+    """A function asks for names in a folder; `are_all`: those of our own files, too."""
+    _LOOKED[path] = None
+    if are_all:
+        sys.audit(LISTED, path)
+
+
+def looked_at() -> tuple[str, ...]:
+    """The files that functions have asked for, whether they are there or not, and the folders whose names they have
+    asked for, sorted."""
+    return tuple(sorted(_LOOKED))
 
 
 def note_time() -> None:
@@ -57,4 +67,5 @@ def service_reads() -> int:
 def forget_files_read() -> None:
     """Another configuration begins."""
     _READ.clear()
+    _LOOKED.clear()
     _TIME[0] = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from stat import S_ISDIR
 
 SECONDS = 0.5
 """between two looks"""
@@ -30,11 +31,12 @@ class Watch:
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, tuple[int, int]]] = {}
 
-    def also(self, paths: Iterable[str]) -> None:
-        """Look at these, too, from now on."""
+    def also(self, paths: Iterable[str], since: int = 0) -> None:
+        """Look at these, too, from now on. What was changed after `since` (nanoseconds) counts as changed."""
         for path in paths:
             if path not in self._seen:
-                self._seen[path] = _look_at(path)
+                found = _look_at(path)
+                self._seen[path] = {name: what for name, what in found.items() if not since or what[0] < since}
 
     def changed(self) -> frozenset[str]:
         """The files that were changed, made or removed since the last time."""
@@ -48,12 +50,16 @@ class Watch:
 def _look_at(path: str) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     try:
-        entries = list(os.scandir(path)) if os.path.isdir(path) else []
-        for name in [path] if not os.path.isdir(path) else [e.path for e in entries if e.is_file()]:
-            status = os.stat(name)
-            found[os.path.normpath(name)] = status.st_mtime_ns, status.st_size
+        names = [entry.path for entry in os.scandir(path)] if os.path.isdir(path) else [path]
     except OSError:
-        pass  # it is gone, which is a change
+        return found  # it is gone, which is a change
+    for name in names:
+        try:
+            status = os.stat(name)
+        except OSError:
+            continue
+        is_folder = S_ISDIR(status.st_mode)  # of which counts that it is there
+        found[os.path.normpath(name)] = (0, 0) if is_folder else (status.st_ctime_ns, status.st_size)
     return found
 
 

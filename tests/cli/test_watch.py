@@ -95,3 +95,52 @@ def test_it_ends_when_nobody_can_read_it(folder: Path) -> None:
         words = [sys.executable, "-m", "planner", "watch"]
         done = subprocess.run(words, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert done.returncode == 1 and "Cannot write standard output" in done.stderr
+
+
+READS = """
+resource "terraform_data" "reads" {
+  input = [fileset("deep", "**"), fileexists("more/there"), fileexists(".hidden") ? file(".hidden") : "none"]
+}
+resource "terraform_data" "other" {
+  input = 1
+}
+"""
+
+
+def test_all_that_functions_have_looked_at_is_watched(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text(READS)
+    (tmp_path / "more").mkdir()
+    (tmp_path / "deep" / "in").mkdir(parents=True)
+    watching = Watching(tmp_path)
+    watching.until("Waiting")
+    for name in ("deep/in/a", "more/there", ".hidden"):
+        (tmp_path / name).write_text("one")
+        said = watching.until("Waiting")
+        assert f"{name} changed." in said and "terraform_data.reads: create to other values" in said
+    (tmp_path / "deep" / "new").mkdir()
+    (tmp_path / "deep" / "new" / "b").write_text("one")
+    said = watching.until("Waiting")
+    said += "" if "other values" in said else watching.until("Waiting")
+    assert "terraform_data.reads: create to other values" in said
+    (tmp_path / "main.tf").write_text(READS.replace("= 1", "= 2"))
+    said = watching.until("Waiting")
+    assert "terraform_data.other: create to other values" in said and "reads" not in said
+    assert watching.end() == 0
+
+
+def test_another_state_and_another_workspace_are_watched(tmp_path: Path) -> None:
+    def planner(*words: str) -> None:
+        command = [sys.executable, "-m", "planner", *words]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+
+    (tmp_path / "main.tf").write_text(READS)
+    planner("workspace", "new", "w")
+    watching = Watching(tmp_path)
+    assert "Plan: 2 to add" in watching.until("Waiting")
+    planner("apply", "-auto-approve")
+    said = watching.until("Waiting")
+    while "Plan: 0 to add" not in said:
+        said = watching.until("Waiting")
+    planner("workspace", "select", "default")
+    assert "Plan: 2 to add" in watching.until("Waiting")
+    assert watching.end() == 0

@@ -8,11 +8,13 @@ import os
 import random
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+import random_edits
+import random_language
 from cli.conftest import Ran
-from random_edits import configuration, edited
 
 from planner.batch.reads import RECORDER
 from planner.cli import renewed_plan
@@ -61,7 +63,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
 def put(files: dict[str, str]) -> None:
     for name, text in files.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text(text, encoding="utf-8")
+        Path(name).write_text(text, encoding="utf-8", newline="")
 
 
 def compared(planner: Run, seen: Seen, *words: str, terminal: bool = False) -> Ran:
@@ -187,25 +189,32 @@ def test_random_edits_give_the_plan_that_is_made_anew(planner: Run, seen: Seen, 
     assert {"whole", "in part"} <= hows
 
 
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_random_edits_of_much_of_the_language(planner: Run, seen: Seen, first: int) -> None:
+    hows = random_plans(planner, seen, range(first, first + 10), random_language)
+    assert {"whole", "in part"} <= hows
+
+
 @pytest.mark.slow
-def test_many_random_edits(planner: Run, seen: Seen) -> None:
-    random_plans(planner, seen, range(1000, 1600))
+@pytest.mark.parametrize("language", [random_edits, random_language])
+def test_many_random_edits(planner: Run, seen: Seen, language: ModuleType) -> None:
+    random_plans(planner, seen, range(1000, 1600), language)
 
 
-def random_plans(planner: Run, seen: Seen, seeds: range) -> set[str]:
+def random_plans(planner: Run, seen: Seen, seeds: range, language: ModuleType = random_edits) -> set[str]:
     hows = set()
     for seed in seeds:
         r = random.Random(seed)
         Path(f"{seed}").mkdir()
         os.chdir(f"{seed}")
-        files = configuration(r)
-        put(files)
+        files = language.configuration(r)
+        put({**files, "text": "one", "a.txt": ""})
         words = ["-refresh=false"] if r.random() < 0.3 else []
         if r.random() < 0.5:
             planner("apply", "-auto-approve")
         planner("plan", *words)
         for _ in range(4):
-            changed = edited(r, files)
+            changed = language.edited(r, files)
             put(changed)
             compared(planner, seen, *words)
             hows.add(seen.how)

@@ -119,7 +119,7 @@ def _matches(directory: str, parts: list[str]) -> Iterator[str]:
     while part == "**" and rest[:1] == ["**"]:
         rest = rest[1:]  # means the same
     if part == "**":
-        note_listing(directory or ".")
+        note_listing(directory or ".", are_all=True)
         yield from _matches(directory, rest)
         for entry in _entries(directory):
             path = directory + entry.name
@@ -134,8 +134,7 @@ def _matches(directory: str, parts: list[str]) -> Iterator[str]:
         if os.path.isdir(path) if rest else os.path.lexists(path):
             yield from _matches(path + "/", rest) if rest else [path]
         return
-    if not _ENDS.search(part):
-        note_listing(directory or ".")
+    note_listing(directory or ".", are_all=not _ENDS.search(part))
     entries = _entries(directory)
     expression = _expression(part) if entries else None
     for entry in entries:
