@@ -73,7 +73,11 @@ def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Da
         if name in case.wanted:
             by_cases = {(f.code, f.address, f.message) for f in verdict.findings if f.by_cases and f.kind == name}
             beside[name] = {*database[name], *by_cases}
-    return database.beside(program, {name: rows for name, rows in beside.items() if name in case.wanted})
+    holds = database.beside(program, {name: rows for name, rows in beside.items() if name in case.wanted})
+    decided = {f.rule for f in verdict.findings if f.by_cases and f.kind in case.wanted}
+    fired = {rule.number: 1 for rule in program.rules if rule.name in decided}  # in all cases, not in the sure rules
+    holds.produced = {**holds.produced, **fired}
+    return holds
 
 
 def _together(facts: FactBase, plan: FactBase | None) -> FactBase:

@@ -38,3 +38,20 @@ def test_unknown_values(tmp_path: Path, facts: str, wanted: str, holds: bool) ->
     assert tested.diagnostics == []
     (outcomes,) = tested.outcomes.values()
     assert [outcome.holds for outcome in outcomes] == [True, True, holds]
+
+
+@pytest.mark.slow
+def test_a_denial_that_is_found_by_cases_is_wanted_of_its_rule(tmp_path: Path) -> None:
+    (tmp_path / "ranges.dl").write_text(
+        '/// inside(range): a range of ours. Example: inside("10.0.0.0/8")\n.decl inside(range: text)\n'
+        'inside(C) :- planned(_, _, C), is_symbol(C), is_cidr(C), cidr_contains("10.0.0.0/8", C).\n'
+        'deny("open", A, "opens " ++ C) :- planned(A, "cidr", C), is_symbol(C), is_cidr(C), not inside(C).\n'
+    )
+    (tmp_path / "ranges.case").write_text(
+        '.case "denied, whatever else is not known"\nplanned("a", "cidr", "0.0.0.0/0"). unknown_after("b", "cidr").\n'
+        '.want deny("open", "a", "opens 0.0.0.0/0"). .want unsettled("open", "b").\n'
+        '.case "ours"\nplanned("a", "cidr", "10.1.0.0/16").\n.want none deny.\n'
+    )
+    tested = run_tests([str(tmp_path)])
+    assert tested.diagnostics == []
+    assert all(outcome.holds for outcomes in tested.outcomes.values() for outcome in outcomes)
