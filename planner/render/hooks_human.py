@@ -138,13 +138,13 @@ class ProgressLine:
         self._shown = True
         share = 100 * done // total if total else 100
         text = f"{self._name}: {done} of {total} steps ({share}%), {duration_text(now - self._began)}"
-        self.terminal.stderr.write(f"\r\x1b[2K{text[: self.terminal.error_width - 1]}")
+        self.terminal.outputs[1].write_over(f"\r\x1b[2K{text[: self.terminal.error_width - 1]}")
         self.terminal.stderr.flush()
 
     def clear(self) -> None:
         """Take the line away, so that other text can be printed."""
         if self._shown:
-            self.terminal.stderr.write("\r\x1b[2K")
+            self.terminal.outputs[1].write_over("\r\x1b[2K")
             self.terminal.stderr.flush()
             self._shown = False
 

@@ -8,6 +8,9 @@ import os
 from contextlib import suppress
 from typing import Any, TextIO
 
+_PIECE = 1024
+"""characters that a pipe takes as a whole or not at all, however a stream without a buffer deals with the rest"""
+
 
 class Output:
     """A text stream whose `write` and `flush` never fail. `name` is what messages call it, `problem` the first failure.
@@ -23,6 +26,10 @@ class Output:
     def write(self, text: str) -> int:
         if self.copies is not None:
             self.copies.append(text)
+        return self.write_over(text)
+
+    def write_over(self, text: str) -> int:
+        """Text that does not stay, such as a line that says how far work is: no part of what is told."""
         if self.problem is None:
             try:
                 self._write(text)
@@ -69,10 +76,15 @@ class Output:
         self.close()
 
     def _write(self, text: str) -> None:
-        try:
-            self.stream.write(text)
-        except UnicodeEncodeError:
-            self.stream.write(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+        if len(text) <= _PIECE:
+            try:
+                self.stream.write(text)
+            except UnicodeEncodeError:
+                self.stream.write(_with_whole_characters(text))
+            return
+        text = _with_whole_characters(text)
+        for at in range(0, len(text), _PIECE):
+            self.stream.write(text[at : at + _PIECE])
 
     def _failed(self, problem: OSError | ValueError) -> None:
         """Nothing is written from now on, nor what the stream still holds, which Python would try again at its end."""
@@ -81,6 +93,10 @@ class Output:
             null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
             os.dup2(null, self.stream.fileno())
             os.close(null)
+
+
+def _with_whole_characters(text: str) -> str:
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 # what a terminal obeys, and what turns the direction of text: nothing of that is shown as it is

@@ -17,6 +17,9 @@ _PREFIXES = {"resource": "", "output": "output.", "variable": "var.", "local": "
 _LABELS = {"resource": 2, "output": 1, "variable": 1}
 
 
+MOST_TEXT = 1 << 16
+"""characters that are read anew; where it is more, planning all takes no longer"""
+
 Spans = dict[str, tuple[int, int]]
 """by what expressions call blocks, where these begin and end"""
 
@@ -52,6 +55,8 @@ def edit(old: str, new: str, spans: Spans) -> Edit | None:
     names, places = list(spans), list(spans.values())
     for region in _regions(old, new, places):
         was, now = old[region.begin : region.end], new[region.begin_now : region.end_now]
+        if len(was) > MOST_TEXT or len(now) > MOST_TEXT:
+            return None
         ends = region.end == len(old)
         if (region.begin and not _begins_behind_line(now)) or not (ends or now.rstrip(" \t").endswith("\n")):
             return None  # what stands on one line with another block is not well-formed

@@ -10,7 +10,7 @@ from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.operations.plan import may_have_cycle
 from planner.programs.rule_programs import renewal_program
-from planner.renew.edits import Spans, blanked, blocks_of, edit
+from planner.renew.edits import MOST_TEXT, Spans, blanked, blocks_of, edit
 from planner.renew.kept import Kept, Parts
 from planner.renew.part import Part, mentioned, plan_part, uses_of
 from planner.values.identity import identical
@@ -48,6 +48,9 @@ class Renewal:
         spans: dict[str, Spans] = {name: {} for name in self.texts}
         for name, (file, start, end, _) in sorted(self.parts.blocks.items(), key=lambda one: one[1][:2]):
             spans[file][name] = start, end
+        inside = sum(end - start for places in spans.values() for start, end in places.values())
+        if sum(map(len, self.texts.values())) - inside > MOST_TEXT:
+            return None  # what is no resource is read with each part
         edits = []
         for name in self._edited:
             found = edit(self.parts.files[name], self.texts[name], spans[name])

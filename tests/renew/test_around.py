@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,6 +16,8 @@ from typing import Any
 import pytest
 from test_renewal import CHAIN, Run, Seen, compared, put, seen
 
+from planner.cli.commands.plan import LARGE
+from planner.renew.edits import MOST_TEXT
 from planner.renew.renewed import Renewal
 
 __all__ = ["seen"]
@@ -151,3 +155,44 @@ def test_a_disk_without_room(planner: Run, seen: Seen, monkeypatch: pytest.Monke
     monkeypatch.setattr(tempfile, "mkdtemp", full)
     assert compared(planner, seen).code == 0
     assert seen.how == "whole"
+
+
+def test_the_line_that_says_how_far_a_plan_is_was_not_told(
+    planner: Run, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put({"main.tf": CHAIN})
+    monkeypatch.setattr("planner.render.hooks_human.ProgressLine.AFTER", 0.0)
+    assert "steps" in planner("plan", terminal=True).err
+    assert planner("plan", terminal=True).err == ""
+
+
+@pytest.mark.parametrize("edit", ["a remark", "a block"])
+def test_where_much_has_to_be_read_anew_the_whole_is_planned(planner: Run, seen: Seen, edit: str) -> None:
+    more = f"# {MOST_TEXT * 'x'}\n" if edit == "a remark" else ""
+    long = f'output "long" {{\n  value = "{MOST_TEXT * "x"}"\n}}\n'
+    block = f'resource "terraform_data" "long" {{\n  input = "{MOST_TEXT * "x"}"\n}}\n' if edit == "a block" else long
+    put({"main.tf": CHAIN + more + block})
+    compared(planner, seen)
+    put({"main.tf": (CHAIN + more + block).replace("xx", "y", 1)})
+    compared(planner, seen)
+    assert seen.how == "whole"
+    put({"main.tf": CHAIN + block.replace("x" * MOST_TEXT, "x" * 99)})
+    compared(planner, seen)
+
+
+def test_a_reader_that_goes_away_gets_the_same_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f'resource "terraform_data" "r{i}" {{\n  input = "{i:0200}"\n}}\n' for i in range(LARGE // 200))
+    (tmp_path / "main.tf").write_text(text)
+    (tmp_path / "home").mkdir()
+    around = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "PYTHONUNBUFFERED": "1"}
+
+    def planned() -> int:
+        words = [sys.executable, "-m", "planner", "plan"]
+        with subprocess.Popen(words, cwd=tmp_path, env=around, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            os.read(process.stdout.fileno(), 10)
+            process.stdout.close()
+            return process.wait(60)
+
+    assert planned() == planned() == 1
+    assert list((tmp_path / "home").glob(".cache/planner/plans/*"))
