@@ -194,7 +194,7 @@ class ApplyWalk(ApplyWork):
             return self.output_destroy(node)
         config_address = join(node.module, f"output.{node.object}")
         problems: list[Diagnostic] = []
-        for module in self.context.instances(module_path(node.module)):
+        for module in self.context.instances_at(node.module):
             problems += apply_output(self, module, node.object, config_address)
         return problems
 

@@ -21,7 +21,7 @@ from planner.evaluation.repetition import NO_REPETITION
 from planner.evaluation.schemas import Schemas
 from planner.evaluation.scope import ModuleScope
 from planner.evaluation.variables import validate_variable, value_problems
-from planner.evaluation.walking import ValueWalk, WalkOptions, module_path
+from planner.evaluation.walking import ValueWalk, WalkOptions
 from planner.model.graph import Graph, Node
 from planner.state.build import StateBuilder
 from planner.state.model import ObjectState
@@ -88,7 +88,7 @@ class ConfigurationWalk(ValueWalk):
             else:
                 self.hooks.walk_start(verb, machine.size)
                 limits = Limits(options.provider_limits, self.provider_of)
-                progress = self.hooks.walk_progress
+                progress = self.hooks.walk_progress if self.hooks.shows_progress() else None
                 result = walk_pool(machine, self, options.parallelism, options.stop, progress, limits)
         finally:
             self.hooks.walk_complete()
@@ -116,8 +116,7 @@ class ConfigurationWalk(ValueWalk):
         return problems
 
     def variable_reference(self, node: Node) -> list[Diagnostic]:
-        path = module_path(node.module)
-        modules = self.context.instances(path)
+        modules = self.context.instances_at(node.module)
         if modules:
             decl = modules[0].config.variables[node.object]
             if not (decl.validations or decl.deprecated):
@@ -144,7 +143,7 @@ class ConfigurationWalk(ValueWalk):
         return self.opened.close(node.name)
 
     def check_report(self, node: Node) -> list[Diagnostic]:
-        modules = self.context.instances(module_path(node.module))
+        modules = self.context.instances_at(node.module)
         addresses = [join(module.text, f"check.{node.object}") for module in modules]
         self.checks.announce("check", join(node.module, f"check.{node.object}"), addresses)
         return []
@@ -152,7 +151,7 @@ class ConfigurationWalk(ValueWalk):
     def check_expand(self, node: Node) -> list[Diagnostic]:
         config_address = join(node.module, f"check.{node.object}")
         problems: list[Diagnostic] = []
-        for module in self.context.instances(module_path(node.module)):
+        for module in self.context.instances_at(node.module):
             address = join(module.text, f"check.{node.object}")
             if self.checks.status("check", config_address, address) in ("fail", "error"):
                 continue

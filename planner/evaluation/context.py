@@ -31,6 +31,7 @@ from planner.vocabulary.address import (
     ResourceAddress,
     format_instance,
     format_module,
+    parse_module,
 )
 from planner.vocabulary.walks import Walk
 
@@ -312,6 +313,7 @@ class EvaluationContext:
         self.deprecations = any(o.deprecated for m in config.root.walk() if m.path for o in m.outputs.values())
         self.root = ModuleInstance(self, config.root, ROOT, None, NO_REPETITION)
         self._instances: dict[ModulePath, list[ModuleInstance]] = {}
+        self._instances_at: dict[str, list[ModuleInstance]] = {}
 
     # ---------------------------------------------------------------- modules
 
@@ -327,10 +329,18 @@ class EvaluationContext:
             self._instances[path] = found
         return found
 
+    def instances_at(self, module: str) -> list[ModuleInstance]:
+        """The same by the module's address, as vertices have it. Raises AddressError."""
+        found = self._instances_at.get(module)
+        if found is None:
+            found = self._instances_at[module] = self.instances(parse_module(module).path)
+        return found
+
     def expand_module(self, parent: ModuleInstance, name: str, expansion: Expansion) -> None:
         """Create the instances of a call in one instance of the calling module."""
         parent.expand_call(name, expansion)
         self._instances.clear()
+        self._instances_at.clear()
 
     def module(self, address: ModuleAddress) -> ModuleInstance | None:
         """The instance with this address, None when it is not declared."""
@@ -353,6 +363,7 @@ class EvaluationContext:
             module.calls.clear()
             del module.scope, module.context
         self._instances.clear()
+        self._instances_at.clear()
 
     # ---------------------------------------------------------------- what is declared (planner.plan.moves.Declared)
 

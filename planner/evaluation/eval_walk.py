@@ -12,7 +12,7 @@ from planner.evaluation.context import EvaluationContext, declared_marks
 from planner.evaluation.objects import StateObjects
 from planner.evaluation.outputs import evaluate_output
 from planner.evaluation.schemas import Schemas
-from planner.evaluation.walking import ValueWalk, module_path
+from planner.evaluation.walking import ValueWalk
 from planner.model.graph import Graph, Node
 from planner.state.model import State
 from planner.values.value import Value, mark
@@ -41,7 +41,7 @@ class EvalWalk(ValueWalk):
 
     def output(self, node: Node) -> list[Diagnostic]:
         problems: list[Diagnostic] = []
-        for module in self.context.instances(module_path(node.module)):
+        for module in self.context.instances_at(node.module):
             decl = module.config.outputs[node.object]
             known = self.known.get(join(module.text, f"output.{decl.name}"))
             value, found = evaluate_output(module, decl) if known is None else (known, [])

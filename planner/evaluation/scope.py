@@ -114,7 +114,8 @@ class ModuleScope(Scope):
         try:
             resolver = self.module.resolvers[node]
         except KeyError:
-            resolver = _of_another_call(self.module, node) or _resolver(self.module, node, source or Source("", ""))
+            known = _of_another_call(self.module, node) if self.module.config.path else None
+            resolver = known or _resolver(self.module, node, source or Source("", ""))
             self.module.resolvers[node] = resolver
         return resolver(self)
 
@@ -165,7 +166,7 @@ def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) 
         shared = _MAKERS[ref.kind](module, ref, used, span)
         if not _is_placed(module, ref):
             module.resolvers[what] = shared
-    if ref.kind != "resource" and ref.name in (declared := _declared(module, ref.kind)):
+    if module.config.path and ref.kind != "resource" and ref.name in (declared := _declared(module, ref.kind)):
         module.context.schemas.named[node] = (ref.kind, ref.name, declared[ref.name], shared)
     return shared
 

@@ -82,13 +82,13 @@ class ValueWalk(VertexWalk):
 
     def module_variable(self, node: Node) -> list[Diagnostic]:
         problems: list[Diagnostic] = []
-        for module in self.context.instances(module_path(node.module)):
+        for module in self.context.instances_at(node.module):
             problems += evaluate_argument(module, node.object)
         return problems
 
     def local(self, node: Node) -> list[Diagnostic]:
         problems: list[Diagnostic] = []
-        for module in self.context.instances(module_path(node.module)):
+        for module in self.context.instances_at(node.module):
             problems += evaluate_local(module, node.object)
         return problems
 

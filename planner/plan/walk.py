@@ -16,7 +16,6 @@ from planner.config.variables import RootVariable
 from planner.evaluation.configuration_walk import ConfigurationWalk
 from planner.evaluation.schemas import Schemas
 from planner.evaluation.value_digests import value_digests
-from planner.evaluation.walking import module_path
 from planner.model.graph import Graph, Node
 from planner.model.plan import Plan, ResourceChange
 from planner.plan.decide import Facts
@@ -167,11 +166,10 @@ class PlanWalk(PlanWork):
     # ---------------------------------------------------------------- outputs
 
     def output(self, node: Node) -> list[Diagnostic]:
-        path = module_path(node.module)
         config_address = join(node.module, f"output.{node.object}")
-        modules = self.context.instances(path)
+        modules = self.context.instances_at(node.module)
         self.checks.announce("output_value", config_address, (join(m.text, f"output.{node.object}") for m in modules))
-        if not path and self.options.mode == "destroy":
+        if not node.module and self.options.mode == "destroy":
             return self.output_destroy(node)
         problems: list[Diagnostic] = []
         for module in modules:

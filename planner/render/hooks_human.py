@@ -95,6 +95,9 @@ class HumanHooks(Hooks):
         with self._lock:
             self._progress.start(name, total)
 
+    def shows_progress(self) -> bool:
+        return self._progress.enabled
+
     def walk_progress(self, done: int, total: int) -> None:
         if self._progress.enabled:
             with self._lock:

@@ -116,7 +116,7 @@ class ValidateWalk(VertexWalk):
         self._repeated: dict[int, ModuleScope] = {}  # of each module instance, for its calls
 
     def _module(self, node: Node) -> ModuleInstance:
-        return self.context.instances(module_path(node.module))[0]
+        return self.context.instances_at(node.module)[0]
 
     # ---------------------------------------------------------------- values
 

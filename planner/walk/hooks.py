@@ -86,8 +86,12 @@ class Hooks:
     def walk_start(self, name: str, total: int) -> None:
         """A walk over `total` nodes begins; `name` is a word for people: `plan`, `apply`, `refresh`."""
 
+    def shows_progress(self) -> bool:
+        """Whether `walk_progress` does anything: walks have ten thousands of nodes."""
+        return False
+
     def walk_progress(self, done: int, total: int) -> None:
-        """So many nodes are done; `total` grows when nodes expand."""
+        """So many nodes are done; `total` grows when nodes expand. Told to those who show it."""
 
     def walk_complete(self) -> None:
         """The walk is over."""
@@ -114,6 +118,9 @@ class HookGroup(Hooks):
     def inside(self, component: str) -> Hooks:
         return HookGroup(hook.inside(component) for hook in self.hooks)
 
+    def shows_progress(self) -> bool:
+        return any(hook.shows_progress() for hook in self.hooks)
+
 
 def _forward(name: str) -> object:
     def call(self: HookGroup, *args: object, **named: object) -> None:
@@ -124,7 +131,7 @@ def _forward(name: str) -> object:
     return call
 
 
-for _name in [name for name in vars(Hooks) if not name.startswith("_") and name != "inside"]:
+for _name in [name for name in vars(Hooks) if not name.startswith("_") and name not in vars(HookGroup)]:
     setattr(HookGroup, _name, _forward(_name))
 del _name
 
