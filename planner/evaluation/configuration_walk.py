@@ -78,7 +78,7 @@ class ConfigurationWalk(ValueWalk):
     def drive(self, verb: str, interrupted: Diagnostic, *listeners: Callable[[], None]) -> list[Diagnostic]:
         """All the work, as far as it comes: what there is to say of it. `verb`: what it is called; `interrupted`: what
         is said when it was stopped; `listeners` hear that it is to stop."""
-        machine, options = Machine(self.graph.reduced or self.graph.edges), self.driving
+        machine, options = Machine(self.graph.numbered), self.driving
         heard = (self.providers.stop, *listeners)
         for listener in heard:
             options.stop.listen(listener)

@@ -62,7 +62,7 @@ class VertexWalk:
 
     def run_all(self) -> list[Diagnostic]:
         """The work on all vertices, one after the other, once."""
-        problems = walk_straight(self.graph.reduced or self.graph.edges, self)
+        problems = walk_straight(self.graph.numbered, self)
         self._work.clear()  # methods of this very object: nothing is to be left in circles
         return list(problems)
 

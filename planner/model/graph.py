@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.numbered import Numbered
 from planner.vocabulary.records import field, frozen
 
 
@@ -44,6 +45,11 @@ class Graph:
     def edges(self) -> dict[str, tuple[str, ...]]:
         """All dependencies of each node. No walk needs them, so they are put in order when somebody asks."""
         return adjacency(self.nodes, self.edge_rows)
+
+    @cached_property
+    def numbered(self) -> Numbered:
+        """What walks follow."""
+        return Numbered(self.reduced or self.edges)
 
 
 def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
+from planner.vocabulary.numbered import Numbered
 from planner.vocabulary.records import frozen
 
 NodeState: TypeAlias = Literal["waiting", "ready", "expanded", "done", "failed", "skipped"]
@@ -104,6 +105,7 @@ class Machine:
         "_dependents",
         "_names",
         "_numbers",
+        "_own",
         "_parent",
         "_running",
         "_state",
@@ -112,29 +114,18 @@ class Machine:
         "_waits_for",
     )
 
-    def __init__(self, dependencies: Mapping[str, Iterable[str]], reverse: bool = False) -> None:
-        self._names = list(dependencies)
-        numbers = self._numbers = {name: number for number, name in enumerate(self._names)}
-        self._state = bytearray(len(numbers))
-        waits_for = self._waits_for = [0] * len(numbers)
-        dependents: list[list[int]] = [_NOBODY] * len(numbers)
-        self._dependents = dependents
+    def __init__(self, dependencies: Mapping[str, Iterable[str]] | Numbered, reverse: bool = False) -> None:
+        graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies, reverse)
+        self._names, self._numbers = graph.names.copy(), graph.numbers.copy()
+        self._waits_for, self._dependents = graph.waits_for.copy(), graph.dependents.copy()
+        self._own: dict[int, list[int]] = {}  # which dependents have come later, in lists of this walk
+        self._state = bytearray(len(self._names))
         self._parent: dict[int, int] = {}
         self._children_left: dict[int, int] = {}
         self._broken_parents: set[int] = set()
-        self._unfinished = len(numbers)
+        self._unfinished = len(self._names)
         self._running = 0
         self._stopped = False
-        for node, wanted in enumerate(dependencies.values()):
-            for name in set(wanted):
-                other = numbers.get(name)
-                if other is not None:
-                    dependent, dependency = (other, node) if reverse else (node, other)
-                    waits_for[dependent] += 1
-                    if dependents[dependency] is _NOBODY:
-                        dependents[dependency] = [dependent]
-                    else:
-                        dependents[dependency].append(dependent)
 
     @property
     def state(self) -> dict[str, NodeState]:
@@ -214,9 +205,11 @@ class Machine:
         return node
 
     def _connect(self, dependent: int, dependency: int) -> None:
-        if self._dependents[dependency] is _NOBODY:
-            self._dependents[dependency] = []
-        self._dependents[dependency].append(dependent)
+        own = self._own.get(dependency)
+        if own is None:
+            own = self._own[dependency] = [*self._dependents[dependency]]
+            self._dependents[dependency] = own
+        own.append(dependent)
         self._waits_for[dependent] += 1
 
     def _order(self, ready: list[int], skips: list[Skip]) -> list[str]:
@@ -281,7 +274,7 @@ class Machine:
             self._parent[number] = node
         self._state.extend(bytes(len(children)))
         self._waits_for += [0] * len(children)
-        self._dependents += [_NOBODY] * len(children)
+        self._dependents += [()] * len(children)
         broken: list[tuple[int, Skip]] = []
         for number, (child, wanted) in enumerate(children.items(), first):
             for name in sorted(set(wanted)):
@@ -309,7 +302,3 @@ class Machine:
             self._state[node] = _SKIPPED
         skips += [Skip(self._names[node], because) for node in waiting]
         self._settle([(node, _SKIPPED) for node in waiting], ready, skips)
-
-
-_NOBODY: list[int] = []
-"""the dependents of most nodes that nothing waits for; never changed"""

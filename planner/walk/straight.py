@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from planner.vocabulary.diagnostic import has_errors
+from planner.vocabulary.numbered import Numbered
 from planner.walk.sequential import said_by
 from planner.walk.work import Diagnosed, Work, in_order
 
@@ -17,24 +18,12 @@ if TYPE_CHECKING:
     from planner.vocabulary.diagnostic import Diagnostic
 
 
-def walk_straight(dependencies: Mapping[str, Iterable[str]], work: Work) -> tuple[Diagnostic, ...]:
+def walk_straight(dependencies: Mapping[str, Iterable[str]] | Numbered, work: Work) -> tuple[Diagnostic, ...]:
     """Do the work of all nodes, always of the ready one with the smallest name; what it said, by node name. Nothing is
     done for what depends on a node that failed, or is on a cycle. Dependencies of a node are each told once; names that
     are no keys are ignored. Raises ValueError for work that adds nodes."""
-    names = sorted(dependencies)
-    numbers = {name: number for number, name in enumerate(names)}
-    waits_for = [0] * len(names)
-    dependents: list[list[int] | None] = [None] * len(names)
-    for number, name in enumerate(names):
-        for wanted in dependencies[name]:
-            other = numbers.get(wanted)
-            if other is not None:
-                waits_for[number] += 1
-                waiting = dependents[other]
-                if waiting is None:
-                    dependents[other] = [number]
-                else:
-                    waiting.append(number)
+    graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies)
+    names, waits_for, dependents = graph.names, graph.waits_for.copy(), graph.dependents
     diagnosed: Diagnosed = {}
     ready = [number for number, count in enumerate(waits_for) if not count]  # in order, so it is a heap
     run = work.run
@@ -52,7 +41,7 @@ def walk_straight(dependencies: Mapping[str, Iterable[str]], work: Work) -> tupl
             diagnosed[name] = said
             if has_errors(said):
                 continue
-        for waiting_one in dependents[number] or ():
+        for waiting_one in dependents[number]:
             waits_for[waiting_one] = left = waits_for[waiting_one] - 1
             if not left:
                 heappush(ready, waiting_one)

@@ -7,6 +7,7 @@ import json
 import re
 import time
 
+import pytest
 from cli.conftest import make_terminal
 from render import from_json
 
@@ -231,6 +232,15 @@ def test_progress_line_is_for_terminals_and_goes_away():
     quiet.start("plan", 4)
     quiet.update(1, 4)
     assert other.stderr.getvalue() == ""
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_is_told_to_those_who_show_it(terminal):
+    human = HumanHooks(make_terminal(terminal=terminal))
+    assert human.shows_progress() is terminal
+    assert HookGroup([Hooks(), human]).shows_progress() is terminal
+    assert HookGroup([HookGroup([human]), Hooks()]).shows_progress() is terminal
+    assert not HookGroup([Hooks()]).shows_progress()
 
 
 def test_group_passes_every_call_on():

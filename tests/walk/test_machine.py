@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from planner.vocabulary.numbered import Numbered
 from planner.walk.machine import End, Expanded, Failed, Finished, Machine, Skip, Start, Stopped
 
 DIAMOND = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
@@ -110,3 +111,17 @@ def test_an_event_about_a_node_that_does_not_run_is_refused() -> None:
         machine.handle(Finished("b"))
     with pytest.raises(ValueError, match="already part"):
         machine.handle(Expanded("a", {"b": []}))
+
+
+def test_machines_of_one_graph_do_not_disturb_each_other():
+    graph = Numbered({"a": (), "b": ("a",), "c": ("a", "b"), "d": ("d",)})
+    one, other = Machine(graph), Machine(graph)
+    one.begin()
+    one.handle(Expanded("a", {"a[0]": (), "a[1]": ("a[0]", "d")}))
+    assert one.size == 6
+    assert graph.names == ["a", "b", "c", "d"] and graph.waits_for == [0, 1, 2, 1]
+    assert [list(waiting) for waiting in graph.dependents] == [[1, 2], [2], [], [3]]
+    assert other.begin() == [Start("a")]
+    assert other.handle(Finished("a")) == [Start("b")]
+    assert other.handle(Finished("b")) == [Start("c")]
+    assert other.size == 4
