@@ -70,7 +70,7 @@ def test_every_kind_of_policy_has_a_file_with_cases() -> None:
     rows = [line for line in table.splitlines() if line.startswith("| ") and not line.startswith(("| kind", "| ---"))]
     assert len(rows) >= 25
     for row in rows:
-        files = re.findall(r"\]\((packs/\S+\.dl)\)", row)
+        files = re.findall(r"\]\(((?:packs|\.\./examples)/\S+\.dl)\)", row)
         assert files, row
         assert all((README.parent / name).is_file() for name in files), row
         assert all((README.parent / name).with_suffix(".case").is_file() for name in files), row
