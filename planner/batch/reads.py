@@ -99,7 +99,7 @@ class Recorder:
             return
         if event == "os.listdir" and _is_tidying(sys._getframe(1).f_code):
             return
-        if event in _ASKS and not self._counts(os.path.normpath(os.path.join(self._home, path))):
+        if event in _ASKS and not self._counts(self._full(path)):
             self.has_unseen = True
         self.look(path, _KINDS.get(event, "file"))
 
@@ -108,7 +108,7 @@ class Recorder:
         paths = self.paths
         assert paths is not None
         self._known.add(path)
-        path = os.path.normpath(os.path.join(self._home, path))
+        path = self._full(path)
         key = path
         if kind == "names":
             key = os.path.join(path, ".")  # beside what else is known of the folder
@@ -119,6 +119,14 @@ class Recorder:
                 paths |= looked_at(key, kind)
             finally:
                 self._own.looks = False
+
+    def _full(self, path: str) -> str:
+        """The absolute name: the shortest one by its spelling, where that is the same file."""
+        full = os.path.join(self._home, path)
+        short = os.path.normpath(full)
+        if ".." not in path or os.path.realpath(os.path.dirname(full)) == os.path.realpath(os.path.dirname(short)):
+            return short
+        return full
 
     def _counts(self, path: str) -> bool:
         """Whether something is compared at all."""
@@ -147,7 +155,7 @@ class Recorder:
 
     def has_seen(self, path: str, looked: Looked) -> bool:
         """Whether a file that was read is among what was looked at; those of the system and of this program are not."""
-        return os.path.normpath(os.path.join(self._home, path)) in looked
+        return self._full(path) in looked
 
     @contextmanager
     def recording(self) -> Iterator[Looked]:

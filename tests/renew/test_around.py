@@ -4,6 +4,7 @@ somebody else writes meanwhile, and a disk without room."""
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_renewal import CHAIN, Run, Seen, compared, put, seen
+from test_renewal import CHAIN, STATE, Run, Seen, compared, put, seen
 
 from planner.cli.commands.plan import LARGE
 from planner.renew.edits import MOST_TEXT
@@ -196,3 +197,15 @@ def test_a_reader_that_goes_away_gets_the_same_exit_code(tmp_path: Path, monkeyp
 
     assert planned() == planned() == 1
     assert list((tmp_path / "home").glob(".cache/planner/plans/*"))
+
+
+@pytest.mark.parametrize("words", [("-var-file=link/../x.tfvars",), ("-state=link/../x.tfstate",)])
+def test_what_is_above_where_a_link_leads_to(planner: Run, seen: Seen, words: tuple[str, ...]) -> None:
+    state = {**STATE, "outputs": {"d": {"value": "was", "type": "string"}}}
+    put({"main.tf": CHAIN, "x.tfvars": "", "far/in/y": "", "far/x.tfvars": 'prefix = "one"\n'})
+    os.symlink("far/in", "link")
+    assert planner("plan", *words).code == 0
+    time.sleep(0.05)
+    put({"far/x.tfvars": 'prefix = "two"\n', "far/x.tfstate": json.dumps(state)})
+    compared(planner, seen, *words)
+    assert seen.how == "whole"
