@@ -227,8 +227,8 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
                 place = _folder_above(path)
                 folders[folder] = place, _stat(place)[0]
             place, changed = folders[folder]
-            if changed > now - RACY or os.path.realpath(path) != path:
-                changed = 0  # where a link leads to may come without a change of the folder in which the link is
+            if changed > now - RACY or _is_behind_link(path):
+                changed = 0
             listed.append([path, "missing", changed, place, ""])
             continue
         if kind == "file" and (changed, size) != after:
@@ -261,6 +261,11 @@ def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:
     return _CONTENTS[key]
 
 
+def _is_behind_link(path: str) -> bool:
+    """Whether what is missing may come without a change of the folder above it, since a link leads elsewhere."""
+    return os.path.realpath(path) != path
+
+
 def _is_large(path: str) -> bool:
     try:
         return os.path.getsize(path) >= _LARGE
@@ -271,7 +276,7 @@ def _is_large(path: str) -> bool:
 def settled(entry: Entry) -> Entry:
     """An entry whose time could not be told, with its time, if by now the clock can tell and nothing has changed."""
     path, kind, changed, size, content = entry
-    if changed:
+    if changed or (kind == "missing" and _is_behind_link(path)):
         return entry
     now = _stat(size if kind == "missing" else path)
     if not 0 < now[0] < time.time_ns() - RACY or digest(path, kind) != content:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from test_renewal import CHAIN, STATE, Run, Seen, compared, put, seen
 
+from planner.batch.reads import Comparison, entries, looked_at, settled
 from planner.cli.commands.plan import LARGE
 from planner.renew.edits import MOST_TEXT
 from planner.renew.renewed import Renewal
@@ -209,3 +210,14 @@ def test_what_is_above_where_a_link_leads_to(planner: Run, seen: Seen, words: tu
     put({"far/x.tfvars": 'prefix = "two"\n', "far/x.tfstate": json.dumps(state)})
     compared(planner, seen, *words)
     assert seen.how == "whole"
+
+
+def test_what_is_missing_behind_a_link_is_looked_for_each_time(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    os.symlink("far/x", tmp_path / "link")
+    time.sleep(0.05)
+    (there,) = entries(looked_at(str(tmp_path / "link"), "file")) or []
+    later = settled(there)
+    assert Comparison().is_same(*later)
+    (tmp_path / "far" / "x").touch()
+    assert not Comparison().is_same(*later)
