@@ -75,11 +75,12 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
 
 
 def _next(looking: Watch, counts: Callable[[str], bool]) -> frozenset[str]:
-    while not (changed := frozenset(filter(counts, looking.changed()))):
+    changed: frozenset[str] = frozenset()
+    while not changed:
         if STOP.requested:  # what is raised while objects are finalized gets lost
             raise KeyboardInterrupt
-        time.sleep(SECONDS)
-    time.sleep(SECONDS / 5)  # an editor may write several files
+        changed = frozenset(filter(counts, looking.changed()))
+        time.sleep(SECONDS / 5 if changed else SECONDS)  # an editor may write several files
     return changed | frozenset(filter(counts, looking.changed()))
 
 

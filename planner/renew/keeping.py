@@ -165,7 +165,10 @@ def _texts(config: Config) -> dict[str, bytes]:
     """The files as the plan has seen them; of those that have changed since, nothing."""
     found = {}
     for name, digest in config.files.items():
-        data = read_whole(name)
+        try:
+            data = read_whole(name)
+        except OSError:  # it is gone by now
+            continue
         if sha256_of(data) == digest:
             found[name] = data
     return found

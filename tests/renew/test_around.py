@@ -18,6 +18,7 @@ import pytest
 from test_renewal import CHAIN, STATE, Run, Seen, compared, put, seen
 
 from planner.batch.reads import Comparison, entries, looked_at, settled
+from planner.cli import renewed_plan
 from planner.cli.commands.plan import LARGE
 from planner.renew.edits import MOST_TEXT
 from planner.renew.renewed import Renewal
@@ -112,8 +113,6 @@ def test_who_asks_for_the_time_anywhere_is_planned_anew(
 def test_a_state_that_is_written_before_the_lock_is_taken(
     planner: Run, seen: Seen, monkeypatch: pytest.MonkeyPatch, edit: bool
 ) -> None:
-    from planner.cli import renewed_plan
-
     put({"main.tf": CHAIN})
     planner("plan")
     lock = renewed_plan._lock
@@ -221,3 +220,18 @@ def test_what_is_missing_behind_a_link_is_looked_for_each_time(tmp_path: Path) -
     assert Comparison().is_same(*later)
     (tmp_path / "far" / "x").touch()
     assert not Comparison().is_same(*later)
+
+
+def test_a_file_that_goes_while_the_plan_is_made(
+    planner: Run, seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put({"main.tf": CHAIN, "more.tf": 'output "more" {\n  value = 1\n}\n'})
+    began = renewed_plan.Watched.gathers
+
+    def late(self: renewed_plan.Watched, *given: Any) -> Any:
+        Path("more.tf").unlink()
+        return began(self, *given)
+
+    monkeypatch.setattr(renewed_plan.Watched, "gathers", late)
+    assert "more" in planner("plan").out
+    assert not list((tmp_path / "cache" / "planner").glob("plans/*"))
