@@ -30,7 +30,7 @@ from attrs import asdict
 from planner import __version__
 from planner.batch.asked import NOTHING, OfUnit
 from planner.batch.model import Done, Result, from_json, to_json
-from planner.batch.reads import digest
+from planner.batch.reads import A_FOLDER, digest
 from planner.batch.record import safe_name
 from planner.state.lock import myself
 from planner.support.disk import replace_file
@@ -208,7 +208,7 @@ def files_of(root: str, surveyed: Iterable[str], reads: Iterable[list[Any]]) -> 
     """The digests of the files that a unit was planned from, by their paths as seen from the base; files elsewhere, and
     what comes and goes with runs, do not count."""
     base = base_of(root)
-    known = {path: content for path, kind, _, _, content in reads if kind == "file"}
+    known = {path: content for path, kind, _, _, content in reads if kind == "file" and content != A_FOLDER}
     found = {}
     for path in {*surveyed, *known}:
         name = os.path.relpath(os.path.realpath(path), base)

@@ -30,6 +30,8 @@ from planner.support.disk import read_whole, remove_leftovers
 from planner.support.files_read import LISTED, LOOKED
 
 Entry = list[Any]
+A_FOLDER = "a folder"
+"""the digest of a folder that was opened like a file"""
 RACY = 20_000_000
 """nanoseconds: the clock of file systems is coarser than it looks"""
 RECORDS = f"{os.sep}{FOLDER}{os.sep}"
@@ -302,7 +304,7 @@ def digest(path: str, kind: str) -> str:
             return _short("\0".join(names).encode("utf-8", "surrogateescape"))
         data = read_whole(path)
     except IsADirectoryError:
-        return "a folder"
+        return A_FOLDER
     except OSError:
         return "unreadable"
     return _short(_outputs(data) if kind == "outputs" else data)
