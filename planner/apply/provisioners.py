@@ -10,6 +10,7 @@ import atexit
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from planner.provider.interface import AttributeDiagnostic
@@ -115,19 +116,20 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
     if config["environment"].__class__ is not Null:
         environment.update({k: v for k, v in config["environment"].items.items() if v.__class__ is str})
     try:
-        process = subprocess.Popen(
-            arguments,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=_text(config["working_dir"]) or None,
-            env=environment,
-            process_group=0,
-        )
+        with _STARTING:
+            process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd=_text(config["working_dir"]) or None,
+                env=environment,
+                process_group=0,
+            )
+            _RUNNING.add(process)
     except (OSError, ValueError) as e:
         reason = f"{e.filename}: {e.strerror}" if isinstance(e, OSError) and e.filename else str(e)
         return [_error("Command not started", f"The command could not be started: {reason}.")]
-    _RUNNING.add(process)
     try:
         tail, stopped = _follow(process, output, stop)
         status = process.wait()
@@ -141,6 +143,8 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
 
 
 _RUNNING: set[Popen[bytes]] = set()
+_STARTING = Lock()
+"""held while a command starts: it runs before anybody here knows its number"""
 
 
 @atexit.register
@@ -148,6 +152,7 @@ def end_all() -> None:
     """Kill every command that still runs: the process ends without waiting for them."""
     import signal
 
+    _STARTING.acquire(timeout=5)  # and kept: nothing starts any more
     for process in list(_RUNNING):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

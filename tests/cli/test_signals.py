@@ -137,9 +137,7 @@ def test_the_second_interrupt_ends_at_once_and_the_journal_knows(tmp_path: Path,
     assert "Traceback" not in out
     assert not is_locked(tmp_path)
     assert list(tmp_path.glob("*.journal"))
-    while not (gone := is_gone(int((tmp_path / "started").read_text()))) and time.monotonic() - began < 10:
-        time.sleep(0.05)  # the system takes a moment to bury it
-    assert gone
+    assert is_gone(int((tmp_path / "started").read_text()))
     (tmp_path / "main.tf").write_text('resource "terraform_data" "first" {}')
     out = run(tmp_path, "apply", "-auto-approve")
     assert "terraform_data.slow was under way" in " ".join(out.split())
