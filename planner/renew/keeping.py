@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 TOGETHER = 64
 """resources whose objects are kept in one piece: what they share is written once"""
-_RESOURCES = {"data": "data", "ephemeral": "ephemeral"}
 
 
 @frozen(eq=False)
@@ -89,6 +88,8 @@ def kept(
     texts = _texts(made.loaded.config)
     if len(texts) < len(made.loaded.config.files):
         found |= {"files that have changed since"}
+    if is_secret(texts.values()):
+        found |= {"secrets"}
     not_kept, only_whole = _verdict(found)
     if not_kept:
         return None
@@ -137,9 +138,6 @@ def _found(made: Made[Start], has_remarks: bool) -> Iterator[str]:
         yield "policies"
     if plan.errored:
         yield "errors"
-    texts = list(_texts(config).values())
-    if is_secret(texts):
-        yield "secrets"
     if has_asked_time():
         yield "time"
     if not {os.path.normpath(name) for name in config.files}.isdisjoint(map(os.path.normpath, plan.files)):
@@ -188,7 +186,7 @@ def _declared(config: Config) -> Iterator[str]:
         yield "overrides or JSON"
     for decl in root.resources.values():
         if decl.mode != "managed":
-            yield _RESOURCES[decl.mode]
+            yield decl.mode
         if decl.enabled is not None:
             yield "enabled"
         if decl.provisioners or decl.connection is not None:
