@@ -64,8 +64,7 @@ def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: W
     """What the settings mean; problems are told to `wrong`."""
     said = {name: value for name, value in settings.items() if value not in (None, "")}
     region = said.get("region") or environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or ""
-    if said.get("region") and not said.get("skip_region_validation") and not _REGION.fullmatch(said["region"]):
-        wrong("Invalid region value", f"invalid AWS Region: {said['region']}")
+    check_region(settings, wrong)
     for one, other in (
         ("shared_credentials_file", "shared_credentials_files"),
         ("allowed_account_ids", "forbidden_account_ids"),
@@ -115,6 +114,13 @@ def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: W
         tuple(said.get("allowed_account_ids") or ()),
         tuple(said.get("forbidden_account_ids") or ()),
     )
+
+
+def check_region(settings: Mapping[str, Any], wrong: Wrong) -> None:
+    """A region that is named must be one, unless nobody wants to know."""
+    region = settings.get("region")
+    if region and not settings.get("skip_region_validation") and not _REGION.fullmatch(region):
+        wrong("Invalid region value", f"invalid AWS Region: {region}")
 
 
 def _endpoint(name: str, said: Mapping[str, Any], environment: Mapping[str, str]) -> str:

@@ -40,7 +40,7 @@ def validate(config: Value) -> list[AttributeDiagnostic]:
         return []
     problems: list[AttributeDiagnostic] = []
     if is_wholly_known(config["config"]) and config["backend"].__class__ is str:
-        _, problems = _backend(config)
+        _, problems = _backend(config, only_check=True)
     elif not _is_object(config["config"]):
         problems = [_problem("Invalid backend configuration", "The configuration must be an object.", "config")]
     if not _is_object(config["defaults"]):
@@ -93,14 +93,16 @@ def _read(config: Value, seal: Seal) -> ReadAnswer:
     return ReadAnswer(with_outputs(config, outputs), diagnostics=tuple(answers))
 
 
-def _backend(config: Value, seal: Seal = PLAIN) -> tuple[Backend | None, list[AttributeDiagnostic]]:
+def _backend(
+    config: Value, seal: Seal = PLAIN, only_check: bool = False
+) -> tuple[Backend | None, list[AttributeDiagnostic]]:
     kind = "local" if config["backend"] == "_local" else config["backend"]
     if kind.__class__ is not str:
         return None, [_problem("Invalid backend configuration", "The kind of backend must be named.", "backend")]
     if not _is_object(config["config"]):
         return None, [_problem("Invalid backend configuration", "The configuration must be an object.", "config")]
     settings = {name: plain(value) for name, value in _entries(config["config"]).items()}
-    backend, diagnostics = open_backend(kind, settings, seal)
+    backend, diagnostics = open_backend(kind, settings, seal, only_check)
     where = "backend" if kind != "local" else "config"
     return backend, [_problem(d.summary, d.detail, where) for d in diagnostics]
 

@@ -139,7 +139,8 @@ REMOVED = dict.fromkeys(
 
 def module_of(type: str) -> Any:
     """The module of a type of backend: `SCHEMA`, `open(settings, seal)` and `identity(settings, workspace, directory)`.
-    None when there is no such type."""
+    None when there is no such type. `open(settings, seal, only_check=True)` reports what is wrong with the settings by
+    themselves: it reads no files, looks for no credentials and sends no requests."""
     name = f"planner.state.backends.{type}"
     if not type.isidentifier() or type.startswith("_") or (name not in sys.modules and find_spec(name) is None):
         return None
@@ -166,10 +167,10 @@ def unknown_type(type: str) -> Diagnostic:
 
 
 def open_backend(
-    type: str, settings: Mapping[str, Any], seal: Seal | None = None
+    type: str, settings: Mapping[str, Any], seal: Seal | None = None, only_check: bool = False
 ) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend of a type with the settings of its block (absent and None mean the default). `seal`: how its states
-    are kept, in clear by default."""
+    are kept, in clear by default. `only_check`: report problems of the settings and return no backend."""
     from planner.clients.problem import ServiceError
     from planner.state.seal import PLAIN
     from planner.state.settings import checked
@@ -181,7 +182,7 @@ def open_backend(
     if problems:
         return None, problems
     try:
-        answer: tuple[Backend | None, list[Diagnostic]] = known.open(whole, PLAIN if seal is None else seal)
+        answer: tuple[Backend | None, list[Diagnostic]] = known.open(whole, PLAIN if seal is None else seal, only_check)
     except ServiceError as problem:
         return None, [error("state.backend_configuration", f"error configuring backend {type}", problem.text)]
     return answer

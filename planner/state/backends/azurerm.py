@@ -364,7 +364,9 @@ def _blob(key: str, workspace: str) -> str:
     return key if workspace == DEFAULT_WORKSPACE else f"{key}env:{workspace}"
 
 
-def open(settings: Mapping[str, Any], seal: Seal) -> tuple[AzureBackend | None, list[Diagnostic]]:
+def open(
+    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
+) -> tuple[AzureBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables ARM_* say."""
     from planner.clients.azure import AzureTokens
 
@@ -393,7 +395,7 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[AzureBackend | None, 
         if settings.get(old) or (old == "msi_endpoint" and os.environ.get("ARM_MSI_ENDPOINT"))
     ]
     http = Http(timeout=float(seconds or 300))
-    if read.problems:
+    if read.problems or only_check:
         return None, [*remarks, *read.problems]
     try:
         cloud = cloud_of(environment, host, http)

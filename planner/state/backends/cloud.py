@@ -81,7 +81,9 @@ class CloudBackend(TfeBackend):
         super().delete_workspace(workspace)
 
 
-def open(settings: Mapping[str, Any], seal: Seal) -> tuple[CloudBackend | None, list[Diagnostic]]:
+def open(
+    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
+) -> tuple[CloudBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what TF_CLOUD_* and TF_WORKSPACE say."""
     read = Reading(settings)
     name_of = "Invalid workspaces configuration"
@@ -109,7 +111,9 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[CloudBackend | None, 
     if name and tags:
         read.wrong(name_of, f'Only one of workspace "tags" or "name" is allowed.\n\n{_HELP}')
     host = read.text("hostname", "TF_CLOUD_HOSTNAME")
-    if not read.problems and not host:
+    if read.problems or only_check:
+        return None, read.problems
+    if not host:
         read.wrong(
             "Hostname is required for the cloud backend",
             'OpenTofu does not provide a default "hostname" attribute, so it must be set to the hostname of the cloud '

@@ -350,10 +350,14 @@ class ConsulBackend(RemoteBackend):
         return [name for name in found if name and "/" not in name]
 
 
-def open(settings: Mapping[str, Any], seal: Seal) -> tuple[ConsulBackend | None, list[Diagnostic]]:
+def open(
+    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
+) -> tuple[ConsulBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables CONSUL_* say."""
     read = Reading(settings)
     path = read.required("path")
+    if read.problems or only_check:
+        return None, read.problems
     if path.startswith("/"):
         read.wrong(f"Invalid key. Key must not begin with a '/': {path}")
     scheme = read.text("scheme", default="https" if read.flag("", "CONSUL_HTTP_SSL") else "http")

@@ -279,7 +279,9 @@ class CosBackend(RemoteBackend):
         super().remove(workspace)
 
 
-def open(settings: Mapping[str, Any], seal: Seal) -> tuple[CosBackend | None, list[Diagnostic]]:
+def open(
+    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
+) -> tuple[CosBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables TENCENTCLOUD_* say."""
     read, http = Reading(settings), Http(timeout=60.0)
     bucket, region = read.required("bucket"), read.required("region", "TENCENTCLOUD_REGION")
@@ -293,7 +295,7 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[CosBackend | None, li
         read.wrong("prefix must not start with '/' or './'")
     role = next(iter(settings.get("assume_role") or ()), None)
     arn, session, seconds = _role(role, read) if role is not None else ("", "", 0)
-    if read.problems:
+    if read.problems or only_check:
         return None, read.problems
     keys = Keys(
         read.text("secret_id", "TENCENTCLOUD_SECRET_ID"),

@@ -326,7 +326,9 @@ def _path(prefix: str, workspace: str) -> str:
     return posixpath.normpath(posixpath.join(prefix, workspace))
 
 
-def open(settings: Mapping[str, Any], seal: Seal) -> tuple[GcsBackend | None, list[Diagnostic]]:
+def open(
+    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
+) -> tuple[GcsBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables GOOGLE_* say."""
     from planner.encryption.base64 import Base64Error, decode
 
@@ -339,6 +341,8 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[GcsBackend | None, li
     if given_key and kms_key:
         read.wrong('"encryption_key": conflicts with kms_encryption_key')
         read.wrong('"kms_encryption_key": conflicts with encryption_key')
+    if read.problems or only_check:
+        return None, read.problems
     account = GoogleAccount(
         read.text("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN"),
         read.text("credentials", "GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS"),
@@ -350,17 +354,16 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[GcsBackend | None, li
         tuple(settings.get("impersonate_service_account_delegates") or ()),
     )
     key = b""
-    if not read.problems:
-        try:
-            if account.credentials and not account.access_token:
-                known = parsed(contents_of(account.credentials, "credentials"))
-                if known.get("type") not in KINDS:
-                    read.wrong("storage.NewClient() failed: dialing: credentials: unsupported unidentified file type")
-            key = decode(contents_of(given_key, "encryption key")) if given_key else b""
-        except Base64Error as bad:
-            read.wrong(f"Error decoding encryption key: {bad}")
-        except ServiceError as problem:
-            read.wrong(problem.text)
+    try:
+        if account.credentials and not account.access_token:
+            known = parsed(contents_of(account.credentials, "credentials"))
+            if known.get("type") not in KINDS:
+                read.wrong("storage.NewClient() failed: dialing: credentials: unsupported unidentified file type")
+        key = decode(contents_of(given_key, "encryption key")) if given_key else b""
+    except Base64Error as bad:
+        read.wrong(f"Error decoding encryption key: {bad}")
+    except ServiceError as problem:
+        read.wrong(problem.text)
     endpoint, is_emulator = _endpoint(read)
     has_account = bool(account.access_token or account.credentials or account.impersonate)
     tokens = GoogleTokens(account, (_SCOPE,), http) if has_account or not is_emulator else None

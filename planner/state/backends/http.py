@@ -234,10 +234,20 @@ class HttpBackend(RemoteBackend):
         return []
 
 
-def open(settings: Mapping[str, Any], seal: Seal) -> tuple[HttpBackend | None, list[Diagnostic]]:
+def open(
+    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
+) -> tuple[HttpBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables TF_HTTP_* say."""
     read = Reading(settings)
     address = read.required("address", "TF_HTTP_ADDRESS")
+    retries = Retries(
+        read.number("retry_max", "TF_HTTP_RETRY_MAX", default=2),
+        read.number("retry_wait_min", "TF_HTTP_RETRY_WAIT_MIN", default=1),
+        read.number("retry_wait_max", "TF_HTTP_RETRY_WAIT_MAX", default=30),
+    )
+    headers = _headers(settings.get("headers") or {}, read)
+    if read.problems or only_check:
+        return None, read.problems
     lock = read.text("lock_address", "TF_HTTP_LOCK_ADDRESS")
     unlock = read.text("unlock_address", "TF_HTTP_UNLOCK_ADDRESS")
     for url, name in ((address, "address"), (lock, "lockAddress"), (unlock, "unlockAddress")):
@@ -253,12 +263,7 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[HttpBackend | None, l
         read.wrong("client_certificate_pem is set but client_private_key_pem is not")
     if key and not certificate:
         read.wrong("client_private_key_pem is set but client_certificate_pem is not")
-    retries = Retries(
-        read.number("retry_max", "TF_HTTP_RETRY_MAX", default=2),
-        read.number("retry_wait_min", "TF_HTTP_RETRY_WAIT_MIN", default=1),
-        read.number("retry_wait_max", "TF_HTTP_RETRY_WAIT_MAX", default=30),
-    )
-    headers = _headers(settings.get("headers") or {}, bool(user), read)
+    _check_reserved(headers, bool(user), read)
     if user:
         headers["Authorization"] = basic(user, password)
     authorities = read.text("client_ca_certificate_pem", "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM")
@@ -286,20 +291,24 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[HttpBackend | None, l
     return HttpBackend(settings, seal, endpoint), []
 
 
-def _headers(given: Mapping[str, Any], has_user: bool, read: Reading) -> dict[str, str]:
+def _headers(given: Mapping[str, Any], read: Reading) -> dict[str, str]:
     headers: dict[str, str] = {}
     for name, value in given.items():
         if not name or not all(c.isascii() and (c.isalnum() or c in "-_") for c in name):
             read.wrong(f'headers "{name}" name must not be empty and only contains A-Za-z0-9_- characters')
         elif value is None or not value or not value.isascii() or not value.isprintable():
             read.wrong(f'headers "{name}" value must not be empty and only contains printable ASCII characters')
-        elif name.lower() == "authorization" and has_user:
-            read.wrong(f'headers "{name}" cannot be set when providing username')
-        elif name.lower() in ("content-type", "content-md5"):
-            read.wrong(f'headers "{name}" is reserved')
         else:
             headers[name] = value
     return headers
+
+
+def _check_reserved(headers: Mapping[str, str], has_user: bool, read: Reading) -> None:
+    for name in headers:
+        if name.lower() == "authorization" and has_user:
+            read.wrong(f'headers "{name}" cannot be set when providing username')
+        elif name.lower() in ("content-type", "content-md5"):
+            read.wrong(f'headers "{name}" is reserved')
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:

@@ -102,8 +102,10 @@ class InMemory(RemoteBackend):
         self.kept.pop(workspace, None)
 
 
-def open(settings: Mapping[str, Any], seal: Seal) -> tuple[InMemory | None, list[Diagnostic]]:
+def open(settings: Mapping[str, Any], seal: Seal, only_check: bool = False) -> tuple[InMemory | None, list[Diagnostic]]:
     """The states of this process. With `lock_id` the default one is locked by an operation `test`."""
+    if only_check:
+        return None, []
     backend = InMemory(settings, seal)
     if settings.get("lock_id") and InMemory.kept.get(DEFAULT_WORKSPACE) is None:
         locked = evolve(new_lock_info("test", "", "test config"), id=settings["lock_id"])

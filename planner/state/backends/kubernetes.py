@@ -369,7 +369,9 @@ class KubernetesBackend(RemoteBackend):
         return [str(name) for name in names if name]
 
 
-def open(settings: Mapping[str, Any], seal: Seal) -> tuple[KubernetesBackend | None, list[Diagnostic]]:
+def open(
+    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
+) -> tuple[KubernetesBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables KUBE_* say. Raises ServiceError for a cluster
     that cannot be told from them."""
     read = Reading(settings)
@@ -387,6 +389,8 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[KubernetesBackend | N
         "key": read.text("client_key", "KUBE_CLIENT_KEY_DATA"),
         "token": read.text("token", "KUBE_TOKEN"),
     }
+    if read.problems or only_check:
+        return None, read.problems
     for name in ("authorities", "certificate", "key"):
         if static[name] and "-----BEGIN" not in str(static[name]):
             setting = {

@@ -394,10 +394,12 @@ class LocalBackend:
         shutil.rmtree(os.path.join(self.workspace_directory, workspace))
 
 
-def open(settings: Mapping[str, Any], seal: Seal = PLAIN) -> tuple[LocalBackend | None, list[Diagnostic]]:
+def open(
+    settings: Mapping[str, Any], seal: Seal = PLAIN, only_check: bool = False
+) -> tuple[LocalBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block (absent and None mean the default)."""
     problems = [_setting(f'"{name}" must not be empty.') for name, value in settings.items() if value == ""]
-    if problems:
+    if problems or only_check:
         return None, problems
     path, folder = settings.get("path"), settings.get("workspace_dir")
     return LocalBackend(path or DEFAULT_PATH, folder or DEFAULT_WORKSPACE_DIRECTORY, seal), []

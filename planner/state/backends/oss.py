@@ -265,7 +265,9 @@ class OssBackend(RemoteBackend):
         super().remove(workspace)
 
 
-def open(settings: Mapping[str, Any], seal: Seal) -> tuple[OssBackend | None, list[Diagnostic]]:
+def open(
+    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
+) -> tuple[OssBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables ALICLOUD_* say."""
     read, http = Reading(settings), Http()
     bucket = read.required("bucket")
@@ -287,6 +289,8 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[OssBackend | None, li
     ):
         if seconds is not None and not 900 <= int(seconds) <= 3600:
             read.wrong(f"expected {name} to be in the range (900 - 3600), got {int(seconds)}")
+    if read.problems or only_check:
+        return None, read.problems
     table, where = read.text("tablestore_table"), read.text("tablestore_endpoint", "ALICLOUD_TABLESTORE_ENDPOINT")
     if table and not where:
         read.wrong('"tablestore_table": needs "tablestore_endpoint"', "Locks in a table need to know where it is.")

@@ -379,7 +379,9 @@ def _prepare(session: Session, table: Table) -> None:
         session.run(f"CREATE UNIQUE INDEX IF NOT EXISTS {quoted(table.index)} ON {table.quoted} (name)")
 
 
-def open(settings: Mapping[str, Any], seal: Seal) -> tuple[PgBackend | None, list[Diagnostic]]:
+def open(
+    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
+) -> tuple[PgBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables PG_* say."""
     read = Reading(settings)
     table = Table(
@@ -391,7 +393,7 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[PgBackend | None, lis
         makes_table=not read.flag("skip_table_creation", "PG_SKIP_TABLE_CREATION"),
         makes_index=not read.flag("skip_index_creation", "PG_SKIP_INDEX_CREATION"),
     )
-    return (None, read.problems) if read.problems else (PgBackend(settings, seal, table), [])
+    return (None, read.problems) if read.problems or only_check else (PgBackend(settings, seal, table), [])
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:

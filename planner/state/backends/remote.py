@@ -66,7 +66,9 @@ class NamedBackend(TfeBackend):
         return [name.removeprefix(self._prefix) for name in found if name.startswith(self._prefix)]
 
 
-def open(settings: Mapping[str, Any], seal: Seal) -> tuple[NamedBackend | None, list[Diagnostic]]:
+def open(
+    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
+) -> tuple[NamedBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block."""
     read = Reading(settings)
     if not read.text("organization"):
@@ -77,7 +79,9 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[NamedBackend | None, 
         read.wrong("Invalid workspaces configuration", 'Either workspace "name" or "prefix" is required.')
     if name and prefix:
         read.wrong("Invalid workspaces configuration", 'Only one of workspace "name" or "prefix" is allowed.')
-    if not read.problems and not read.text("hostname"):
+    if read.problems or only_check:
+        return None, read.problems
+    if not read.text("hostname"):
         read.wrong(
             "Hostname is required for the remote backend",
             'OpenTofu does not provide a default "hostname" attribute, so it must be set to the hostname of the remote '

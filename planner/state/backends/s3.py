@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from planner.clients.aws import AwsError, elements
-from planner.clients.aws_settings import DEPRECATED_ROLE, Aws, aws_of, only_one
+from planner.clients.aws_settings import DEPRECATED_ROLE, Aws, aws_of, check_region, only_one
 from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.remote.backend import RemoteBackend
@@ -151,7 +151,9 @@ class S3Backend(RemoteBackend):
         raise ServiceError(f"the list of objects in {at.bucket} does not end after {_MOST_PAGES} pages")
 
 
-def open(settings: Mapping[str, Any], seal: Seal) -> tuple[S3Backend | None, list[Diagnostic]]:
+def open(
+    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
+) -> tuple[S3Backend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables AWS_* say."""
     problems: list[Diagnostic] = []
 
@@ -174,7 +176,7 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[S3Backend | None, lis
             "Invalid workspace_key_prefix value",
             'The "workspace_key_prefix" attribute value must not start with "/".',
         )
-    aws = aws_of(settings, os.environ, wrong)
+    aws = aws_of({**settings, "skip_region_validation": True}, os.environ, wrong)
     region = aws.region or ("" if problems else aws.chain.region)
     if not region:
         wrong(
@@ -191,6 +193,9 @@ def open(settings: Mapping[str, Any], seal: Seal) -> tuple[S3Backend | None, lis
     kms_key = said.get("kms_key_id", "")
     if kms_key:
         _check_kms_key(kms_key, bool(said.get("sse_customer_key")), wrong)
+    if problems or only_check:
+        return None, [*problems, *remarks]
+    check_region(settings, wrong)
     customer_key = b"" if kms_key else _customer_key(said.get("sse_customer_key", ""), wrong)
     if problems:
         return None, [*problems, *remarks]

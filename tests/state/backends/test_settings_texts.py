@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
 
+import planner.state.backends
+from planner.clients.http import Http
+from planner.provider.builtin import BuiltinProvider
 from planner.state.backend import module_of, open_backend
+from planner.state.backends.inmem import InMemory
+from planner.values.types import DYNAMIC, STRING
+from planner.values.value import Null
+from planner.vocabulary.diagnostic import has_errors
 
 KEY = base64.b64encode(bytes(32)).decode()
 TOKEN = {"bucket": "b", "access_token": "x"}
@@ -165,13 +173,11 @@ WRONG += [
     ),
     (
         "oss",
-        {"bucket": "b", "tablestore_table": "t", "assume_role": [{"role_arn": "r", "session_expiration": 5}]},
+        {"bucket": "b", "assume_role": [{"role_arn": "r", "session_expiration": 5}]},
         {},
-        [
-            "expected assume_role.0.session_expiration to be in the range (900 - 3600), got 5",
-            '"tablestore_table": needs "tablestore_endpoint"',
-        ],
+        ["expected assume_role.0.session_expiration to be in the range (900 - 3600), got 5"],
     ),
+    ("oss", {"bucket": "b", "tablestore_table": "t"}, {}, ['"tablestore_table": needs "tablestore_endpoint"']),
     (
         "cos",
         {"bucket": "b", "prefix": "./x", "key": "k/", "acl": "x"},
@@ -271,3 +277,49 @@ def test_identities(kind: str, settings: dict[str, Any]) -> None:
     assert identity(settings, "default", ".") != identity(settings, "other", ".")
     secrets = {"access_token": "cHJpdmF0ZQ==", "access_key": "cHJpdmF0ZQ==", "secret_key": "cHJpdmF0ZQ=="}
     assert "cHJpdmF0ZQ" not in identity({**settings, **secrets}, "default", ".")
+
+
+ENOUGH: dict[str, dict[str, Any]] = {
+    "azurerm": {"storage_account_name": "No Name", "container_name": "c", "key": "k"},
+    "cloud": {"organization": "o", "workspaces": {"name": "w"}},
+    "consul": {"path": "/p"},
+    "cos": {"bucket": "b", "region": "r", "assume_role": ({"role_arn": "a", "session_name": "s"},)},
+    "gcs": {"bucket": "b", "credentials": "/nonexist"},
+    "http": {"address": "ftp://nowhere", "headers": {"content-type": "x"}},
+    "inmem": {"lock_id": "held"},
+    "kubernetes": {"secret_suffix": "s", "config_path": "/nonexist", "client_key": "no PEM"},
+    "local": {},
+    "oss": {"bucket": "b", "assume_role_role_arn": "a", "tablestore_table": "t"},
+    "pg": {},
+    "remote": {"organization": "o", "workspaces": {"name": "w"}},
+    "s3": {"bucket": "b", "key": "k", "region": "nowhere", "sse_customer_key": "short"},
+}
+"""settings that OpenTofu accepts while it validates, of each type; most would fail to connect"""
+
+
+def test_each_type_is_checked_without_connecting() -> None:
+    assert sorted(ENOUGH) == sorted(module.name for module in iter_modules(planner.state.backends.__path__))
+
+
+@pytest.mark.parametrize(("kind", "settings"), ENOUGH.items())
+def test_a_check_neither_connects_nor_looks_for_credentials(
+    kind: str, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(InMemory, "kept", {})
+    monkeypatch.setattr(Http, "ask", lambda *given, **_: asked.append(str(given)))
+    assert open_backend(kind, settings, only_check=True) == (None, [])
+    assert asked == []
+    assert InMemory.kept == {}, "a workspace was locked"
+    nothing = dict.fromkeys(("outputs", "defaults"), Null(DYNAMIC))
+    config = {"backend": kind, "config": settings, "workspace": Null(STRING), **nothing}
+    assert BuiltinProvider().validate_resource("data", "terraform_remote_state", config) == []
+
+
+@pytest.mark.parametrize(
+    "kind", sorted({"azurerm", "cloud", "consul", "cos", "gcs", "http", "kubernetes", "oss", "s3"})
+)
+def test_a_check_reports_what_is_missing(kind: str) -> None:
+    backend, problems = open_backend(kind, {}, only_check=True)
+    assert backend is None
+    assert has_errors(problems)
