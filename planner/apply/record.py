@@ -7,7 +7,7 @@ from threading import Lock
 from planner.evaluation.instance import Instance
 from planner.state.build import StateBuilder
 from planner.state.journal import Journal
-from planner.state.model import ObjectState, State
+from planner.state.model import InstanceKey, InstanceState, ObjectState, ResourceState, State
 
 
 class ApplyRecord:
@@ -16,7 +16,9 @@ class ApplyRecord:
 
     def __init__(self, prior: State, journal: Journal | None = None) -> None:
         self.journal = journal
-        self.state = StateBuilder(prior, journal.instance if journal is not None else None)
+        self.state = StateBuilder(prior, self._changed)
+        self.has_begun = False
+        """Whether any operation was begun, or any instance changed."""
         self._lock = Lock()
         self.counts = {"create": 0, "update": 0, "delete": 0}
 
@@ -27,8 +29,14 @@ class ApplyRecord:
         else:
             it.store(self.state, record, deposed)
 
+    def _changed(self, resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
+        self.has_begun = True
+        if self.journal is not None:
+            self.journal.instance(resource, key, instance)
+
     def start(self, it: Instance, action: str, durable: bool) -> int:
         """An operation is about to begin; its number. Raises Failure when that cannot be recorded."""
+        self.has_begun = True
         return self.journal.start(it.address, it.deposed, action, durable) if self.journal is not None else 0
 
     def end(self, number: int, durable: bool) -> None:

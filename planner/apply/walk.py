@@ -54,6 +54,8 @@ class Outcome:
     remove: int = 0
     imports: int = 0
     forget: int = 0
+    has_begun: bool = True
+    """whether any operation was begun, or any instance changed"""
     values: Mapping[str, str] = field(factory=dict)
     """digests of the values that the apply was made with, as far as its walk came across them"""
 
@@ -158,6 +160,7 @@ class ApplyWalk(ApplyWork):
             counts["delete"],
             sum(change.importing is not None for change in self.plan.changes),
             forgotten,
+            self.record.has_begun,
             {} if self.options.digester is None else value_digests(self.context, self.options.digester),
         )
 

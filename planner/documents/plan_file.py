@@ -287,6 +287,8 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
         f"it was made from serial {before.serial}, and the stored state has serial {current.serial} by now"
         if before.lineage == current.lineage
         else "the stored state has another history (lineage)"
+        if before.lineage
+        else f"it was made before there was a state, and the stored state has serial {current.serial} by now"
     )
     if before.lineage in ("", current.lineage) and _was_applied(plan, current):
         detail = f"The stored state (serial {current.serial}) has all that this plan announced. There is nothing to do."

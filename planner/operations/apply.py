@@ -12,10 +12,12 @@ from planner.operations.plan_files import saved
 from planner.operations.storing import locked
 from planner.support.signals import STOP
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.vocabulary.records import evolve, field, frozen
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
+    from planner.model.graph import Graph
     from planner.policy.guard import PolicyGuard
     from planner.state.backend import Store
     from planner.state.model import State
@@ -102,6 +104,7 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
     stored, problems = store.read()
     told.check([*problems, *stale(plan, stored)])
     graph = apply_graph(plan, start)
+    told.check(_not_available(graph, start))
     limits = provider_limits(start.options, start.config, start.state)
     journal, problems = store.begin_journal("apply", plan.prior_state)
     told.check(problems)
@@ -118,6 +121,9 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
     outcome = apply_walk(graph, plan, start.config, made.variables, start.schemas, options, hooks)
     start.schemas.close()
     told += outcome.diagnostics
+    known = stored.resources if stored is not None else {}
+    if has_errors(told) and not outcome.has_begun and plan.prior_state.resources == known:
+        return Applied(None)  # what is stored is what the plan was made from, so the plan can still be applied
     state, problems = store.write(outcome.state)
     told += problems
     whole = not (plan.targets or plan.excludes or has_errors(outcome.diagnostics))
@@ -131,6 +137,21 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
         told += more
     counts = Counts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
     return Applied(state, counts, unsaved=unsaved)
+
+
+def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:
+    """Why providers that an apply needs cannot be started: a plan may come from another machine, which had them."""
+    problems: list[Diagnostic] = []
+    for source in sorted({_source(node.object) for node in graph.nodes.values() if node.kind == "provider"}):
+        try:
+            start.schemas.provider(source)
+        except Failure as failure:
+            problems += failure.diagnostics
+    return problems
+
+
+def _source(configuration: str) -> str:
+    return parse_provider_configuration(configuration).source
 
 
 def _carry(made: Made[Start], state: State) -> None:
