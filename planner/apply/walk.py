@@ -331,12 +331,8 @@ class ApplyWalk(ApplyWork):
     def _recorded(self, node: Node) -> Instance:
         """The instance of a vertex that takes an object away, as the state knows it. Raises Failure."""
         address = parse_resource_instance(node.object)
-        resource = self.plan.prior_state.resources.get(str(address.resource))
-        known = resource.instances.get(address.key) if resource is not None else None
-        key = known.provider_key if known is not None else None
-        return self._instance(
-            node, address, self._change(node), key, self.context.module(address.module), self._declaration(address)
-        )
+        change, module = self._change(node), self.context.module(address.module)
+        return self._instance(node, address, change, change.provider_key, module, self._declaration(address))
 
     def _instance(
         self,

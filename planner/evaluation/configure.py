@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.config.model import ProviderDecl, ProviderRef, ResourceDecl
+from planner.config.model import ModuleConfig, ModulePath, ProviderDecl, ProviderRef, ResourceDecl
 from planner.evaluation.context import EvaluationContext, ModuleInstance
 from planner.evaluation.provider_diagnostics import in_body
 from planner.evaluation.repetition import NO_REPETITION, Repetition
@@ -105,11 +105,18 @@ class ConfiguredProviders:
         instances = self._instances.get(address, {})
         found = instances.get(key)
         if found is None:
-            detail = (
-                f"{wanted_by} is managed through {address}{format_key(key)}, which is not there any more. Keep the "
-                "provider configuration, and its for_each key, until everything that it manages is destroyed or "
-                "forgotten."
-            )
+            if key is None and instances:
+                detail = (
+                    f"{wanted_by} is managed through {address}, which has for_each now. Go back to one configuration "
+                    "until everything that it manages is destroyed or forgotten, or declare the instance again, with "
+                    "a key in its provider argument."
+                )
+            else:
+                detail = (
+                    f"{wanted_by} is managed through {address}{format_key(key)}, which is not there any more. Keep the "
+                    "provider configuration, and its for_each key, until everything that it manages is destroyed or "
+                    "forgotten."
+                )
             raise Failure(error("plan.provider_instance_missing", "Provider instance not present", detail))
         return found
 
@@ -168,20 +175,53 @@ class ConfiguredProviders:
         ref = decl.provider or ProviderRef(decl.provider_name)
         return self._passed_key(module, ref, address)
 
+    def recorded_key(
+        self,
+        path: ModulePath,
+        module: ModuleInstance | None,
+        decl: ResourceDecl | None,
+        recorded: InstanceKey,
+        address: str,
+    ) -> InstanceKey:
+        """The key of the provider instance for an object that the state has, by the resource block `decl` if there is
+        one. `module`: where the key can be evaluated. `recorded`: the key in the state. Raises Failure."""
+        if decl is None:
+            return recorded
+        ref = decl.provider or ProviderRef(decl.provider_name)
+        if ref.key is not None:
+            return recorded  # each.key has no value for an instance that is not declared
+        if module is not None:
+            return self._passed_key(module, ref, address)
+        callers = (self.context.config.root.descendant(path[:n]) for n in range(len(path), 0, -1))
+        return None if _keyed(callers, ref) is None else recorded
+
     def _passed_key(self, module: ModuleInstance, ref: ProviderRef, address: str) -> InstanceKey:
-        """The key with which a calling module hands a configuration down, None when nobody gives one."""
-        here: ModuleInstance | None = module
-        while here is not None and here.config.call is not None and here.parent is not None:
-            passed = [outer for inner, outer in here.config.call.providers if str(inner) == str(ref)]
-            block = here.config.providers.get(str(ref))
-            if block is not None and not (passed and block.is_empty):
-                return None
-            for outer in passed:
-                if outer.key is not None:
-                    return provider_key(outer, here.parent.with_repetition(here.repetition), address)
-                ref = outer
-            here = here.parent
-        return None
+        """The key with which a calling module passes a configuration, None when there is none."""
+        callers = [module]
+        while callers[-1].parent is not None:
+            callers.append(callers[-1].parent)
+        keyed = _keyed((caller.config for caller in callers), ref)
+        if keyed is None:
+            return None
+        outer, steps = keyed
+        return provider_key(outer, callers[steps + 1].with_repetition(callers[steps].repetition), address)
+
+
+def _keyed(modules: Iterable[ModuleConfig | None], ref: ProviderRef) -> tuple[ProviderRef, int] | None:
+    """The reference with a key that the name `ref` stands for in the first module, and how many calls further out it
+    is written; None when it stands for a configuration without a key. `modules`: from the inside to the outside."""
+    for steps, module in enumerate(modules):
+        if module is None or module.call is None:
+            return None
+        passed = [outer for inner, outer in module.call.providers if str(inner) == str(ref)]
+        block = module.providers.get(str(ref))
+        if block is not None and not (passed and block.is_empty):
+            return None
+        for outer in passed:
+            if outer.key is not None:
+                return outer, steps
+            ref = outer
+    return None
 
 
 def _mocked(of: Provider, values: Values, known_late: bool = False) -> Provider:

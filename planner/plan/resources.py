@@ -191,7 +191,7 @@ class ResourceVertices:
         if resource.instances[key].current is None:
             return
         try:
-            it = self.recorded_instance(node.name, resource, key, decl, module)
+            it = self.recorded_instance(node.name, resource, key, decl, module, key_scope=module)
         except Failure as failure:
             problems += failure.diagnostics
             return
@@ -242,8 +242,10 @@ class ResourceVertices:
         decl: ResourceDecl | None,
         module: ModuleInstance | None,
         deposed: str = "",
+        key_scope: ModuleInstance | None = None,
     ) -> Instance:
-        """An instance that the state knows. Raises Failure when it has no schema or no provider."""
+        """An instance that the state knows. `key_scope`: where the key of its provider can be evaluated. Raises Failure
+        when it has no schema or no provider."""
         configuration = self._configuration(node, resource.provider)
         parsed = parse_provider_configuration(configuration)
         schema = self.walk.schemas.resource(parsed.source, resource.mode, resource.type)
@@ -253,6 +255,7 @@ class ResourceVertices:
             raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail))
         provider_key = resource.instances[key].provider_key
         if resource.mode == "managed":
+            provider_key = self.walk.providers.recorded_key(address.path, key_scope, decl, provider_key, str(address))
             provider = self.walk.providers.of_resource(
                 configuration, provider_key, str(address), resource.mode, resource.type, str(address.config), decl
             )

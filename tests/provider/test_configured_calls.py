@@ -61,3 +61,74 @@ def test_calls_of_configure(name: str, tmp_path: Path, monkeypatch: pytest.Monke
         assert main.dispatch(words, Terminal(io.StringIO(), out, out)) == 0, out.getvalue()
     asked = [json.loads(line) for line in (world / "configured").read_text().splitlines()]
     assert sorted(asked, key=str) == prefixes
+
+
+BY = 'provider "test" {\n  alias    = "by"\n  for_each = toset(%s)\n  prefix   = each.key\n}\n'
+ONE_BY = 'provider "test" {\n  alias  = "by"\n  prefix = "one"\n}\n'
+MODULE = 'module "m" {\n  source    = "./m"\n  for_each  = toset(%s)\n  providers = { test = test.%s }\n}\n'
+
+
+def things(keys: str, provider: str) -> str:
+    lines = f"  for_each = toset({keys})\n  name     = each.key\n  provider = {provider}\n"
+    return 'resource "test_thing" "t" {\n' + lines + "}\n"
+
+
+BOTH, FIRST, NONE = '["a", "b"]', '["a"]', "[]"
+KEYED = BY % BOTH + things(BOTH, "test.by[each.key]")
+KEYED_MODULES = BY % BOTH + MODULE % (BOTH, "by[each.key]")
+MISSING = "Provider instance not present"
+ENDS: dict[str, tuple[str, str, str, str | list[str]]] = {
+    "the block has no key any more": (KEYED, BY % BOTH + WEST + things(FIRST, "test.west"), "apply", ["west"]),
+    "the block has no key and no instance": (KEYED, BY % BOTH + WEST + things(NONE, "test.west"), "apply", ["west"]),
+    "the configuration has no for_each any more": (KEYED, ONE_BY + things(FIRST, "test.by"), "apply", ["one"]),
+    "everything is destroyed without a key": (KEYED, WEST + things(FIRST, "test.west"), "destroy", ["west"]),
+    "the block is gone": (KEYED, BY % BOTH, "apply", ["a", "b"]),
+    "another configuration has the keys": (
+        KEYED,
+        (BY % BOTH).replace('"by"', '"other"') + things(FIRST, "test.other[each.key]"),
+        "apply",
+        ["a", "b"],
+    ),
+    "the call has no key any more": (
+        KEYED_MODULES,
+        BY % BOTH + WEST + MODULE % (FIRST, "west"),
+        "apply",
+        ["west"],
+    ),
+    "everything below a call is destroyed without a key": (
+        KEYED_MODULES,
+        WEST + MODULE % (FIRST, "west"),
+        "destroy",
+        ["west"],
+    ),
+    "the key is gone": (KEYED, BY % FIRST + things(FIRST, "test.by[each.key]"), "apply", MISSING),
+    "the block and for_each are gone": (KEYED, ONE_BY, "apply", MISSING),
+    "the configuration has for_each now": (
+        ONE_BY + things(BOTH, "test.by"),
+        BY % BOTH + things(FIRST, "test.by[each.key]"),
+        "apply",
+        "has for_each now",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_the_configuration_of_objects_that_end(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`configured`: the prefixes of the configurations that the last command uses, or what it says when it cannot."""
+    before, after, command, configured = ENDS[name]
+    world = override(monkeypatch, tmp_path)
+    folder = tmp_path / "project"
+    (folder / "m").mkdir(parents=True)
+    (folder / "m" / "m.tf").write_text(REQUIRED + THING)
+    monkeypatch.chdir(folder)
+    out = io.StringIO()
+    for text, words in ((before, ["init"]), (before, ["apply", "-auto-approve"]), (after, [command, "-auto-approve"])):
+        (world / "configured").unlink(missing_ok=True)
+        (folder / "main.tf").write_text(REQUIRED + text)
+        code = main.dispatch(words, Terminal(io.StringIO(), out, out))
+    if isinstance(configured, str):
+        assert code == 1
+        assert configured in out.getvalue().replace("\n", " ")
+    else:
+        assert code == 0, out.getvalue()
+        assert sorted({json.loads(line) for line in (world / "configured").read_text().splitlines()}) == configured
