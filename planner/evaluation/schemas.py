@@ -34,6 +34,13 @@ class Schemas:
         """of those to variables and local values, for all calls of a module: the kind, the name, what declares it, and
         what it stands for"""
 
+    def lent(self) -> Schemas:
+        """The same schemas for work that goes on beside other work: its providers are its own, and so is their end."""
+        lent = Schemas(self._start)
+        lent._lock, lent._schemas, lent._failures = self._lock, self._schemas, self._failures
+        lent.resolvers, lent.named = self.resolvers, self.named
+        return lent
+
     def provider(self, source: str) -> Provider:
         """The unconfigured provider that answers questions about schemas. Raises Failure, each time anew."""
         with self._lock:

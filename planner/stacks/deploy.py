@@ -59,6 +59,8 @@ class Runner:
         self.schemas: Schemas = new_schemas(options.directory, requirements(stack.root), encryption=encryption)
         self.steps: dict[str, Step] = {}
         self.asked: dict[str, Asked] = {}
+        self._lent: list[Schemas] = []
+        """those of each instance: many are planned and applied at a time, and each ends its own providers"""
         self._lock = threading.Lock()
         self.to_apply = False
 
@@ -128,7 +130,10 @@ class Runner:
         left = tuple(deferred)
         excludes = tuple(block for block, _, _ in left)
         options = evolve(self.options, mode=mode, allow_deferral=True, about=about, deferred=left, excludes=excludes)
-        loaded = Loaded(options, "default", {}, asked.config, self.schemas, (), encryption=self.encryption)
+        schemas = self.schemas.lent()
+        with self._lock:
+            self._lent.append(schemas)
+        loaded = Loaded(options, "default", {}, asked.config, schemas, (), encryption=self.encryption)
         backend, store, hooks = self.states.backend, self.states.store(asked.name), self.heard(asked.name)
         if self.to_apply:
             self.states.create(asked.name)
@@ -209,7 +214,8 @@ class Runner:
 
     def release(self) -> list[Diagnostic]:
         """Give back what is held."""
-        self.schemas.close()
+        for schemas in (self.schemas, *self._lent):
+            schemas.close()
         return self.states.leave()
 
 

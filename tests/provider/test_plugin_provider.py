@@ -12,7 +12,9 @@ import pytest
 from attrs import evolve
 from provider.plugins import SOURCE, is_alive, override, pids, write_plugin
 
+from planner.evaluation.schemas import Schemas
 from planner.language.functions.protocol import FunctionError, call
+from planner.provider.builtin import BuiltinProvider
 from planner.provider.interface import ApplyRequest, MoveRequest, PlanRequest
 from planner.provider.plugin import schema_cache
 from planner.provider.plugin.provider import PluginProvider
@@ -22,6 +24,7 @@ from planner.values.schema import empty_value, implied_type
 from planner.values.types import DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType
 from planner.values.value import List, Map, Null, Set, Unknown
 from planner.vocabulary.diagnostic import Failure
+from planner.vocabulary.provider_address import BUILTIN
 
 
 @pytest.fixture(params=[5, 6])
@@ -365,3 +368,41 @@ def test_alike_configurations_are_checked_once_before_and_once_after_the_provide
     for _ in range(2):
         assert not plugin.validate_resource("managed", "test_thing", good)
     assert asked.count("ValidateResourceConfig") == 2 + 3
+
+
+def test_who_ends_a_plugin_waits_for_the_calls_of_others(plugin: PluginProvider, world: Path) -> None:
+    answers: list[Any] = []
+    wanted = config(plugin, fail="slow-plan")
+    asking = threading.Thread(target=lambda: answers.append(plan(plugin, wanted)))
+    asking.start()
+    while not (world / "slow").exists():
+        time.sleep(0.01)
+    plugin.close()
+    (world / "stopped").touch()
+    asking.join()
+    assert answers[0].diagnostics == () and not is_alive(pids(world)[0])
+    assert plan(plugin, wanted).diagnostics == ()  # by another process
+    assert len(pids(world)) == 2
+
+
+def test_work_beside_other_work_has_providers_of_its_own() -> None:
+    started: list[str] = []
+    ended: list[int] = []
+
+    class Counted(BuiltinProvider):
+        def __init__(self) -> None:
+            super().__init__()
+            self.number = len(started)
+            started.append("")
+
+        def close(self) -> None:
+            ended.append(self.number)
+
+    schemas = Schemas(lambda source: Counted())
+    schemas.schema(BUILTIN)
+    first, second = schemas.lent(), schemas.lent()
+    assert first.schema(BUILTIN) is schemas.schema(BUILTIN) and started == [""]
+    assert first.provider(BUILTIN) is not second.provider(BUILTIN)
+    first.close()
+    assert ended == [1]
+    assert second.new_provider(BUILTIN).number == 2 and ended == [1]  # type: ignore[attr-defined]

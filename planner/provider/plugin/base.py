@@ -96,8 +96,12 @@ class PluginBase:
 
     def _call(self, name: str, request: str, quick: bool = False, /, **fields: Any) -> Any:
         """Ask with a message of the named kind. Raises PluginError."""
-        client = self._started()
-        return client.call(name, getattr(client.messages, request)(**fields), quick)
+        from planner.provider.plugin.client import ClientClosedError
+
+        while True:
+            client = self._started()
+            with suppress(ClientClosedError):
+                return client.call(name, getattr(client.messages, request)(**fields), quick)
 
     def stop(self) -> None:
         """Ask the plugin to end what it is doing soon; this does not wait, as it may run in a signal handler."""
@@ -105,14 +109,17 @@ class PluginBase:
             Thread(target=self._stop, args=(self._client,), name=f"stop {self.address}", daemon=True).start()
 
     def _stop(self, client: Client) -> None:
-        with suppress(PluginError):  # it is asked, not made
+        from planner.provider.plugin.client import ClientClosedError
+
+        with suppress(PluginError, ClientClosedError):  # it is asked, not made
             client.call("StopProvider", client.messages.Empty(), quick=True)
 
     def close(self) -> None:
-        """Let the process end, or end it."""
+        """Let the process end, or end it, when the calls that are under way have been answered. Whoever asks again
+        starts another one."""
         with self._lock:
             client, self._client = self._client, None
-            self._asked = False
+            self._asked = self._is_configured = False
         if client is not None:
             client.close()
 

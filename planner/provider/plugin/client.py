@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from planner.provider.plugin.connections import Connections
@@ -21,6 +22,10 @@ LONGEST_MESSAGE = 256 << 20
 """bytes; schemas of 4 MB and more are common, and what is longer than this is a mistake"""
 
 
+class ClientClosedError(Exception):
+    """The plugin was ended by ourselves before a call began: whoever still needs it starts it again."""
+
+
 class Client:
     """A started plugin, or one that already runs where an attachment says. `messages` are the classes of the protocol
     that it speaks. Calls may come from several threads at once. Raises PluginError when the plugin cannot be started.
@@ -36,12 +41,15 @@ class Client:
         self.messages = messages(self.version)
         shake = self._process.handshake
         self._transport = transport(shake.target, shake.certificate, message_limit())
-        self._ended = False
+        self._lock = Lock()
+        self._calls = 0
+        """how many are under way"""
+        self._closed = False
         self._paths = {call: method(self.version, call) for call in CALLS}
         self._readers = {call: getattr(self.messages, CALLS[call][2]).FromString for call in CALLS}
 
     def call(self, name: str, request: Any, quick: bool = False) -> Any:
-        """The answer to a call (a name in CALLS). Raises PluginError."""
+        """The answer to a call (a name in CALLS). Raises PluginError, and ClientClosedError after `close`."""
         from google.protobuf.message import DecodeError
 
         data = self.call_bytes(name, request, quick)
@@ -52,6 +60,20 @@ class Client:
 
     def call_bytes(self, name: str, request: Any, quick: bool = False) -> bytes:
         """The same with the answer as it came."""
+        with self._lock:
+            if self._closed:
+                raise ClientClosedError
+            self._calls += 1
+        try:
+            return self._answer(name, request, quick)
+        finally:
+            with self._lock:
+                self._calls -= 1
+                is_last = self._closed and not self._calls
+            if is_last:
+                self._end()
+
+    def _answer(self, name: str, request: Any, quick: bool) -> bytes:
         seconds = time_limit() or (QUICK_SECONDS if quick else None)
         try:
             answer = self._transport.call(self._paths[name], request.SerializeToString(), seconds)
@@ -61,8 +83,6 @@ class Client:
                 f"It did not answer the call {name} within {seconds:g} seconds.{self._process.last_output()}"
             ) from None
         except OSError as problem:
-            if self._ended:
-                raise PluginError(f"It was ended before it answered the call {name}.") from None
             how = self._process.how_it_ended()
             if self._attached or self._process.is_running:
                 how = f"{problem.strerror or str(problem) or 'the connection broke'}; {how}"
@@ -76,8 +96,14 @@ class Client:
         raise PluginError(f"The call {name} failed: {answer.message}.{self._process.last_output()}")
 
     def close(self) -> None:
-        """Let the plugin end, or end it."""
-        self._ended = True
+        """Let the plugin end, or end it, as soon as no call is under way: others may use it, too."""
+        with self._lock:
+            is_last = not (self._closed or self._calls)
+            self._closed = True
+        if is_last:
+            self._end()
+
+    def _end(self) -> None:
         if self._process.is_running and not self._attached:
             with suppress(OSError):  # most plugins are gone before they could answer
                 self._transport.call(_SHUTDOWN, b"", END_SECONDS)
