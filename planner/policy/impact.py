@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from planner.datalog.front.values import Row
 from planner.facts.from_state import module_path
-from planner.model.plan import Plan
+from planner.model.plan import Plan, ResourceChange
+from planner.policy.facts.owners import ConfiguredOwners
+from planner.policy.instance_references import EVERY, SOME, InstanceReferences, Meant, Target
 from planner.programs.actions import does
-from planner.vocabulary.address import format_resource, join
+from planner.vocabulary.address import format_resource, join, parse_module
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 if TYPE_CHECKING:
     from planner.model.graph import Graph
 
 MOST_ROWS = 2_000_000
+_NOTHING: Meant = (set(), set())
 
 
 class Impact:
-    """Answers for one plan. Resources stand for their instances until rows are made: the graph says no more."""
+    """Answers for one plan. Resources stand for their instances until rows are made: the graph says no more. `owners`
+    know the blocks that tell which instance refers to which; without them only the documents do."""
 
     # decided in Python: how far a change reaches (`blast`) -- pairs of instances are too many for a relation of all
 
-    def __init__(self, plan: Plan, graph: Callable[[], Graph]) -> None:
-        self.plan, self._make = plan, graph
+    def __init__(self, plan: Plan, graph: Callable[[], Graph], owners: ConfiguredOwners | None = None) -> None:
+        self.plan, self._make, self.owners = plan, graph, owners
+        self._meant: dict[str, Meant] = {}
 
     @cached_property
     def graph(self) -> Graph:
@@ -43,9 +49,9 @@ class Impact:
         return found
 
     @cached_property
-    def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]], set[str]]:
         """Resource -> the resources that the graph says it depends on with no resource in between; and those of them to
-        which some way leads out of its module."""
+        which some way leads out of its module. And the resources that configurations of providers refer to."""
         graph = self.graph
         nodes = graph.nodes
         resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}
@@ -69,7 +75,10 @@ class Impact:
                 found[resources[node]], left[resources[node]] = reached, outside
             else:
                 through[node] = reached, outside
-        return found, left
+        configuring = {
+            object for name, (every, _) in through.items() if nodes[name].kind == "provider" for object in every
+        }
+        return found, left, configuring
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
@@ -95,24 +104,82 @@ class Impact:
 
     def within(self, object: str) -> set[str]:
         """The resources that a resource depends on, of which nothing outside of its module tells."""
-        reached, left = (one.get(object, set()) for one in self._declared_reach)
+        reached, left = (one.get(object, set()) for one in self._declared_reach[:2])
         return reached - left
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """The rows of depends. In a module with several instances what refers to something of the same module is in
+        """The rows of depends."""
+        return iter(self._linked[0])
+
+    def maybe_through(self) -> Iterable[Row]:
+        return iter(self._linked[1])
+
+    def maybe_reached(self) -> Iterable[Row]:
+        return iter(self._linked[2])
+
+    @cached_property
+    def _linked(self) -> tuple[list[tuple[str, str]], list[Row], set[Row]]:
+        """The rows of depends, and those of maybe_through and maybe_reached about resources of which it is not known
+        which instance is meant. In a module with several instances what refers to something of the same module is in
         the same instance of it."""
-        modules = {c.address: c.module for c in self.plan.changes if c.module and not c.deposed}
-        paths = Counter(module_path(module) for module in set(modules.values()))
+        changes = {c.address: c for c in self.plan.changes if not c.deposed}
+        paths = Counter(module_path(module) for module in {c.module for c in changes.values() if c.module})
+        pairs: list[tuple[str, str]] = []
+        through: list[Row] = []
+        reached: set[Row] = set()
         for object, dependencies in self.dependencies.items():
             addresses = self.instances.get(object, ())
-            path = module_path(modules.get(addresses[0], "")) if addresses else ""
+            path = module_path(changes[addresses[0]].module) if addresses else ""
             within = self.within(object) if paths[path] > 1 else set[str]()
-            for dependency in dependencies:
-                others = self.instances.get(dependency, ())
-                for address in addresses:
-                    for other in others:
-                        if dependency not in within or modules.get(address) == modules.get(other):
-                            yield address, other
+            for address in addresses:
+                for dependency in dependencies:
+                    others = self.instances.get(dependency, [])
+                    if dependency in within:
+                        others = [other for other in others if changes[other].module == changes[address].module]
+                    if len(others) < 2:
+                        pairs += [(address, other) for other in others]
+                        continue
+                    sure, unsure = self._chosen(changes[address], dependency, [changes[other] for other in others])
+                    pairs += [(address, other) for other in sure]
+                    if unsure:
+                        group = (
+                            dependency if len(unsure) == len(self.instances[dependency]) else f"{dependency} {address}"
+                        )
+                        through.append((address, dependency, group))
+                        reached |= {(group, other) for other in unsure}
+        return pairs, through, reached
+
+    def _chosen(
+        self, change: ResourceChange, dependency: str, others: list[ResourceChange]
+    ) -> tuple[list[str], list[str]]:
+        """The instances of a resource that an object refers to, and those that it may refer to."""
+        meant = self.meant(change)
+        sure = {other.address for other in others if _is_among(meant[0], other)}
+        unsure = {other.address for other in others if _is_among(meant[1], other)}
+        named = {resource for targets in meant for resource, _ in targets}
+        if dependency in self.configuring or named.isdisjoint(other.resource_address for other in others):
+            unsure = {other.address for other in others}
+        return sorted(sure), sorted(unsure - sure)
+
+    def meant(self, change: ResourceChange) -> Meant:
+        """The instances that an object refers to, and those that it may refer to: as its block tells, for the state
+        remembers only resources."""
+        if change.address not in self._meant:
+            decl = self.owners.declaration(change) if self.owners is not None else None
+            found = self._references.of(parse_module(change.module), decl, change.key) if decl is not None else _NOTHING
+            self._meant[change.address] = found
+        return self._meant[change.address]
+
+    @cached_property
+    def _references(self) -> InstanceReferences:
+        assert self.owners is not None
+        modules = {parse_module(change.module) for change in self.plan.changes}
+        return InstanceReferences(self.owners.config, self.plan.variables, modules)
+
+    @property
+    def configuring(self) -> set[str]:
+        """The resources that configurations of providers refer to, for all objects of the provider alike."""
+        return self._declared_reach[2]
 
     def sources(self) -> dict[str, list[str]]:
         """Resources with instances to which something happens that others may notice -> those instances."""
@@ -161,6 +228,11 @@ class Impact:
             total = bits.bit_count() if alike else sum(n for i, n in enumerate(counts) if n and bits >> i & 1)
             for address in addresses:
                 yield address, total
+
+
+def _is_among(targets: set[Target], change: ResourceChange) -> bool:
+    resource = change.resource_address
+    return not targets.isdisjoint(((resource, change.address), (resource, EVERY), (resource, SOME)))
 
 
 def _dependencies_first(edges: dict[str, tuple[str, ...]]) -> Iterator[str]:

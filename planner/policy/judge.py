@@ -256,7 +256,12 @@ class Judging:
             return
         message = f"is decided when {what or 'more'} is known"
         if untold:
-            rest = f"what {_listed(sorted(untold))} refers to, which this document does not tell"
+            names = {is_resource: sorted(n for n, r in untold if r is is_resource) for is_resource in (False, True)}
+            rests = (
+                [f"what {_listed(names[False])} refers to, which this document does not tell"] if names[False] else []
+            )
+            rests += [f"which instances of {_listed(names[True])} are referred to"] if names[True] else []
+            rest = ", and on ".join(rests)
             message = f"{message}, and depends on {rest}" if what else f"depends on {rest}"
         yield self._finding("undecided", could, row, (code, address, message), would=name, waits_for=waited_for)
 

@@ -15,11 +15,12 @@ from planner.syntax.rule_syntax import Atom, Negation, Wildcard
 
 def waits(
     program: Program, modal: Modal, database: Database, prover: Prover, predicate: str, row: Row, keys: int = 1
-) -> tuple[set[Row], set[str]]:
+) -> tuple[set[Row], set[tuple[str, bool]]]:
     """The unknown values, each by its `keys` columns and its path, that the derivations of a row in the rewritten
-    program rest on; and what they rest on that refers to something that is not told."""
+    program rest on; and what they rest on that refers to something that is not told, and whether it is a resource of
+    which only the instance is not known."""
     found: set[Row] = set()
-    untold: set[str] = set()
+    untold: set[tuple[str, bool]] = set()
     stack, seen = [(predicate, row)], {(predicate, row)}
     while stack:
         goal = stack.pop()
@@ -27,7 +28,7 @@ def waits(
             found.add(goal[1][: keys + 1])
             continue
         if goal[0] == THROUGH:
-            untold.add(str(goal[1][1]))
+            untold.add(_hidden(goal[1]))
             continue
         for _, number, _, assignment, rows in prover.derivations(goal):
             rule = prover.program.rules[number]
@@ -48,15 +49,16 @@ def waits(
     return found, untold
 
 
-def _linking(database: Database, atom: Atom, assignment: Assignment) -> set[str]:
+def _linking(database: Database, atom: Atom, assignment: Assignment) -> set[tuple[str, bool]]:
     """What may lead from one object to another although it is not known."""
     about, other = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments)
     groups = {row[0] for row in database.facts.relation(REACHED) if other in (None, row[1])}
-    return {
-        str(what)
-        for address, what, group in database.facts.relation(THROUGH)
-        if group in groups and about in (None, address)
-    }
+    return {_hidden(row) for row in database.facts.relation(THROUGH) if row[2] in groups and about in (None, row[0])}
+
+
+def _hidden(through: Row) -> tuple[str, bool]:
+    _, what, group = map(str, through)
+    return what, group.startswith(what)
 
 
 def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int) -> set[Row]:

@@ -547,7 +547,7 @@ def test_in_a_module_with_several_instances_each_depends_on_its_own(
     pairs = [
         ('module.m["x"].terraform_data.b[0]', 'module.m["x"].terraform_data.a'),
         *((f'module.m["{k}"].terraform_data.c', f'module.m["{k}"].terraform_data.a') for k in "xy"),
-        *((f'module.n["{k}"].terraform_data.d', f'module.m["{i}"].terraform_data.a') for k in "xy" for i in "xy"),
+        *((f'module.n["{k}"].terraform_data.d', 'module.m["x"].terraform_data.a') for k in "xy"),
     ]
     for more in ((), ("-plan=plan.json",)):
         found = json.loads(planner("policy", "check", "-policy=pairs.dl", "-json", *more).out)["findings"]

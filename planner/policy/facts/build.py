@@ -30,7 +30,7 @@ def plan_facts(
     contents = Contents(plan, owners, reads, declared.root_variables, ValueRows)
     contents.read()
     surroundings = Around(plan, around, contents.after)
-    tellers = (Changes(plan, owners.changes), declared, Dependencies(Impact(plan, graph)), surroundings)
+    tellers = (Changes(plan, owners.changes), declared, Dependencies(Impact(plan, graph, owners)), surroundings)
     mentions = around.references() if "reference" in reads else None
     relations = told(reads, tellers)  # which may tell of further unknown values
     everything = {**relations, **contents.relations(surroundings.unknown_arguments)}

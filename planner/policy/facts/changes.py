@@ -97,6 +97,12 @@ class Dependencies:
     def depends(self) -> Iterable[Row]:
         return self.impact.pairs()
 
+    def maybe_through(self) -> Iterable[Row]:
+        return self.impact.maybe_through()
+
+    def maybe_reached(self) -> Iterable[Row]:
+        return self.impact.maybe_reached()
+
     def blast(self) -> Iterable[Row]:
         return self.impact.blast()
 

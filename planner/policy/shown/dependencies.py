@@ -16,8 +16,10 @@ from planner.config.references import Ref, parse_reference
 from planner.datalog.front.values import Row
 from planner.facts.mentions import in_expr, in_rules, of_call, of_output, of_resource
 from planner.model.graph import Graph
-from planner.model.plan import Plan
+from planner.model.plan import Plan, ResourceChange
+from planner.policy.facts.owners import ConfiguredOwners
 from planner.policy.impact import Impact
+from planner.policy.instance_references import SOME, Meant, Target
 from planner.policy.shown.configuration import EXPRESSION, ShownConfiguration
 from planner.policy.shown.document import Document, Misshapen, table, text
 from planner.policy.shown.state import shown_resources
@@ -35,6 +37,7 @@ whole (all that is in a module), and provider, whose name is its key"""
 Hidden: TypeAlias = tuple[str, str]
 """a module, and the address of what may refer to anything there"""
 _MODULE = re.compile(r"module\.([\w-]+)(?:\[(?:\d+|\"(?:[^\"\\]|\\.)*\")\])?(?:\.([\w-]+))?")
+_KEY = re.compile(r"\[(?:\d+|\"(?:[^\"\\]|\\.)*\")\]")
 _NAMED = re.compile(r"(var|local)\.([\w-]+)")
 _RESOURCE = re.compile(r"(?:resource\.)?((?:data\.|ephemeral\.)?[\w-]+\.[\w-]+)")
 _NOTHING = frozenset(("each", "count", "path", "self", "terraform", "tofu"))
@@ -47,7 +50,7 @@ class ShownImpact(Impact):
     def __init__(
         self, document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None = None
     ) -> None:
-        super().__init__(plan, _no_graph)
+        super().__init__(plan, _no_graph, ConfiguredOwners(plan, config) if config is not None else None)
         self.document, self.configuration = document, configuration
         self.mentions = Mentions(configuration, config)
 
@@ -82,15 +85,29 @@ class ShownImpact(Impact):
         return self.mentions.resources if self.plan.mode != "destroy" else []
 
     def maybe_through(self) -> Iterator[Row]:
+        yield from super().maybe_through()
         for node in self._declared:
             for module, what in sorted(self.mentions.reach(node)[1]):
                 yield from ((address, what, module) for address in self.instances.get(join(*node[1:]), ()))
 
     def maybe_reached(self) -> Iterator[Row]:
+        yield from super().maybe_reached()
         modules = {module for node in self._declared for module, _ in self.mentions.reach(node)[1]}
         for module in sorted(modules):
             for node in self.mentions.around(module):
                 yield from ((module, address) for address in self.instances.get(join(*node[1:]), ()))
+
+    def meant(self, change: ResourceChange) -> Meant:
+        if self.owners is not None:
+            return super().meant(change)
+        object = self.configuration.object(change.module, change.mode, change.type, change.name)
+        nodes = self._nodes.get(object)
+        return self.mentions.meant(nodes[0], change.module) if nodes else (set(), set())
+
+    @cached_property
+    def configuring(self) -> set[str]:
+        providers = [node for node in self.mentions.edges if node[0] == "provider"]
+        return {join(*other[1:]) for node in providers for other in self.mentions.reach(node)[0]}
 
     @property
     def asks_state(self) -> bool:
@@ -125,6 +142,8 @@ class Mentions:
         """by module: its resources, inputs and outputs, and the calls in it as a whole. All that its local values could
         refer to is among them."""
         self.resources: list[Node] = []
+        self.keys: dict[tuple[Node, Node], set[str]] = {}
+        """by what mentions a resource: the keys in brackets, SOME for what no constant names"""
         self._declared = frozenset(configuration.blocks)
         self._reach: dict[Node, tuple[frozenset[Node], frozenset[Hidden]]] = {}
         self._modules()
@@ -224,6 +243,8 @@ class Mentions:
         root = name.partition(".")[0]
         if found is not None and not name.startswith("provider::"):
             self._refers(node, module, "resource", found[1])
+            key = _KEY.match(name, found.end())
+            self.keys.setdefault((node, ("resource", module, found[1])), set()).add(key[0] if key else SOME)
         elif root not in _NOTHING:
             self.hidden.setdefault(node, set()).add(("", name))
 
@@ -292,6 +313,28 @@ class Mentions:
                 stack.append((node, True))
                 stack += [(n, False) for n in self.edges.get(node, ()) if n[0] != "resource" and n not in self._reach]
         return self._reach[start]
+
+    def meant(self, start: Node, module: str) -> Meant:
+        """The instances that one of a resource, in this module instance, refers to by a constant key; and what it may
+        refer to. Which instance of another module is meant is not told."""
+        waiting, seen = [start], {start}
+        sure: set[Target] = set()
+        unsure: set[Target] = set()
+        while waiting:
+            node = waiting.pop()
+            for other in self.edges.get(node, ()):
+                if other[0] != "resource":
+                    if other not in seen:
+                        seen.add(other)
+                        waiting.append(other)
+                    continue
+                resource = join(module if other[1] == start[1] else other[1], other[2])
+                keys = self.keys.get((node, other), {SOME})
+                if len(keys) == 1 and SOME not in keys:
+                    sure.add((resource, resource + min(keys)))
+                else:  # of several, an expression may choose one
+                    unsure |= {(resource, key if key == SOME else resource + key) for key in keys}
+        return sure, unsure
 
     def within(self, start: Node) -> set[Node]:
         """The resources that a resource refers to, without those to which some way leads out of its module."""
