@@ -16,13 +16,14 @@ from planner.batch.reads import RECORDER
 from planner.batch.setting_up import options_of
 from planner.batch.survey_deployment import needs_init
 from planner.documents.encoding import encode
-from planner.operations.providers_needed import asks_plugins
+from planner.operations.providers_needed import asks_plugins, lacks_selected
 from planner.policy.standing import STACK
 from planner.render.summary import Counts
 from planner.stacks.approval import Approval, approval
 from planner.stacks.deploy import Runner
 from planner.stacks.deployments import Surroundings
 from planner.stacks.init import init_stack
+from planner.stacks.loading import component_configs
 from planner.stacks.rounds import Deployed, Deploying, Rounds, deploy, why_deferred
 from planner.stacks.session import Session, open_stack
 from planner.stacks.settings import FILE
@@ -81,12 +82,14 @@ def _opened(request: Request, told: Told) -> Session:
         problems = [*first, *failure.diagnostics]
         if not needs_init(problems) and not any(d.code == _NOT_SELECTED for d in problems):
             raise Failure(problems) from None
-        made = init_stack(".")
-        if has_errors(made):
-            raise Failure(made) from None
-        return _opened_at_last(around, told, coming)
-    told += first
-    return session
+    else:
+        if not any(lacks_selected(config, ".") for config in component_configs(session.stack.root)):
+            told += first
+            return session
+    made = init_stack(".")
+    if has_errors(made):
+        raise Failure(made)
+    return _opened_at_last(around, told, coming)
 
 
 _NOT_SELECTED = "provider.not_installed"

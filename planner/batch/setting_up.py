@@ -134,7 +134,7 @@ def _store_of_deployment(deployment: str) -> Store | None:
 def is_new(reading: Reading[OperationOptions]) -> bool:
     """Whether the unit was never set up: its modules or providers are not installed, or its backend is not chosen."""
     from planner.operations.backends import data_folder
-    from planner.operations.providers_needed import selection_problems
+    from planner.operations.providers_needed import lacks_selected, selection_problems
     from planner.state.pointer import read_pointer
 
     config, directory = reading.config, reading.begun.options.directory
@@ -144,7 +144,7 @@ def is_new(reading: Reading[OperationOptions]) -> bool:
         return False
     if config.root.backend is not None and read_pointer(data_folder(directory)) == (None, []):
         return True
-    return bool(selection_problems(config, directory))
+    return bool(selection_problems(config, directory)) or lacks_selected(config, directory)
 
 
 def set_up(request: Request, reading: Reading[OperationOptions]) -> None:

@@ -124,6 +124,27 @@ def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Dia
     return [*problems, *unselected(set(addresses), provider_constraints(config), locks, overridden)]
 
 
+def lacks_selected(config: Config, directory: str) -> bool:
+    """Whether a provider that the lock file selects is not installed: a lock file may come from another machine."""
+    addresses = needed_providers(config).all - {BUILTIN}
+    return bool(addresses) and _lacks_selected(config, directory, addresses)
+
+
+def _lacks_selected(config: Config, directory: str, addresses: frozenset[str]) -> bool:
+    from planner.provider.locate import NOT_INSTALLED, Locator
+    from planner.provider.selections import unmanaged
+    from planner.state.workspace import data_directory
+
+    locator = Locator(directory, os.environ, provider_constraints(config), data_directory(os.environ))
+    problems: list[Diagnostic] = []
+    for address in addresses - unmanaged(os.environ):
+        try:
+            locator.locate(address)
+        except Failure as failure:
+            problems += failure.diagnostics
+    return any(problem.code == NOT_INSTALLED for problem in problems)
+
+
 def not_installed(configs: Iterable[Config], directory: str, init: str = "init") -> list[Diagnostic]:
     """An error for each provider that the lock file does not select: init was not run."""
     addresses = {address for config in configs for address in needed_providers(config).all} - {BUILTIN}

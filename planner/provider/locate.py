@@ -27,6 +27,7 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.records import field, frozen
 from planner.vocabulary.version_constraints import Version, parse_constraints
 
+NOT_INSTALLED = "provider.not_installed"
 _CHECKSUMS = Shelf("checksums", 8192)
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386", "armv6l": "arm", "armv7l": "arm"}
 
@@ -88,7 +89,7 @@ class Locator:
         cure = "Run `planner init`, which installs what is selected."
         if not folder.is_dir():
             detail = f"Version {lock.version} of {lock.address}, which the lock file selects, is not installed. {cure}"
-            raise Failure(error("provider.not_installed", "Provider not installed", detail))
+            raise Failure(error(NOT_INSTALLED, "Provider not installed", detail))
         if lock.hashes and content_hash_of(folder) not in lock.hashes:
             detail = f"{folder} has none of the checksums in the lock file: it is not what was selected. {cure}"
             raise Failure(error("provider.wrong_checksum", "Provider package has changed", detail))
