@@ -8,17 +8,21 @@ from planner.evaluation.instance import Instance
 from planner.state.build import StateBuilder
 from planner.state.journal import Journal
 from planner.state.model import InstanceKey, InstanceState, ObjectState, ResourceState, State
+from planner.state.snapshots import Snapshots
 
 
 class ApplyRecord:
     """The state under work and the counts. Nodes may change it from several threads. Every change goes into the journal
-    too, if there is one."""
+    too, if there is one, and `snapshots` are taken of it."""
 
-    def __init__(self, prior: State, journal: Journal | None = None) -> None:
+    def __init__(self, prior: State, journal: Journal | None = None, snapshots: Snapshots | None = None) -> None:
         self.journal = journal
+        self._snapshots = snapshots
         self.state = StateBuilder(prior, self._changed)
         self.has_begun = False
         """Whether any operation was begun, or any instance changed."""
+        if snapshots is not None:
+            snapshots.begin(self.state.snapshot)
         self._lock = Lock()
         self.counts = {"create": 0, "update": 0, "delete": 0}
 
@@ -33,6 +37,8 @@ class ApplyRecord:
         self.has_begun = True
         if self.journal is not None:
             self.journal.instance(resource, key, instance)
+        if self._snapshots is not None:
+            self._snapshots.changed()
 
     def start(self, it: Instance, action: str, durable: bool) -> int:
         """An operation is about to begin; its number. Raises Failure when that cannot be recorded."""

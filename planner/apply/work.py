@@ -20,6 +20,7 @@ from planner.model.plan import Plan, ResourceChange
 from planner.programs.actions import does
 from planner.state.journal import Journal
 from planner.state.model import InstanceKey, State
+from planner.state.snapshots import Snapshots
 from planner.state.value_record import Digester
 from planner.values.value import Value
 from planner.vocabulary.address import ResourceAddress
@@ -41,11 +42,12 @@ class Guard(Protocol):
 
 @frozen(eq=False, kw_only=True)
 class ApplyOptions(WalkOptions):
-    """`journal`: where every change is written down at once.
+    """`journal`: where every change is written down at once. `snapshots`: write the state as it is, now and then.
     `suppress_forget_errors`: it is no error when a plan that destroys everything leaves forgotten objects behind."""
 
     suppress_forget_errors: bool = False
     journal: Journal | None = None
+    snapshots: Snapshots | None = None
     digester: Digester | None = None
     guard: Guard | None = None
     """policies that wait for values"""
@@ -73,7 +75,7 @@ class ApplyWork(ConfigurationWalk):
         super().__init__(graph, config, walk, variables, schemas, objects, options, plan.timestamp, hooks)
         if options.guard is not None:
             self.providers.judge = options.guard.decide
-        self.record = ApplyRecord(plan.prior_state, options.journal)
+        self.record = ApplyRecord(plan.prior_state, options.journal, options.snapshots)
         self.planned_outputs = {output.name: output for output in plan.outputs}
         self.stopping = Event()
         self.configurations = provider_configurations(graph)

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
@@ -113,14 +113,24 @@ class Tfe:
         self.url, self._token = url, token
         self._http = http or Http(timeout=60.0, retries=Retries(4, 0.5, 10.0, refused=False))
 
-    def ask(self, method: str, path: str, body: Any = None, **query: str) -> Any:
-        """What stands in the answer, None when there is no such thing. Raises ServiceError, whose code is the
-        status."""
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        on_headers: Callable[[Mapping[str, str]], None] | None = None,
+        /,
+        **query: str,
+    ) -> Any:
+        """What stands in the answer, None when there is no such thing. `on_headers` gets the headers of the answer.
+        Raises ServiceError, whose code is the status."""
         headers = self._headers("application/vnd.api+json")
         if body is not None:
             headers["Content-Type"] = "application/vnd.api+json"
         url = urljoin(self.url, path) + (f"?{urlencode(sorted(query.items()))}" if query else "")
         answer = self._http.ask(method, url, headers, json.dumps(body).encode() if body is not None else b"")
+        if on_headers is not None:
+            on_headers(answer.headers)
         if answer.status == 404:
             return None
         if not 200 <= answer.status < 300:

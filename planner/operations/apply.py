@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from planner.operations.graphs import apply_graph
@@ -99,8 +100,10 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
     from planner.apply.work import ApplyOptions
     from planner.documents.plan_file import stale
     from planner.operations.value_record import carry_record, digester, keep_record
+    from planner.state.snapshots import Snapshots, persist_interval
 
     plan, start, store = made.plan, made.loaded, made.loaded.store
+    snapshots = Snapshots(store, persist_interval(os.environ), STOP)
     stored, problems = store.read()
     told.check([*problems, *stale(plan, stored)])
     graph = apply_graph(plan, start)
@@ -114,11 +117,15 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
         stop=STOP,
         suppress_forget_errors=start.options.suppress_forget_errors,
         journal=journal,
+        snapshots=snapshots,
         guard=guard,
         provider_limits=limits,
         digester=digester(),
     )
-    outcome = apply_walk(graph, plan, start.config, made.variables, start.schemas, options, hooks)
+    try:
+        outcome = apply_walk(graph, plan, start.config, made.variables, start.schemas, options, hooks)
+    finally:
+        snapshots.close()
     start.schemas.close()
     told += outcome.diagnostics
     known = stored.resources if stored is not None else {}

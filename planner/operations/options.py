@@ -90,6 +90,8 @@ class OperationOptions(StateOptions):
     """codes of denials that may pass"""
     policy_reason: str = ""
     """why they may"""
+    adopts_journal: bool = False
+    """objects of a journal that a state which has moved on does not have count as part of it"""
     suppress_forget_errors: bool = False
     """applying may leave forgotten objects behind without an error"""
     records_values: bool = False

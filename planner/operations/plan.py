@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import cache
@@ -89,7 +90,9 @@ def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told, r
     from planner.evaluation.variables import UNFIT
 
     forget_files_read()
-    options = evolve(options, records_values=True) if to_apply else options
+    if to_apply:
+        _check_snapshots()
+        options = evolve(options, records_values=True)
     if options.generate_config_out:
         told.check(_check_output(options.generate_config_out, options.mode))
     reading = read_configuration(options)
@@ -101,6 +104,8 @@ def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told, r
     told += [*override_warnings(loaded.config), *loaded.config.root_warnings, *reading.problems]
     told.check(selection_problems(loaded.config, options.directory))
     opened = open_backend(loaded, told)
+    if options.adopts_journal:
+        opened.store.adopt_journal()
     with _locked(opened, hooks, to_apply, told):
         stored = read_state(opened, told)
         told[:0] = remarks(stored.state)
@@ -237,6 +242,13 @@ def _make_plan(
         except Failure as failure:
             problems = problems + failure.diagnostics
     return Made(plan, start, variables, kept[0] if kept else None), problems
+
+
+def _check_snapshots() -> None:
+    """Raises Failure when the environment does not say how often the state is written while it is applied."""
+    from planner.state.snapshots import persist_interval
+
+    persist_interval(os.environ)
 
 
 def _check_output(path: str, mode: Mode) -> list[Diagnostic]:

@@ -1,20 +1,21 @@
-"""`state journal`: what operations that were cut off left behind, and letting it not count."""
+"""`state journal`: what operations that were cut off left behind; it is adopted or discarded."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.operations.options import StateOptions
+from planner.operations.options import OperationOptions, StateOptions
 from planner.operations.show import kept_state
 from planner.operations.storing import locked
 from planner.state.journal import journal_in
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import Diagnostic, error
-from planner.vocabulary.records import frozen
+from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
     from planner.state.journal import Recorded
+    from planner.walk.hooks import Hooks
 
 
 @frozen
@@ -52,6 +53,34 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[Shown], li
                 else:
                     told += store.discard_journal(place)
     return shown, told
+
+
+@frozen
+class Adopted:
+    """Objects of a journal, by the addresses of their instances: those added to the state, and those that do not exist
+    any more."""
+
+    added: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+
+
+def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, list[Diagnostic]]:
+    """Read the objects that journals recorded and the state does not have, and add those that exist to the state."""
+    from planner.operations.apply import refresh
+
+    told = Told()
+    with told.until_an_error():
+        store = kept_state(options, told).store
+        _, problems = store.read()
+        told.check(problem for problem in problems if problem.is_error)
+        missing = store.missing
+        if not missing:
+            return Adopted(), told
+        applied = refresh(evolve(options, targets=missing, refresh=True, adopts_journal=True), hooks)
+        told.check(problem for problem in applied.diagnostics if problem.code != "plan.targeting")
+        has = set() if applied.state is None else {r.address + format_key(i.key) for r, i in applied.state.instances()}
+        return Adopted(tuple(a for a in missing if a in has), tuple(a for a in missing if a not in has)), told
+    return Adopted(), told
 
 
 def _unreadable(problem: OSError) -> Diagnostic:

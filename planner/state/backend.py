@@ -63,6 +63,14 @@ class Store(Protocol):
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state with exactly the serial and lineage that it has."""
 
+    def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
+        """Seconds between two snapshots, where `interval` is what the user wants; None: none are written. `is_urgent`:
+        the process was asked to stop and may be killed soon."""
+
+    def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
+        """Write the state that `take` returns, while the operation whose journal was begun goes on. The journal records
+        what the snapshot includes. Called by one thread at a time."""
+
     def keep_backup(self, path: str) -> None:
         """Keep what was there before the first write in this file from now on."""
 
@@ -88,6 +96,13 @@ class Store(Protocol):
 
     def journals(self) -> dict[str, bytes]:
         """The journals of operations that were cut off, by where they are."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The instances with objects that the state as read does not have, although a journal recorded them."""
+
+    def adopt_journal(self) -> None:
+        """Let `read` add the objects of journals that a state which has moved on does not have."""
 
     def discard_journal(self, place: str) -> list[Diagnostic]:
         """Let one of them not count any more. Its bytes are kept in a file that says so."""

@@ -6,13 +6,17 @@ is read together with the state: finished work counts, and what was under way is
 
 Each line (planner.state.journal_lines) has sums and one JSON object: `begin` with the lineage and serial of
 the state it adds to, `start` and `end` of operations, `instance` with all objects of an instance as state files write
-them, and at the end `saving` with the serial of the state file that is about to take the journal's place. A last line
-that is cut off was never promised to anybody and is left out; damaged and missing ones are reported, the others count.
+them, `snapshot` with the serial of a state that is about to be written while the apply goes on
+(planner.state.snapshots), `kept` when it was written, and at the end `saving` with the serial of the state file that is
+about to take the journal's place. Both have the checksum of the state file: another program may write one with that
+serial. A last line that is cut off was never promised to anybody and is left out; damaged and missing ones are
+reported, the others count.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import threading
 from collections.abc import Iterator
@@ -59,11 +63,27 @@ class Change:
     resource: ResourceState | None
 
 
+@frozen
+class Written:
+    """A state that was about to be written. `checksum`: SHA-256 of the file in clear, in hex ("" in journals of earlier
+    versions). Of a snapshot: `changes` is how many changes it includes, `is_kept` whether writing it succeeded."""
+
+    lineage: str
+    serial: int
+    checksum: str = ""
+    changes: int = 0
+    is_kept: bool = False
+
+    def is_it(self, state: State, checksum: str) -> bool:
+        """Whether a state is the one, read from a file with this checksum."""
+        return (self.lineage, self.serial) == (state.lineage, state.serial) and self.checksum in ("", checksum)
+
+
 @frozen(eq=False)
 class Recorded:
-    """What a journal says. `in_flight`: operations that never ended. `saved`: (lineage, serial) of the state file that
-    took in everything, if that was about to be written: then nothing came after it. `damage`: what is wrong with it.
-    `is_torn`: its last line was cut off while it was written, so nobody went on from there."""
+    """The content of a journal. `in_flight`: operations that never ended. `saved`: the state file that took in
+    everything, if that was about to be written: then nothing came after it. `damage`: what is wrong with the journal.
+    `is_torn`: its last line was cut off while it was written, so nothing went on from there."""
 
     lineage: str
     serial: int
@@ -71,9 +91,20 @@ class Recorded:
     time: str
     changes: list[Change] = field(factory=list)
     in_flight: list[Begun] = field(factory=list)
-    saved: tuple[str, int] | None = None
+    saved: Written | None = None
     damage: tuple[str, ...] = ()
     is_torn: bool = False
+    snapshots: tuple[Written, ...] = ()
+
+    def changes_after(self, state: State, checksum: str = "") -> list[Change]:
+        """The changes that a state does not include, as far as that is known: those recorded after the last snapshot
+        that it is or follows. `checksum`: of the file that it was read from."""
+        included = 0
+        for snapshot in self.snapshots if not self.damage else ():
+            follows = snapshot.is_kept and snapshot.lineage == state.lineage and snapshot.serial < state.serial
+            if follows or snapshot.is_it(state, checksum):
+                included = snapshot.changes
+        return self.changes[included:]
 
 
 class Journal:
@@ -102,12 +133,21 @@ class Journal:
         self._syncing = threading.Lock()
         self._synced = 0
         self._count = 0
+        self.changes = 0
+        """how many changes of instances were recorded"""
         self._problem: OSError | None = None
+        self._refusal: Diagnostic | None = None
         self._descriptor = -1
+
+    def refuse(self, problem: Diagnostic) -> None:
+        """Let nothing new begin from now on, for this reason."""
+        self._refusal = problem
 
     def start(self, address: str, deposed: str, action: str, durable: bool) -> int:
         """An operation is about to begin; its number. `durable`: on the disk before this returns. Raises Failure when
         the journal cannot be written: then nothing new may be begun."""
+        if self._refusal is not None:
+            raise Failure(self._refusal)
         with self._lock:
             self._count += 1
             number = self._count
@@ -136,17 +176,28 @@ class Journal:
     def instance(self, resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
         """An instance has changed."""
         self._append(_instance(resource, key, instance))
+        self.changes += 1
 
     def flush(self) -> None:
         """Put everything on the disk that was said so far."""
         self._flush()
 
-    def saving(self, lineage: str, serial: int) -> None:
+    def snapshot(self, state: State, checksum: str, changes: int) -> None:
+        """A state that includes the first `changes` changes is about to be written, and the apply goes on."""
+        self._mark("snapshot", state, checksum=checksum, changes=changes)
+
+    def kept(self, state: State) -> None:
+        """The state announced by `snapshot` was written."""
+        self._mark("kept", state)
+
+    def saving(self, state: State, checksum: str) -> None:
         """A state file with everything is about to be written."""
-        if self._descriptor < 0:
-            return
-        self._append(_saving(lineage, serial))
-        self._flush()
+        self._mark("saving", state, checksum=checksum)
+
+    def _mark(self, kind: str, state: State, **more: Any) -> None:
+        if self._descriptor >= 0:
+            self._append(_mark(kind, state, **more))
+            self._flush()
 
     def close(self) -> None:
         if self._descriptor >= 0:
@@ -192,7 +243,9 @@ class Journal:
         begin = {"version": 1, "lineage": self.lineage, "serial": self.serial, "operation": self.operation}
         lines = [{"begin": {**begin, "time": _now()}}]
         if self._begins_with is not None:
-            lines += [_instance(*change) for change in differences(self._stored or State(), self._begins_with)]
+            changes = [_instance(*change) for change in differences(self._stored or State(), self._begins_with)]
+            self.changes += len(changes)
+            lines += changes
         self._append(*lines)
         self._flush()
         try:
@@ -236,6 +289,11 @@ class Journal:
                 self._problem = self._problem or problem
 
 
+def checksum_of(data: bytes) -> str:
+    """What a journal records of the bytes of a state file in clear."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def hold(descriptor: int) -> None:
     """Show that this journal is being written, as long as the file is open."""
     import fcntl
@@ -261,7 +319,7 @@ def is_written(path: str) -> bool:
     return False
 
 
-def mark_saving(path: str, lineage: str, serial: int, seal: Seal = PLAIN) -> None:
+def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> None:
     """Add to the journal of a process that is gone that a state file with everything in it is about to be written. A
     last line that was cut off goes; whatever else stands there stays, on a line of its own. Raises OSError, Failure."""
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
@@ -271,7 +329,7 @@ def mark_saving(path: str, lineage: str, serial: int, seal: Seal = PLAIN) -> Non
         if lines.is_torn:
             os.ftruncate(descriptor, lines.size)
             data = data[: lines.size]
-        line, _ = line_of(text_of(_as_sealed(_saving(lineage, serial), lines, seal)), lines.chain)
+        line, _ = line_of(text_of(_as_sealed(_mark("saving", state, checksum=checksum), lines, seal)), lines.chain)
         write_all(descriptor, line if data.endswith(b"\n") else b"\n" + line)
         os.fsync(descriptor)
     finally:
@@ -318,8 +376,8 @@ def differences(old: State, new: State) -> Iterator[tuple[ResourceState, Instanc
                 yield resource, key, instance
 
 
-def _saving(lineage: str, serial: int) -> dict[str, Any]:
-    return {"saving": {"lineage": lineage, "serial": serial}}
+def _mark(kind: str, state: State, **more: Any) -> dict[str, Any]:
+    return {kind: {"lineage": state.lineage, "serial": state.serial, **more}}
 
 
 # ---------------------------------------------------------------- reading
@@ -377,6 +435,7 @@ def _recorded(lines: Lines, path: str) -> Recorded:
         raise MalformedError(f"its version is {begin['version']}; this planner reads version 1")
     changes: list[Change] = []
     begun: dict[int, Begun] = {}
+    snapshots: list[Written] = []
     saved = None
     for entry in entries[1:]:
         if "start" in entry:
@@ -385,11 +444,22 @@ def _recorded(lines: Lines, path: str) -> Recorded:
             begun.pop(_whole(entry, "end"), None)
         elif "instance" in entry:
             changes.append(_change(entry, path))
+        elif "snapshot" in entry:
+            snapshots.append(_written(entry["snapshot"]))
+        elif "kept" in entry:
+            kept = _written(entry["kept"])
+            snapshots = [s if s.serial != kept.serial else evolve(s, is_kept=True) for s in snapshots]
         elif "saving" in entry:
-            saved = _text(entry["saving"], "lineage"), _whole(entry["saving"], "serial")
+            saved = _written(entry["saving"])
     order = [begun[number] for number in sorted(begun)]
     head = _text(begin, "lineage"), _whole(begin, "serial"), _text(begin, "operation"), _text(begin, "time")
-    return Recorded(*head, changes, order, saved, lines.damage, lines.is_torn)
+    return Recorded(*head, changes, order, saved, lines.damage, lines.is_torn, tuple(snapshots))
+
+
+def _written(entry: dict[str, Any]) -> Written:
+    checksum = _text(entry, "checksum") if "checksum" in entry else ""
+    changes = _whole(entry, "changes") if "changes" in entry else 0
+    return Written(_text(entry, "lineage"), _whole(entry, "serial"), checksum, changes)
 
 
 def _change(entry: dict[str, Any], path: str) -> Change:
@@ -422,12 +492,13 @@ def _whole(entry: dict[str, Any], name: str) -> int:
     return int(value)
 
 
-def replayed(state: State, recorded: Recorded) -> State:
-    """The state with everything that the journal says, under the next serial."""
+def replayed(state: State, recorded: Recorded, checksum: str = "") -> State:
+    """The state, or a snapshot that the same apply wrote, with everything that the journal adds to it, under the next
+    serial."""
     builder = StateBuilder(state)
-    for change in recorded.changes:
+    for change in recorded.changes_after(state, checksum):
         builder.put_instance(change.address, change.key, change.resource)
-    return evolve(builder.snapshot(), lineage=recorded.lineage, serial=recorded.serial + 1)
+    return evolve(builder.snapshot(), lineage=recorded.lineage, serial=max(recorded.serial, state.serial) + 1)
 
 
 _DOUBTS = {
@@ -437,9 +508,8 @@ _DOUBTS = {
 }
 
 
-def story(path: str, recorded: Recorded) -> list[Diagnostic]:
-    """What has to be said about a journal that nobody finished."""
-    count = len(recorded.changes)
+def story(path: str, recorded: Recorded, count: int) -> list[Diagnostic]:
+    """Warnings about a journal that nobody finished, which adds `count` changes to the state."""
     how = "ended without warning before it could save the state"
     if recorded.saved is not None:
         how = "came to its end, but the state could not be saved"
@@ -449,7 +519,12 @@ def story(path: str, recorded: Recorded) -> list[Diagnostic]:
     )
     if recorded.is_torn:
         detail += " Its last line was cut off while it was written: nothing had gone on from there."
-    problems = [warning("state.recovered", "An interrupted operation was recovered", detail)]
+    return [warning("state.recovered", "An interrupted operation was recovered", detail), *unfinished(recorded)]
+
+
+def unfinished(recorded: Recorded) -> list[Diagnostic]:
+    """A warning for each operation that was begun and never ended."""
+    problems = []
     for begun in recorded.in_flight:
         what = f"deposed object {begun.deposed} of {begun.address}" if begun.deposed else begun.address
         if begun.action == "create" and _exists(recorded, begun):

@@ -1,42 +1,168 @@
-"""A state with what the journal of an operation that was cut off adds to it."""
+"""A state with what the journal of an operation that was cut off adds to it.
+
+The journal of an apply belongs to the state that the apply began with, and to each snapshot that it wrote. When the
+state has moved on since, because somebody went on with another program, the journal is compared with it object by
+object: see `Strays`.
+"""
 
 from __future__ import annotations
 
+from planner.state.build import StateBuilder
 from planner.state.file import same_content
-from planner.state.journal import Recorded, replayed, story
-from planner.state.model import State
-from planner.vocabulary.diagnostic import Diagnostic, error
-from planner.vocabulary.records import frozen
+from planner.state.journal import Recorded, replayed, story, unfinished
+from planner.state.model import InstanceKey, InstanceState, ObjectState, ResourceState, State
+from planner.vocabulary.address import format_key
+from planner.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.vocabulary.records import evolve, field, frozen
+
+_MOST_LISTED = 20
 
 
-@frozen
+@frozen(eq=False)
+class Strays:
+    """The objects that a journal recorded and a later state does not have.
+
+    `missing`: those whose place in the state is free (resource address, key, instance with these objects alone): they
+    can be added to it. `others`: where the state has another object, which was made again: address, the id that the
+    journal recorded, the id in the state."""
+
+    missing: list[tuple[str, InstanceKey, ResourceState]] = field(factory=list)
+    others: list[tuple[str, str, str]] = field(factory=list)
+
+    @property
+    def addresses(self) -> list[str]:
+        """The instances with missing objects."""
+        return [address + format_key(key) for address, key, _ in self.missing]
+
+
+@frozen(eq=False)
 class Recovery:
-    """What a journal came to: `adds` says whether it had anything that the state lacks."""
+    """What a journal came to: `adds` says whether it had anything that the state lacks, `missing` which instances have
+    objects that are not part of `state`, because it has moved on since."""
 
     state: State | None
     problems: tuple[Diagnostic, ...] = ()
     adds: bool = False
+    missing: tuple[str, ...] = ()
 
 
-def recovered(state: State | None, recorded: Recorded, journal: str, place: str, is_at_work: bool) -> Recovery:
-    """The state (None: there is none) in `place` with what the journal called `journal` says, or an error when it is
-    of another state. `is_at_work`: whoever writes the journal is, so there is nothing to be said about it."""
-    here = (state.lineage, state.serial) if state is not None else ("", 0)
-    if here == recorded.saved or (state is not None and has_all(state, recorded)):
+def recovered(
+    state: State | None,
+    recorded: Recorded,
+    journal: str,
+    place: str,
+    is_at_work: bool,
+    checksum: str = "",
+    adopts: bool = False,
+) -> Recovery:
+    """The state (None: there is none) in `place` with what the journal called `journal` says. When the state has moved
+    on since, only with `adopts` are the objects added that it does not have; else they are named in a warning.
+    `is_at_work`: the writer of the journal is still running, so there is nothing to report. `checksum`: of the file
+    that the state was read from."""
+    base = state or State()
+    if recorded.saved is not None and recorded.saved.is_it(base, checksum):
         return Recovery(state)  # cut off between saving the state and removing the journal
-    if recorded.serial != here[1] or (here[0] and recorded.lineage != here[0]):
-        detail = (
-            f"{journal} was written by an {recorded.operation} that began at {recorded.time} with serial "
-            f"{recorded.serial} of the state; {place} has serial {here[1]} now, so something else has "
-            "changed it since. `state journal` shows what it says. Put the state of that time back and run any "
-            "command, or use `state journal -discard` if the state is right without it."
-        )
-        return Recovery(None, (error("state.journal_foreign", "A journal of another state", detail),))
-    told = () if is_at_work else tuple(story(journal, recorded))
-    return Recovery(replayed(state or State(), recorded), told, True)
+    if not recorded.in_flight and _has_all(base, recorded):
+        return Recovery(state)
+    is_its_own = recorded.serial == base.serial and base.lineage in ("", recorded.lineage)
+    if is_its_own or any(snapshot.is_it(base, checksum) for snapshot in recorded.snapshots):
+        count = len(recorded.changes_after(base, checksum))
+        problems = () if is_at_work else tuple(story(journal, recorded, count))
+        return Recovery(replayed(base, recorded, checksum), problems, True)
+    strays = strays_of(base, recorded)
+    if is_at_work or not (strays.missing or strays.others or recorded.in_flight):
+        return Recovery(state)
+    if not adopts:
+        return Recovery(state, _diverged(strays, base, recorded, journal, place), missing=tuple(strays.addresses))
+    problems = _diverged(evolve(strays, missing=[]), base, recorded, journal, place)
+    return Recovery(_adopted(base, strays), problems, True)
 
 
-def has_all(state: State, recorded: Recorded) -> bool:
-    """Whether a state is the one that was saved after the journal, although the journal does not say so."""
-    follows = (state.lineage, state.serial) == (recorded.lineage, recorded.serial + 1)
+def _has_all(state: State, recorded: Recorded) -> bool:
+    """Whether a state that was written after the journal was begun has everything that the journal says."""
+    follows = state.lineage == recorded.lineage and state.serial > recorded.serial
     return follows and same_content(replayed(state, recorded), state)
+
+
+def strays_of(state: State, recorded: Recorded) -> Strays:
+    """The objects recorded last for each instance that the state does not have. Data sources are read again anyway."""
+    changes = recorded.changes_after(state)
+    last = {(change.address, change.key): change.resource for change in changes}
+    strays = Strays()
+    for (address, key), resource in last.items():
+        if resource is None or resource.mode != "managed":
+            continue
+        instance = resource.instances[key]
+        known = state.resources.get(address)
+        here = known.instances.get(key) if known is not None else None
+        current = instance.current
+        if current is not None and here is not None and here.current is not None:
+            if _identity(current) != _identity(here.current):
+                strays.others.append((address + format_key(key), _shown(current), _shown(here.current)))
+            current = None
+        in_state = here.deposed if here is not None else {}
+        deposed = {mark: object for mark, object in instance.deposed.items() if mark not in in_state}
+        if current is not None or deposed:
+            absent = evolve(instance, current=current, deposed=deposed)
+            strays.missing.append((address, key, evolve(resource, instances={key: absent})))
+    return strays
+
+
+def _identity(object: ObjectState) -> object:
+    """What tells two objects of one type apart."""
+    return object.identity or object.attributes.get("id") or object.attributes
+
+
+def _shown(object: ObjectState) -> str:
+    id = object.attributes.get("id")
+    return id if isinstance(id, str) and (("attr", "id"),) not in object.sensitive_paths else "an object without an id"
+
+
+def _adopted(state: State, strays: Strays) -> State:
+    """The state with the missing objects, under the next serial."""
+    builder = StateBuilder(state)
+    for address, key, resource in strays.missing:
+        here = builder.instance(address, key) or InstanceState(key, None)
+        absent = resource.instances[key]
+        joined = evolve(absent, current=here.current or absent.current, deposed={**here.deposed, **absent.deposed})
+        builder.put_instance(address, key, evolve(resource, instances={key: joined}))
+    return evolve(builder.snapshot(), lineage=state.lineage, serial=state.serial + 1)
+
+
+def _diverged(strays: Strays, state: State, recorded: Recorded, journal: str, place: str) -> tuple[Diagnostic, ...]:
+    """Warnings about a journal whose state has moved on since."""
+    began = (
+        f"An interrupted {recorded.operation} ({recorded.time}) left the journal {journal}. The state in {place} was "
+        f"changed since: the {recorded.operation} began with serial {recorded.serial}, it has {state.serial} now."
+    )
+    problems = []
+    if strays.missing:
+        detail = (
+            f"{began} These objects are in the journal and not in the state:\n{_listed(strays.addresses)}\n\n`planner "
+            "state journal -adopt` reads each of them and adds those that exist to the state. If the state is right "
+            "without them, `planner state journal -discard` sets the journal aside."
+        )
+        problems.append(warning("state.journal_diverged", "Objects of an interrupted operation are missing", detail))
+    if strays.others:
+        listed = _listed([f"{address}: {mine} (in the state: {theirs})" for address, mine, theirs in strays.others])
+        detail = (
+            f"{began} It created these objects, and others have taken their place in the state:\n{listed}\n\nThey may "
+            "still exist: check, and delete them by hand if nothing uses them."
+        )
+        problems.append(warning("state.journal_replaced", "Objects of an interrupted operation may be left", detail))
+    return (*problems, *unfinished(recorded))
+
+
+def _listed(lines: list[str]) -> str:
+    rest = f"\n  ... and {len(lines) - _MOST_LISTED} more" if len(lines) > _MOST_LISTED else ""
+    return "".join(f"\n  - {line}" for line in lines[:_MOST_LISTED]) + rest
+
+
+def refusal(place: str, missing: tuple[str, ...]) -> Diagnostic:
+    """The error of an operation that would make these objects again."""
+    detail = (
+        f"An interrupted operation made objects that the state in {place} does not have, because it was changed since:"
+        f"\n{_listed(list(missing))}\n\nThey would be made a second time. Run `planner state journal -adopt` to add "
+        "those that exist to the state, or `planner state journal -discard` if it is right without them."
+    )
+    return error("state.journal_diverged", "Objects of an interrupted operation are missing", detail)

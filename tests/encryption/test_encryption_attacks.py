@@ -16,7 +16,7 @@ from planner.encryption.go_json import go_json
 from planner.encryption.key_providers import pbkdf2
 from planner.encryption.keys import Key, Keys, MetadataError, ProviderError
 from planner.state.file import read_state, write_state
-from planner.state.journal import Journal, mark_saving, read_journal
+from planner.state.journal import Journal, Written, mark_saving, read_journal
 from planner.state.model import InstanceState, ObjectState, ResourceState, State
 from planner.vocabulary.diagnostic import Failure
 
@@ -267,9 +267,9 @@ def test_a_journal_that_was_cut_off(tmp_path: Any) -> None:
     path.write_bytes(data[: data.rindex(b"\n", 0, -1) - 10])
     recorded, _ = read_journal(str(path), SEAL)
     assert recorded is not None and recorded.is_torn and not recorded.damage
-    mark_saving(str(path), "a-lineage", 8, SEAL)
+    mark_saving(str(path), State(lineage="a-lineage", serial=8), "", SEAL)
     recorded, problems = read_journal(str(path), SEAL)
-    assert recorded is not None and recorded.saved == ("a-lineage", 8) and problems == []
+    assert recorded is not None and recorded.saved == Written("a-lineage", 8) and problems == []
 
 
 def test_lines_that_somebody_moved_or_made(tmp_path: Any) -> None:

@@ -108,14 +108,20 @@ def test_damage_in_the_middle_is_said(tmp_path: Path) -> None:
     assert problems[0].code == "state.journal_damaged"
 
 
-def test_a_journal_of_another_state_is_not_taken(tmp_path: Path) -> None:
+def test_objects_of_a_journal_whose_state_moved_on_are_named(tmp_path: Path) -> None:
     path = tmp_path / "s"
     recorded_apply(path)
     other = path.read_text().replace('"serial": 1', '"serial": 7')
     path.write_text(other)
-    state, (problem,) = StateStore(str(path)).read()
-    assert state is None
-    assert problem.code == "state.journal_foreign"
+    store = StateStore(str(path))
+    state, problems = store.read()
+    assert content(state) == content(store.current)  # nothing is added without leave
+    assert [d.code for d in problems] == ["state.journal_diverged", "state.in_flight"]
+    assert store.missing == ("thing.new",)  # thing.old, which the journal removed, is found out by reading it
+    journal, (refused,) = store.begin_journal("apply")
+    assert journal is None and refused.is_error and "thing.new" in refused.detail
+    _, problems = store.write(StateBuilder(state).snapshot())  # other commands may write
+    assert not problems and path.with_name("s.journal").exists()
 
 
 @pytest.mark.parametrize("torn", ["", "00000000 {"])

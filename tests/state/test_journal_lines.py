@@ -83,14 +83,15 @@ def test_every_byte_that_changes_is_seen(number: int) -> None:
 
 def test_what_is_added_goes_on_from_there(tmp_path: Path) -> None:
     from planner.state.journal import mark_saving
+    from planner.state.model import State
 
     for change in (lambda x: x, lambda x: x[:-1], lambda x: x[:-9], lambda x: x + bytes(5)):
         path = tmp_path / "j"
         data = change(b"".join(journal()))
         path.write_bytes(data)
         before: Lines = read_lines(data)
-        mark_saving(str(path), "l", 3)
+        mark_saving(str(path), State(lineage="l", serial=3), "")
         after = read_lines(path.read_bytes())
-        assert after.entries == [*before.entries, {"saving": {"lineage": "l", "serial": 3}}]
+        assert after.entries == [*before.entries, {"saving": {"lineage": "l", "serial": 3, "checksum": ""}}]
         assert bool(after.damage) == bool(before.damage)
         assert not after.is_torn

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, operation_options, state_options
+from planner.cli.views import open_plain_view, open_view, usage_error_lines
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
 HELP = """Shows the journals of operations that ended before they could save the state: what was
 done, and what was under way. They count as part of the state until it is written
-again. One that belongs to another state than there is now is an error of every
-command: with -discard none counts any more, and each is kept in a file."""
-FLAGS = (Flag("discard", "bool", "Let them not count any more."), *LOCK, *VARIABLES, *JSON_LINES)
+again. When the state was changed by something else in the meantime, the objects that
+only a journal has are reported by each command: -adopt adds them to the state, and
+-discard sets the journals aside."""
+FLAGS = (
+    Flag("adopt", "bool", "Read the objects that only a journal has, and add those that exist to the state."),
+    Flag("discard", "bool", "Set the journals aside: each is kept in a file that no longer counts."),
+    *LOCK,
+    *VARIABLES,
+    *JSON_LINES,
+)
 usage_error = usage_error_lines
 
 
@@ -22,6 +29,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     if arguments.words:
         raise UsageError("Too many words", "The journals of the selected workspace are meant.")
+    if arguments["adopt"] and arguments["discard"]:
+        raise UsageError("Conflicting options", "Journals are either adopted or discarded.")
+    if arguments["adopt"]:
+        return _adopt(arguments, terminal)
     view = open_plain_view(arguments, terminal)
     shown, problems = state_journal(state_options(arguments), arguments["discard"])
     for one in shown:
@@ -34,4 +45,19 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         view.say(text, text, type="state_journal", place=one.place, changed=list(one.changed))
     if not shown and not problems:
         view.say("There is no journal: nothing was cut off.", "There is no journal.", type="state_journal")
+    return view.finish(problems)
+
+
+def _adopt(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when an object cannot be read or the state cannot be written: then the journal is still there."""
+    from planner.operations.state_journal import adopt_journal
+
+    view = open_view(arguments, terminal)
+    adopted, problems = adopt_journal(operation_options(arguments), view.hooks)
+    lines = [f"{address}: added to the state" for address in adopted.added]
+    lines += [f"{address}: does not exist any more" for address in adopted.gone]
+    if not lines and not any(problem.is_error for problem in problems):
+        lines = ["No journal has an object that the state does not have."]
+    for line in lines:
+        view.say(line, line, type="state_journal", added=list(adopted.added), gone=list(adopted.gone))
     return view.finish(problems)

@@ -22,7 +22,7 @@ from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.lock import LockInfo, lock_info_of
 from planner.state.remote.backend import RemoteBackend
-from planner.state.remote.client import Held, Newer, Payload
+from planner.state.remote.client import Held, Newer, Payload, StateClient
 from planner.state.seal import Seal
 from planner.state.settings import Reading, flag, number, text
 from planner.values.schema import BlockSchema
@@ -78,7 +78,7 @@ _DEPRECATED = {
 }
 
 
-class AzureClient:
+class AzureClient(StateClient):
     """The state in a blob."""
 
     locks = True

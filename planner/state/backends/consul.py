@@ -22,7 +22,7 @@ from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.lock import LockInfo, lock_info_of
 from planner.state.remote.backend import RemoteBackend
-from planner.state.remote.client import Held, Newer, Payload
+from planner.state.remote.client import Held, Newer, Payload, StateClient
 from planner.state.remote.packed import packed, unpacked
 from planner.state.seal import Seal
 from planner.state.settings import Reading, flag, text
@@ -56,7 +56,7 @@ _CHUNK = 524288
 _READS = 5
 
 
-class ConsulClient:
+class ConsulClient(StateClient):
     """The state in a key. Its version is the index of its last change."""
 
     def __init__(self, cluster: Cluster, path: str, compresses: bool, locks: bool) -> None:

@@ -21,7 +21,7 @@ from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.lock import LockInfo, lock_info_of
 from planner.state.remote.backend import RemoteBackend
-from planner.state.remote.client import Held, Newer, Payload
+from planner.state.remote.client import Held, Newer, Payload, StateClient
 from planner.state.seal import Seal
 from planner.state.settings import Reading, text, texts
 from planner.values.schema import BlockSchema
@@ -154,7 +154,7 @@ class Bucket:
                 raise
 
 
-class GcsClient:
+class GcsClient(StateClient):
     """The state of one workspace."""
 
     locks = True

@@ -9,7 +9,7 @@ from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.lock import LockInfo, new_lock_info
 from planner.state.remote.backend import RemoteBackend
-from planner.state.remote.client import Held, Newer, Payload
+from planner.state.remote.client import Held, Newer, Payload, StateClient
 from planner.state.seal import Seal
 from planner.state.settings import text
 from planner.values.schema import BlockSchema
@@ -29,7 +29,7 @@ class Memory:
     beside: dict[str, bytes] = field(factory=dict)
 
 
-class MemoryClient:
+class MemoryClient(StateClient):
     """The state of one workspace."""
 
     def __init__(self, workspace: str) -> None:

@@ -16,7 +16,7 @@ from planner.clients.kubernetes import KubernetesApi, problem_of, with_static
 from planner.clients.problem import ServiceError
 from planner.state.lock import LockInfo, lock_info_of
 from planner.state.remote.backend import RemoteBackend
-from planner.state.remote.client import Held, Newer, Payload
+from planner.state.remote.client import Held, Newer, Payload, StateClient
 from planner.state.remote.packed import packed, unpacked
 from planner.state.seal import Seal
 from planner.state.settings import Reading, flag, text, texts
@@ -141,7 +141,7 @@ class Place:
         return [item["metadata"] for item in items if isinstance(item, dict) and isinstance(item.get("metadata"), dict)]
 
 
-class KubernetesClient:
+class KubernetesClient(StateClient):
     """The state in a secret. Its version is a digest of what is kept: others may change labels."""
 
     def __init__(self, at: Place, workspace: str) -> None:

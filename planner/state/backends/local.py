@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.file import read_state, same_content
 from planner.state.history import lineage_after, successor
-from planner.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, mark_saving, read_journal
+from planner.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, checksum_of, mark_saving, read_journal
 from planner.state.lock import FileLock, LockInfo, Stop, held_by, remove_info
 from planner.state.model import State
-from planner.state.recovery import recovered
+from planner.state.recovery import recovered, refusal
 from planner.state.rescued import forget_rescued
 from planner.state.seal import PLAIN, Seal
 from planner.state.sealed_files import SealedFiles
@@ -56,6 +56,8 @@ class StateStore:
         self._lineage = ""
         self._is_pending = False
         self._journal_is_damaged = False
+        self.missing: tuple[str, ...] = ()
+        self._adopts = False
         self._read = False
         self._backed_up = False
 
@@ -138,7 +140,7 @@ class StateStore:
             return None, diagnostics
         if not data:
             diagnostics = diagnostics + self._emptied()
-        state, more = self._with_journal(state)
+        state, more = self._with_journal(state, checksum_of(said.data))
         return state, diagnostics + more
 
     def _emptied(self) -> list[Diagnostic]:
@@ -165,15 +167,20 @@ class StateStore:
     def journal_path(self) -> str:
         return self.path + SUFFIX
 
-    def _with_journal(self, state: State | None) -> tuple[State | None, list[Diagnostic]]:
+    def _with_journal(self, state: State | None, checksum: str) -> tuple[State | None, list[Diagnostic]]:
         if self.journal is not None:
             return state, []
         recorded, problems = read_journal(self.journal_path, self.seal)
         if recorded is None:
             return (None if has_errors(problems) else state), problems
         self._journal_is_damaged = bool(recorded.damage)
-        found = recovered(state, recorded, self.journal_path, self.read_path, self._lock_is_elsewhere())
+        at_work = self._lock_is_elsewhere()
+        found = recovered(state, recorded, self.journal_path, self.read_path, at_work, checksum, self._adopts)
+        self.missing = found.missing
         return found.state, [*problems, *found.problems] if found.adds else list(found.problems)
+
+    def adopt_journal(self) -> None:
+        self._adopts = True
 
     def _lock_is_elsewhere(self) -> bool:
         return not self.lock_file.held and self.lock_file.is_taken()
@@ -199,6 +206,8 @@ class StateStore:
         state, problems = self.read()
         if has_errors(problems):
             return None, problems
+        if self.missing:
+            return None, [refusal(self.read_path, self.missing)]
         if os.path.exists(self.journal_path):
             _, problems = self.write(state or State())
             if has_errors(problems):
@@ -220,26 +229,50 @@ class StateStore:
 
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state with exactly the serial and lineage that it has."""
+        problems = self._save(state, self._mark_saving)
+        return state, problems or self._end_journal()
+
+    def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
+        return 0.0 if is_urgent else interval
+
+    def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
+        journal = self.journal
+        if journal is None:
+            return []
+        included = journal.changes
+        new, changed = successor(self.current, take(), self._lineage)
+        if not changed:
+            return []
+        problems = self._save(new, lambda state, checksum: journal.snapshot(state, checksum, included))
+        if not problems:
+            journal.kept(new)
+        return problems
+
+    def _mark_saving(self, state: State, checksum: str) -> None:
+        if self.journal is not None:
+            self.journal.saving(state, checksum)
+        elif not self.missing and os.path.exists(self.journal_path):
+            mark_saving(self.journal_path, state, checksum, self.seal)
+
+    def _save(self, state: State, mark: Callable[[State, str], None]) -> list[Diagnostic]:
+        """Replace the file by this state, after `mark` has recorded it with its checksum in the journal."""
         try:
             text = self._files.text(state)
         except ValueError as bad:  # a value without a JSON form
-            return state, [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
+            return [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
         try:
-            if self.journal is not None:
-                self.journal.saving(state.lineage, state.serial)
-            elif os.path.exists(self.journal_path):
-                mark_saving(self.journal_path, state.lineage, state.serial, self.seal)
+            mark(state, checksum_of(text))
             before = self._bytes(self.path)
             if not self._files.says(before, text):
                 self._back_up(before, state)
                 self._replace(self._files.sealed(text))
         except Failure as failure:
-            return state, list(failure.diagnostics)
+            return list(failure.diagnostics)
         except OSError as e:
-            return state, [_problem("write", e.filename or self.path, e)]
+            return [_problem("write", e.filename or self.path, e)]
         self.read_path = self.path
         self.current, self._read, self._is_pending = state, True, False
-        return state, self._end_journal()
+        return []
 
     def erase(self) -> list[Diagnostic]:
         """Leave an empty file, after keeping what it held as the backup: the state is somewhere else now."""
@@ -262,7 +295,7 @@ class StateStore:
         else:
             forget_rescued(self.current, self.seal)
         try:
-            if os.path.exists(self.journal_path):
+            if os.path.exists(self.journal_path) and not self.missing:
                 if self._journal_is_damaged:
                     os.replace(self.journal_path, self.journal_path + DAMAGED)
                 else:

@@ -18,7 +18,7 @@ from planner.clients.tablestore import ABSENT, Table
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.lock import LockInfo, lock_info_of
 from planner.state.remote.backend import RemoteBackend
-from planner.state.remote.client import Held, Newer, Payload
+from planner.state.remote.client import Held, Newer, Payload, StateClient
 from planner.state.seal import Seal
 from planner.state.settings import Reading, flag, number, text
 from planner.values.schema import BlockSchema, NestedBlock
@@ -86,7 +86,7 @@ class Place:
         return posixpath.normpath(posixpath.join(self.prefix, *parts, self.key))
 
 
-class OssClient:
+class OssClient(StateClient):
     """The state in an object. Its version is the entity tag."""
 
     has_place_beside = True

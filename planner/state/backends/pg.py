@@ -18,7 +18,7 @@ from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.lock import LockInfo
 from planner.state.remote.backend import RemoteBackend
-from planner.state.remote.client import Held, Newer, Payload
+from planner.state.remote.client import Held, Newer, Payload, StateClient
 from planner.state.seal import Seal
 from planner.state.settings import Reading, flag, text
 from planner.values.schema import BlockSchema
@@ -167,7 +167,7 @@ def _said(problem: Exception) -> str:
     return f"pq: {primary}" if primary else str(problem).strip()
 
 
-class PgClient:
+class PgClient(StateClient):
     """The state in a row. Its version is the sum of what is in it."""
 
     def __init__(self, session: Session, workspace: str) -> None:

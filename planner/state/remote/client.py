@@ -71,6 +71,9 @@ class Client(Protocol):
     def holder(self) -> LockInfo | None:
         """Who holds the lock; None when nobody does, or nobody knows."""
 
+    def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
+        """Seconds between two snapshots of the state while an apply runs, as in Store."""
+
     @property
     def has_place_beside(self) -> bool:
         """Whether documents can be kept beside the state."""
@@ -85,7 +88,14 @@ class Client(Protocol):
         """Remove one, if there is one."""
 
 
-class NothingBeside:
+class StateClient:
+    """What most services have in common: they take snapshots as often as the user wants."""
+
+    def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
+        return 0.0 if is_urgent else interval
+
+
+class NothingBeside(StateClient):
     """For services that keep nothing but the state."""
 
     @property

@@ -12,7 +12,7 @@ import json
 import os
 import time
 from contextlib import suppress
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 from planner.clients.problem import ServiceError
@@ -126,6 +126,7 @@ class Copier:
         self._thread: Thread | None = None
         self._sent = 0
         """bytes that the service has"""
+        self._copying = Lock()
         self._has_head = False
         self.problem: ServiceError | None = None
 
@@ -135,6 +136,10 @@ class Copier:
             self._thread = Thread(target=self._run, name="journal copy", daemon=True)
             self._thread.start()
         self._grown.set()
+
+    def copy_now(self) -> None:
+        """Send what came since the last time, and return when the service has it. Raises ServiceError, OSError."""
+        self._copy()
 
     def close(self, finished: bool) -> None:
         """No more comes. `finished`: the state has everything, so the copy goes."""
@@ -169,19 +174,20 @@ class Copier:
 
     def _copy(self) -> None:
         """Send what came since the last time. Raises ServiceError, OSError."""
-        descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            if not self._has_head:
-                self._journal = id_of(os.pread(descriptor, 1 << 16, 0))
-                began = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-                head = {"version": 1, "journal": self._journal, **self._about, "began": began}
-                self._client.put_beside(HEAD, json.dumps(head).encode())
-                self._has_head = True
-            size = os.fstat(descriptor).st_size
-            while self._sent < size:
-                number = self._sent // PART
-                data = os.pread(descriptor, PART, number * PART)
-                self._client.put_beside(_part(self._journal, number), data)
-                self._sent = number * PART + len(data)
-        finally:
-            os.close(descriptor)
+        with self._copying:
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                if not self._has_head:
+                    self._journal = id_of(os.pread(descriptor, 1 << 16, 0))
+                    began = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+                    head = {"version": 1, "journal": self._journal, **self._about, "began": began}
+                    self._client.put_beside(HEAD, json.dumps(head).encode())
+                    self._has_head = True
+                size = os.fstat(descriptor).st_size
+                while self._sent < size:
+                    number = self._sent // PART
+                    data = os.pread(descriptor, PART, number * PART)
+                    self._client.put_beside(_part(self._journal, number), data)
+                    self._sent = number * PART + len(data)
+            finally:
+                os.close(descriptor)

@@ -37,14 +37,21 @@ class Leftovers:
         self._files: list[str] = []
         self._copy: Copied | None = None
         self._is_damaged = False
+        self.missing: tuple[str, ...] = ()
+        """the instances with objects that the state does not have, although a journal recorded them"""
+        self.adopts = False
+        """whether these are added to the state"""
 
     def __bool__(self) -> bool:
         return bool(self._files) or self._copy is not None
 
-    def taken_in(self, state: State | None, is_at_work: Callable[[], bool]) -> tuple[State | None, list[Diagnostic]]:
-        """The state with what they say; None with an error. `is_at_work`: whether somebody writes the copy."""
+    def taken_in(
+        self, state: State | None, checksum: str, is_at_work: Callable[[], bool]
+    ) -> tuple[State | None, list[Diagnostic]]:
+        """The state with what they say; None with an error. `checksum`: of the state as it is kept, in clear;
+        `is_at_work`: whether the writer of the copy is still running."""
         problems: list[Diagnostic] = []
-        self._files, self._copy, self._is_damaged = [], None, False
+        self._files, self._copy, self._is_damaged, self.missing = [], None, False, ()
         ids = set()
         for path in self._left():
             recorded, found = read_journal(path, self._seal)
@@ -52,26 +59,37 @@ class Leftovers:
                 return None, found
             data = read_whole(path)
             ids.add(id_of(data))
-            came = self._recovered(state, recorded, path)
-            if has_errors(came.problems) and not is_taken_in(self._client, data):
-                return None, list(came.problems)
+            came = self._recovered(state, checksum, recorded, path)
+            if came.problems and not came.adds and is_taken_in(self._client, data):
+                came = Recovery(state)
+            if came.missing:
+                self.missing += came.missing
+                problems += came.problems
+                continue
             self._files.append(path)
             self._is_damaged |= recorded is not None and bool(recorded.damage)
             if came.adds:
                 state = came.state
-                problems += [*found, *came.problems]
+                problems += found
+            problems += came.problems
         copy = None if is_at_work() else copied(self._client)
         self._copy = copy
         if copy is None or copy.id in ids or not copy.data:
+            if self.missing:
+                self._copy = None
             return state, problems
         recorded, found = journal_in(copy.data, self._beside, self._seal)
         if recorded is None:
             return (None if has_errors(found) else state), [*problems, *found]
-        came = self._recovered(state, recorded, self._beside)
+        came = self._recovered(state, checksum, recorded, self._beside)
+        if came.missing:
+            self.missing, self._copy = self.missing + came.missing, None
         return came.state, [*problems, *(found if came.adds else ()), *came.problems]
 
-    def _recovered(self, state: State | None, recorded: Recorded | None, journal: str) -> Recovery:
-        return Recovery(state) if recorded is None else recovered(state, recorded, journal, self._client.place, False)
+    def _recovered(self, state: State | None, checksum: str, recorded: Recorded | None, journal: str) -> Recovery:
+        if recorded is None:
+            return Recovery(state)
+        return recovered(state, recorded, journal, self._client.place, False, checksum, self.adopts)
 
     @property
     def _beside(self) -> str:
@@ -110,10 +128,10 @@ class Leftovers:
                 replace_file(kept, copy.data, mode=0o600)
             take_in(self._client, copy)
 
-    def mark_saving(self, state: State) -> None:
+    def mark_saving(self, state: State, checksum: str) -> None:
         """A state that has all that they say is about to be written."""
         for path in self._files:
-            mark_saving(path, state.lineage, state.serial, self._seal)
+            mark_saving(path, state, checksum, self._seal)
 
     def forget(self) -> None:
         """The state has been written."""

@@ -18,7 +18,7 @@ from planner.clients.aws import AwsError, Service, encoded_path
 from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.lock import LockInfo, lock_info_of
-from planner.state.remote.client import Held, Newer, Payload
+from planner.state.remote.client import Held, Newer, Payload, StateClient
 from planner.vocabulary.records import frozen
 
 _PATIENCE, _PAUSE = 10.0, 2.0
@@ -83,7 +83,7 @@ class Place:
         }
 
 
-class S3Client:
+class S3Client(StateClient):
     """The state in an object. Its version is the entity tag."""
 
     has_place_beside = True

@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING
 from planner.clients.problem import ServiceError
 from planner.state.file import read_with_texts, same_content, write_state
 from planner.state.history import lineage_after, successor
-from planner.state.journal import Journal
+from planner.state.journal import Journal, checksum_of
 from planner.state.lock import SLOW, LockInfo, Stop, new_lock_info, wait
 from planner.state.model import State
+from planner.state.recovery import refusal
 from planner.state.remote.client import Client, Held, Newer, Payload
 from planner.state.remote.copy import Copier
 from planner.state.remote.fence import OUTAGE, Fence, patiently
 from planner.state.remote.journals import GuardedJournal, Leftovers
 from planner.state.rescued import forget_rescued
 from planner.state.seal import PLAIN, Seal
+from planner.state.snapshots import NEWER
 from planner.state.texts import Texts
 from planner.state.workspace import data_directory
 from planner.support.disk import read_whole, replace_file
@@ -162,28 +164,29 @@ class RemoteStore:
         note_service_read()
         try:
             kept = self.client.get()
-            problems = self._take_in(kept)
+            checksum, problems = self._take_in(kept)
             if has_errors(problems):
                 return None, problems
             state, found = self.current, list[Diagnostic]()
             if self.journal is None:
-                state, found = self._left.taken_in(state, self._is_at_work)
+                state, found = self._left.taken_in(state, checksum, self._is_at_work)
         except ServiceError as problem:
             return None, [error(READ, f"{LOADING}{problem.text}", f"It is in {self.place}.")]
         except Failure as refused:
             return None, list(refused.diagnostics)
         return state, [*problems, *found]
 
-    def _take_in(self, kept: Payload | None) -> list[Diagnostic]:
+    def _take_in(self, kept: Payload | None) -> tuple[str, list[Diagnostic]]:
+        """Read a state: its checksum in clear, and what is wrong with it."""
         if kept is None or not kept.data:
             self.current, self._version, self._read = None, kept.version if kept is not None else "", True
-            return []
+            return "", []
         opened = self.seal.unseal(kept.data)
         state, self._texts, problems = read_with_texts(opened.data, self.place)
         self._read = not has_errors(problems)
         if self._read:
             self.current, self._version, self._is_pending = state, kept.version, opened.is_pending
-        return problems
+        return checksum_of(opened.data), problems
 
     # ------------------------------------------------------------ journal
 
@@ -205,6 +208,13 @@ class RemoteStore:
     def journals(self) -> dict[str, bytes]:
         return self._left.found()
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return self._left.missing
+
+    def adopt_journal(self) -> None:
+        self._left.adopts = True
+
     def discard_journal(self, place: str) -> list[Diagnostic]:
         try:
             self._left.discard(place)
@@ -220,6 +230,8 @@ class RemoteStore:
         state, problems = self.read()
         if has_errors(problems):
             return None, problems
+        if self._left.missing:
+            return None, [refusal(self.place, self._left.missing)]
         if self._left:
             _, problems = self.write(state or State())
             if has_errors(problems):
@@ -258,41 +270,73 @@ class RemoteStore:
 
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state with exactly the serial and lineage that it has."""
+        longest = OUTAGE if self.journal is not None else 0.0
+        problems = self._save(state, self._mark_saving, longest)
+        return state, problems or self._end_journal(state)
+
+    def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
+        return self.client.snapshot_interval(interval, is_urgent)
+
+    def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
+        journal, copier = self.journal, self._copier
+        if journal is None:
+            return []
+        included = journal.changes
+        new, changed = successor(self.current, take(), self._lineage, self._is_pending)
+        if not changed:
+            return []
+
+        def mark(state: State, checksum: str) -> None:
+            journal.snapshot(state, checksum, included)
+            if copier is not None:
+                copier.copy_now()  # else another machine could not tell whose state it is
+
+        problems = self._save(new, mark)
+        if not problems:
+            journal.kept(new)
+        return problems
+
+    def _mark_saving(self, state: State, checksum: str) -> None:
+        if self.journal is not None:
+            self.journal.saving(state, checksum)
+        self._left.mark_saving(state, checksum)
+
+    def _save(self, state: State, mark: Callable[[State, str], None], longest: float = 0.0) -> list[Diagnostic]:
+        """Replace what is kept by this state, after `mark` has recorded it with its checksum in the journal. `longest`:
+        seconds for which the service may be away."""
         try:
             data = write_state(state, compact=True, texts=self._texts)
             sealed = self.seal.seal(data)
         except ValueError as bad:  # a value without a JSON form
-            return state, [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
+            return [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
         except Failure as refused:
-            return state, list(refused.diagnostics)
+            return list(refused.diagnostics)
         problem = self._fence.problem() if self._fence is not None else None
         if problem is not None:
-            return state, [problem]
+            return [problem]
         try:
             if not self._read:
                 kept = self.client.get()
                 self._version = kept.version if kept is not None else ""
-            if self.journal is not None:
-                self.journal.saving(state.lineage, state.serial)
-            self._left.mark_saving(state)
+            mark(state, checksum_of(data))
             self._back_up(state)
-            self._version = patiently(lambda: self._put(sealed), self._stop, longest=OUTAGE if self.journal else 0.0)
+            self._version = patiently(lambda: self._put(sealed), self._stop, longest=longest)
         except Failure as unreadable:
-            return state, list(unreadable.diagnostics)
+            return list(unreadable.diagnostics)
         except Newer as newer:
             detail = (
                 f"{newer.text}. The state in {self.place} is not the one that was read, so something else has written "
                 "it since. It was not replaced."
             )
-            return state, [error("state.newer", "Failed to save state", detail)]
+            return [error(NEWER, "Failed to save state", detail)]
         except ServiceError as refused_write:
             detail = f"Error saving state: {_where(refused_write, self.place)}"
-            return state, [error("state.remote_write", "Failed to save state", detail)]
+            return [error("state.remote_write", "Failed to save state", detail)]
         except OSError as failed:
             detail = f"{failed.filename or self.journal_path}: {failed.strerror or failed}."
-            return state, [error("state.file", "Failed to save state", detail)]
-        self._is_pending = False
-        return state, self._end_journal(state)
+            return [error("state.file", "Failed to save state", detail)]
+        self.current, self._read, self._is_pending = state, True, False
+        return []
 
     def _put(self, sealed: bytes) -> str:
         """A write that was done although its answer got lost is done."""

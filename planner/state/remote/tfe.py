@@ -26,6 +26,11 @@ from planner.vocabulary.records import evolve, frozen
 NO_DEFAULT = 'default workspace not supported\nYou can create a new workspace with the "workspace new" command.'
 _RUNS = frozenset(("OperationTypePlan", "OperationTypeApply", "OperationTypeRefresh"))
 _REASON = "Locked by OpenTofu"
+_JSON_API = "application/vnd.api+json"
+_INTERVAL = "x-terraform-snapshot-interval"
+_LONGEST_INTERVAL = 3600
+_LONGEST_NUMBER = 18
+"""digits"""
 _PENDING = 30
 """seconds that a server may take over a state before the lock is given back"""
 
@@ -35,7 +40,7 @@ class Organization:
 
     def __init__(self, kind: str, host: str, name: str, token: str, services: tuple[str, ...]) -> None:
         self.host, self.name = host, name
-        self._kind, self._token, self._services = kind, token, services
+        self.kind, self._token, self._services = kind, token, services
         self._api: Tfe | None = None
         self._runs = True
 
@@ -93,6 +98,23 @@ class TfeClient(NothingBeside):
         self._found: dict[str, Any] | None = None
         self._mine = ""
         self._upload_failed = False
+        self._server_interval = 0
+        """seconds between two snapshots, as the server wants it; 0: it said nothing"""
+
+    def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
+        """As OpenTofu has it: `cloud` writes snapshots where the server says how often, `remote` unless it is itself a
+        run of the server."""
+        if self.organization.kind == "remote":
+            return None if os.environ.get("TFE_RUN_ID") else super().snapshot_interval(interval, is_urgent)
+        if is_urgent:
+            return 0.0
+        return max(interval, float(self._server_interval)) if self._server_interval else None
+
+    def _heard(self, headers: Mapping[str, str]) -> None:
+        if _JSON_API in headers.get("content-type", ""):
+            seconds = headers.get(_INTERVAL, "").removeprefix("+")
+            is_number = seconds.isascii() and seconds.isdigit() and len(seconds) < _LONGEST_NUMBER
+            self._server_interval = min(int(seconds), _LONGEST_INTERVAL) if is_number else 0
 
     @property
     def place(self) -> str:
@@ -168,7 +190,8 @@ class TfeClient(NothingBeside):
         return Payload(data, str(version["id"])) if data else None
 
     def _current(self, workspace: str) -> dict[str, Any] | None:
-        found = self.organization.api.ask("GET", path_of("workspaces", workspace, "current-state-version"))
+        path = path_of("workspaces", workspace, "current-state-version")
+        found = self.organization.api.ask("GET", path, None, self._heard)
         return _data(found) if found is not None else None
 
     def put(self, data: bytes, before: str | None) -> str:
@@ -211,9 +234,8 @@ class TfeClient(NothingBeside):
 
     def _create(self, workspace: str, body: dict[str, Any]) -> Any:
         try:
-            return self.organization.api.ask(
-                "POST", path_of("workspaces", workspace, "state-versions"), {"data": body}
-            ) or _gone("resource not found")
+            path = path_of("workspaces", workspace, "state-versions")
+            return self.organization.api.ask("POST", path, {"data": body}, self._heard) or _gone("resource not found")
         except ServiceError as problem:
             if "param is missing or the value is empty: state" in problem.text:
                 return None
