@@ -8,6 +8,7 @@ from planner.operations.options import OperationOptions, StateOptions
 from planner.operations.show import kept_state
 from planner.operations.storing import locked
 from planner.state.journal import journal_in
+from planner.state.model import State
 from planner.vocabulary.address import format_key
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.records import evolve, frozen
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 @frozen
 class Shown:
-    """A journal: where it is, what it is of ("" where it cannot be read), addresses that it changed, and of operations
-    under way the action with the address."""
+    """A journal: where it is, what it is of ("" where it cannot be read), addresses that it changed after the last
+    snapshot of the state, and of operations under way the action with the address."""
 
     place: str
     operation: str = ""
@@ -45,9 +46,10 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[Shown], li
             except OSError as problem:
                 told.check([_unreadable(problem)])
                 return shown, told
+            state = store.read()[0] or State()
             for place, data in found.items():
                 recorded, problems = journal_in(data, place, store.seal)
-                shown.append(_shown(place, recorded))
+                shown.append(_shown(place, recorded, state))
                 if not discard:
                     told += problems
                 else:
@@ -87,9 +89,10 @@ def _unreadable(problem: OSError) -> Diagnostic:
     return error("state.journal", "Cannot read the journals", str(problem.strerror or problem))
 
 
-def _shown(place: str, recorded: Recorded | None) -> Shown:
+def _shown(place: str, recorded: Recorded | None, state: State) -> Shown:
     if recorded is None:
         return Shown(place)
-    changed = dict.fromkeys(change.address + format_key(change.key) for change in recorded.changes)
+    changes = recorded.changes_after(state)
+    changed = dict.fromkeys(change.address + format_key(change.key) for change in changes)
     under_way = tuple((begun.action, begun.address) for begun in recorded.in_flight)
     return Shown(place, recorded.operation, recorded.time, recorded.lineage, recorded.serial, tuple(changed), under_way)

@@ -101,7 +101,7 @@ class Recorded:
         that it is or follows. `checksum`: of the file that it was read from."""
         included = 0
         for snapshot in self.snapshots if not self.damage else ():
-            follows = snapshot.is_kept and snapshot.lineage == state.lineage and snapshot.serial < state.serial
+            follows = snapshot.is_kept and snapshot.lineage == state.lineage and snapshot.serial <= state.serial
             if follows or snapshot.is_it(state, checksum):
                 included = snapshot.changes
         return self.changes[included:]
@@ -522,10 +522,13 @@ def story(path: str, recorded: Recorded, count: int) -> list[Diagnostic]:
     return [warning("state.recovered", "An interrupted operation was recovered", detail), *unfinished(recorded)]
 
 
-def unfinished(recorded: Recorded) -> list[Diagnostic]:
-    """A warning for each operation that was begun and never ended."""
+def unfinished(recorded: Recorded, has_moved_on: bool = False) -> list[Diagnostic]:
+    """A warning for each operation that was begun and never ended. `has_moved_on`: the state was changed since, so
+    those of objects that are on record are over."""
     problems = []
     for begun in recorded.in_flight:
+        if has_moved_on and (begun.action != "create" or _exists(recorded, begun)):
+            continue
         what = f"deposed object {begun.deposed} of {begun.address}" if begun.deposed else begun.address
         if begun.action == "create" and _exists(recorded, begun):
             came = "The object exists, but making it was not over: it is tainted, so the next plan replaces it."

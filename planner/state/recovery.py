@@ -70,7 +70,7 @@ def recovered(
         problems = () if is_at_work else tuple(story(journal, recorded, count))
         return Recovery(replayed(base, recorded, checksum), problems, True)
     strays = strays_of(base, recorded)
-    if is_at_work or not (strays.missing or strays.others or recorded.in_flight):
+    if is_at_work:
         return Recovery(state)
     if not adopts:
         return Recovery(state, _diverged(strays, base, recorded, journal, place), missing=tuple(strays.addresses))
@@ -150,7 +150,7 @@ def _diverged(strays: Strays, state: State, recorded: Recorded, journal: str, pl
             "still exist: check, and delete them by hand if nothing uses them."
         )
         problems.append(warning("state.journal_replaced", "Objects of an interrupted operation may be left", detail))
-    return (*problems, *unfinished(recorded))
+    return (*problems, *unfinished(recorded, has_moved_on=True))
 
 
 def _listed(lines: list[str]) -> str:

@@ -274,3 +274,25 @@ def test_workspaces_are_those_of_the_peer(kind: str, workspaces: dict[str, Any],
     place.good(tofu, "plan", "-detailed-exitcode")
     place.good(OURS, "workspace", "delete", "-force", "theirs")
     assert place.good(tofu, "workspace", "list").split() == ["*", "ours"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "run", "expected"),
+    [
+        ("cloud", "silent", "", (None, 0.0)),
+        ("cloud", "some-every-60", "", (60.0, 0.0)),
+        ("cloud", "often-every-5", "", (20.0, 0.0)),
+        ("cloud", "rare-every-99999", "", (3600.0, 0.0)),
+        ("cloud", "odd-every-soon", "", (None, 0.0)),
+        ("remote", "any", "", (20.0, 0.0)),
+        ("remote", "run", "run-1", (None, None)),
+    ],
+)
+def test_how_often_snapshots_are_written(
+    monkeypatch: pytest.MonkeyPatch, kind: str, name: str, run: str, expected: tuple[float | None, float | None]
+) -> None:
+    monkeypatch.setenv("TFE_RUN_ID", run)
+    client = opened(kind, workspaces={"name": name}).client(DEFAULT_WORKSPACE)
+    client.put(STATE % 1, "")
+    assert client.snapshot_interval(20.0, False) == expected[0]
+    assert client.snapshot_interval(20.0, True) == expected[1]

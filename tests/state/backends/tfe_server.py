@@ -43,6 +43,12 @@ def version(name: str) -> dict[str, Any]:
     return {"data": {"id": name, "type": "state-versions", "attributes": attributes}}
 
 
+def interval(workspace: dict[str, Any]) -> dict[str, str]:
+    """What the server says of snapshots: workspaces are called NAME-every-SECONDS."""
+    seconds = workspace["name"].partition("-every-")[2]
+    return {"X-Terraform-Snapshot-Interval": seconds} if seconds else {}
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -193,7 +199,7 @@ class Handler(BaseHTTPRequestHandler):
             workspace.update({"locked": False, "locked-reason": ""})
             return self.reply(200, shown(workspace))
         if action == "current-state-version" and workspace["version"]:
-            return self.reply(200, version(workspace["version"]))
+            return self.reply(200, version(workspace["version"]), **interval(workspace))
         if action == "state-versions":
             return self.new_version(workspace, attributes)
         return self.refuse(404, "not found")
@@ -209,7 +215,7 @@ class Handler(BaseHTTPRequestHandler):
         data = base64.b64decode(given["state"]) if "state" in given else None
         VERSIONS[name] = {"serial": given["serial"], "md5": given["md5"], "data": data, **given}
         workspace["version"] = name
-        return self.reply(201, version(name))
+        return self.reply(201, version(name), **interval(workspace))
 
 
 ThreadingHTTPServer(("127.0.0.1", PORT), Handler).serve_forever()
