@@ -12,13 +12,17 @@ import socket
 import ssl
 import time
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address, ip_network
 from threading import Lock
 from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
+from planner.clients.bounded import BoundedResponse
 from planner.clients.problem import ServiceError
+from planner.support.signals import STOP
+from planner.support.stop import is_reading
 from planner.vocabulary.records import define, field, frozen
 
 LARGEST_ANSWER = 1 << 30
@@ -91,8 +95,9 @@ Sign = Callable[[str, str, dict[str, str], bytes], Mapping[str, str]]
 
 @define
 class Http:
-    """Makes requests. `timeout` in seconds holds for connecting and for each wait for data. May be used by several
-    threads. `proxies` as the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY say them, by default from there."""
+    """Makes requests. `timeout` in seconds holds for connecting and for the answer, which may take longer when much
+    comes (planner.clients.bounded). May be used by several threads. `proxies` as the variables HTTPS_PROXY, HTTP_PROXY
+    and NO_PROXY say them, by default from there."""
 
     timeout: float = 30.0
     retries: Retries = Retries()
@@ -125,6 +130,8 @@ class Http:
             try:
                 answer = self._once(method, url, sent, body, self.timeout if timeout is None else timeout)
             except (OSError, http.client.HTTPException, ValueError) as problem:
+                if is_reading() and STOP.requested:
+                    raise ServiceError(f'{_title(method)} "{shown(url)}": interrupted') from None
                 if last or not (rules.refused or not isinstance(problem, ConnectionRefusedError)) or _is_final(problem):
                     tries = f" giving up after {attempt + 1} attempt(s):" if attempt else ""
                     text = f'{_title(method)} "{shown(url)}":{tries} {reason_of(problem, url)}'
@@ -133,7 +140,11 @@ class Http:
                 if last or not rules.statuses(answer.status):
                     return answer
                 wait = _asked_pause(answer)
-            self.pause(max(wait, min(rules.first * 2.0**attempt, rules.longest)))
+            pause = max(wait, min(rules.first * 2.0**attempt, rules.longest))
+            if is_reading():
+                STOP.wait(pause)
+            else:
+                self.pause(pause)
         raise AssertionError
 
     def close(self) -> None:
@@ -162,11 +173,14 @@ class Http:
             target = quote(url, safe=_KEPT)
             sent = {**sent, **_who(urlsplit(proxy), "Proxy-Authorization")}
         while True:
+            if is_reading() and STOP.requested:
+                raise ServiceError(f"{parts.hostname} was not asked: interrupted")
             connection, is_fresh = self._connection(key, proxy, timeout)
             try:
-                connection.request(method, target, body or None, _complete(sent, method, body))
-                response = connection.getresponse()
-                data = response.read(LARGEST_ANSWER + 1)
+                with _ended_by_stop(connection):
+                    connection.request(method, target, body or None, _complete(sent, method, body))
+                    response = connection.getresponse()
+                    data = response.read(LARGEST_ANSWER + 1)
                 if response.length and len(data) <= LARGEST_ANSWER:
                     raise http.client.IncompleteRead(data, response.length)
             except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
@@ -239,7 +253,27 @@ class Http:
         return proxy if "://" in proxy else f"http://{proxy}"
 
 
-class _Final(http.client.HTTPResponse):
+@contextmanager
+def _ended_by_stop(connection: http.client.HTTPConnection) -> Iterator[None]:
+    """Where a stop ends what this thread waits for, it breaks off the connection."""
+    if not is_reading():
+        yield
+        return
+
+    def end() -> None:
+        sock = connection.sock
+        if sock is not None:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    STOP.listen(end)
+    try:
+        yield
+    finally:
+        STOP.forget(end)
+
+
+class _Final(BoundedResponse):
     """A response that comes after at most so many that only say that it will."""
 
     _most = 20

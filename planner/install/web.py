@@ -21,6 +21,7 @@ from email.message import Message
 from typing import IO, Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
+from planner.clients.bounded import BoundedResponse
 from planner.clients.http import trust_the_system
 from planner.config.sources import without_secrets
 from planner.support.problem import InstallError
@@ -66,7 +67,8 @@ class Answer:
 @frozen
 class Web:
     """Makes requests. `retries` is how often a request is tried again that failed for a reason that may pass;
-    `timeout` is in seconds and holds for connecting and for each wait for data."""
+    `timeout` is in seconds and holds for connecting and for the answer, which may take longer when much comes
+    (planner.clients.bounded)."""
 
     retries: int = 1
     timeout: float = 10.0
@@ -203,6 +205,28 @@ class _Part:
         return done
 
 
+class _PlainConnection(http.client.HTTPConnection):
+    response_class = BoundedResponse
+
+
+class _EncryptedConnection(http.client.HTTPSConnection):
+    response_class = BoundedResponse
+
+
+class _Plain(urllib.request.HTTPHandler):
+    def http_open(self, request: urllib.request.Request) -> Any:
+        return self.do_open(_PlainConnection, request)
+
+
+class _Encrypted(urllib.request.HTTPSHandler):
+    def __init__(self, context: ssl.SSLContext) -> None:
+        super().__init__(context=context)
+        self._certificates = context
+
+    def https_open(self, request: urllib.request.Request) -> Any:
+        return self.do_open(_EncryptedConnection, request, context=self._certificates)
+
+
 _openers: dict[tuple[str, str], Any] = {}
 
 
@@ -214,8 +238,8 @@ def _opener() -> Any:
         opener = urllib.request.OpenerDirector()  # one that knows nothing of ftp, files and data
         for handler in (
             urllib.request.ProxyHandler(),
-            urllib.request.HTTPHandler(),
-            urllib.request.HTTPSHandler(context=context),
+            _Plain(),
+            _Encrypted(context),
             urllib.request.HTTPDefaultErrorHandler(),
             urllib.request.HTTPErrorProcessor(),
             urllib.request.UnknownHandler(),

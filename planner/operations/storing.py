@@ -60,7 +60,10 @@ def store_of(options: Any, backend: Backend, workspace: str) -> Store:
 
 def read_state(opened: Opened[O], told: Told) -> Stored[O]:
     """The state that is in the store. Raises Failure."""
-    state, problems = opened.store.read()
+    from planner.support.signals import only_reading
+
+    with only_reading():
+        state, problems = opened.store.read()
     told.check(problems)
     return grown(Stored, opened, state=State() if state is None else state)
 

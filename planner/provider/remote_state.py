@@ -11,6 +11,7 @@ from planner.provider.interface import AttributeDiagnostic, ReadAnswer, Resource
 from planner.state.backend import DEFAULT_WORKSPACE, Backend, open_backend
 from planner.state.identity import state_identity
 from planner.state.seal import PLAIN, Seal
+from planner.support.stop import reading
 from planner.values.plain import plain
 from planner.values.schema import AttributeSchema, BlockSchema
 from planner.values.types import DYNAMIC, STRING, MapType, ObjectType, Primitive
@@ -79,7 +80,8 @@ def _read(config: Value, seal: Seal) -> ReadAnswer:
     workspace = config["workspace"] if config["workspace"].__class__ is str else DEFAULT_WORKSPACE
     try:
         store = backend.store(workspace)
-        state, diagnostics = store.read()
+        with reading():
+            state, diagnostics = store.read()
     except OSError as problem:
         detail = str(problem.strerror or problem)
         return ReadAnswer(Null(DYNAMIC), diagnostics=(_problem("Error loading state error", detail, "backend"),))

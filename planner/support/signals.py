@@ -14,11 +14,11 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Thread, get_ident
+from threading import Thread, current_thread, get_ident, main_thread
 from time import sleep
 from types import FrameType
 
-from planner.support.stop import StopSignal
+from planner.support.stop import StopSignal, reading
 
 STOP = StopSignal()
 """requested when the process is interrupted"""
@@ -90,3 +90,16 @@ def at_once() -> Iterator[None]:
         yield
     finally:
         _at_once = False
+
+
+@contextmanager
+def only_reading() -> Iterator[None]:
+    """While this thread waits for what changes nothing anywhere, as a state that is read before anything is done, the
+    first interrupt ends that: a thread beside others goes on with a problem of what it waited for."""
+    with reading():
+        handler = getattr(signal.getsignal(signal.SIGTERM), "__func__", None)
+        if handler is not _Interrupts.handle or current_thread() is not main_thread():
+            yield
+            return
+        with at_once():
+            yield

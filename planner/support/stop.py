@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from threading import Event, Lock
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Lock, local
 
 _PATIENCE = 1.0
 """seconds; a listener only says something or wakes somebody up"""
@@ -66,3 +67,25 @@ class StopSignal:
     def wait(self, seconds: float) -> bool:
         """Wait so long, or until the stop is requested; whether it is."""
         return self.requested or self._told.wait(seconds) or self.requested
+
+
+class _Reading(local):
+    depth = 0
+
+
+_READING = _Reading()
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """What this thread waits for meanwhile changes nothing anywhere, so a stop ends the waiting."""
+    _READING.depth += 1
+    try:
+        yield
+    finally:
+        _READING.depth -= 1
+
+
+def is_reading() -> bool:
+    """Whether a stop ends what this thread waits for."""
+    return _READING.depth > 0

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from hashlib import md5
-from threading import RLock
+from socket import SHUT_RDWR, socket
+from threading import RLock, Timer
 from typing import Any, TypeVar
 
 from planner.clients.problem import ServiceError
@@ -21,6 +22,8 @@ from planner.state.remote.backend import RemoteBackend
 from planner.state.remote.client import Held, Newer, Payload, StateClient
 from planner.state.seal import Seal
 from planner.state.settings import Reading, flag, text
+from planner.support.signals import STOP
+from planner.support.stop import is_reading
 from planner.values.schema import BlockSchema
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.records import evolve, frozen
@@ -37,6 +40,9 @@ SCHEMA = BlockSchema(
     }
 )
 T = TypeVar("T")
+CONNECTING = 30
+LONGEST = 300.0
+"""seconds that the server may take for a connection, and for all that is done in one transaction"""
 
 
 @frozen(repr=False)
@@ -103,7 +109,7 @@ class Session:
         with self._mutex:
             connection = self._open(psycopg)
             try:
-                with connection.cursor() as cursor:
+                with _in_time(connection), connection.cursor() as cursor:
                     return work(cursor)
             except psycopg.Error as problem:
                 lost = connection.closed or connection.broken
@@ -134,13 +140,41 @@ class Session:
         if self._connection is not None and not self._connection.closed:
             return self._connection
         try:
-            self._connection = psycopg.connect(self.table.connection, autocommit=True)
+            self._connection = psycopg.connect(self.table.connection, autocommit=True, **_patience(psycopg, self.table))
         except psycopg.Error as problem:
             if not isinstance(problem, psycopg.OperationalError):
                 raise ServiceError(f"the connection string cannot be read: {_secretless(problem)}") from None
             raise ServiceError(_secretless(problem), may_pass=True) from None
         self.number += 1
         return self._connection
+
+
+@contextmanager
+def _in_time(connection: Any) -> Iterator[None]:
+    """Break the connection off when the server takes longer than LONGEST, or when a stop ends what this thread waits
+    for. The connection then is broken."""
+
+    def end() -> None:
+        with suppress(Exception), socket(fileno=os.dup(connection.fileno())) as one:  # it may be closed by now
+            one.shutdown(SHUT_RDWR)
+
+    timer = Timer(LONGEST, end)
+    timer.daemon = True
+    timer.start()
+    if is_reading():
+        STOP.listen(end)
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if is_reading():
+            STOP.forget(end)
+
+
+def _patience(psycopg: Any, table: Table) -> dict[str, int]:
+    """How long to wait for a connection, unless the connection string or the environment says it."""
+    given = psycopg.conninfo.conninfo_to_dict(table.connection)
+    return {} if "connect_timeout" in given or "PGCONNECT_TIMEOUT" in os.environ else {"connect_timeout": CONNECTING}
 
 
 def _psycopg() -> Any:
