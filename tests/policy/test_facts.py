@@ -185,6 +185,34 @@ def test_what_depends_on_what(folder: str) -> None:
     assert rows(folder, "blast") == set()  # nothing exists yet
 
 
+OLD = """
+{"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "a", "outputs": {}, "resources": [
+  {"mode": "managed", "type": "terraform_data", "name": "d", "provider": "provider[\\"terraform.io/builtin/terraform\\"]",
+   "instances": [
+    {"schema_version": 0, "attributes": {"id": "1", "input": null, "output": null, "triggers_replace": null}},
+    {"schema_version": 0, "deposed": "0a1b2c3d", "attributes":
+     {"id": "2", "input": {"type": "string", "value": "old"}, "output": null, "triggers_replace": null}}]}]}
+"""
+
+
+def test_deposed_objects_are_objects_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text('resource "terraform_data" "d" {\n}\n')
+    (tmp_path / "terraform.tfstate").write_text(OLD)
+    folder, deposed = str(tmp_path), "terraform_data.d (deposed 0a1b2c3d)"
+    assert rows(folder, "deposed") == {("terraform_data.d", "0a1b2c3d", "delete")}
+    assert rows(folder, "action") == {("terraform_data.d", "no-op"), (deposed, "delete")}
+    assert rows(folder, "change", deposed) == {("terraform_data", "d", "", TERRAFORM, "managed")}
+    assert rows(folder, "instance_of", deposed) == {("terraform_data.d",)}
+    assert ("input", "old") in rows(folder, "prior", deposed)
+    assert not rows(folder, "planned", deposed)
+    rules, problems = load_policies((("d.dl", 'deny("d", A, T) :- acts(A, "delete"), change(A, T, _, _, _, _).'),))
+    assert rules is not None, problems
+    made = planned(folder)
+    verdict = judge(rules, plan_facts(made.plan, made.loaded.config, rules.reads, lambda: policies.plan_graph(made)))
+    assert [(f.kind, f.address, f.message) for f in verdict.findings] == [("deny", deposed, "terraform_data")]
+
+
 def test_the_blast_of_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "main.tf").write_text(

@@ -214,10 +214,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         get(OperationOptions(str(path)))
         made = plan(OperationOptions(str(path)), Hooks()).made
         assert made is not None
-        screen: Any = make_terminal()
-        assert main.dispatch(["plan", "-out=plan.bin"], make_terminal()) == 0
-        assert main.dispatch(["show", "-json", "plan.bin"], screen) == 0
-        data = screen.stdout.getvalue().encode()
+        first: Any = make_terminal()
+        assert main.dispatch(["plan", "-out=plan.bin"], first) == 0, first.stderr.getvalue()
+        second: Any = make_terminal()
+        assert main.dispatch(["show", "-json", "plan.bin"], second) == 0
+        data = second.stdout.getvalue().encode()
     document = parse(data, "plan.json")
     return {
         "facts": facts_of(made, asked().reads),

@@ -13,53 +13,53 @@ from planner.vocabulary.address import format_resource
 
 
 class Changes:
-    """The changes of one plan. `current` are those that are not of deposed objects, by address."""
+    """The changes of one plan, by the addresses of their objects (change_name)."""
 
-    def __init__(self, plan: Plan, current: dict[str, ResourceChange]) -> None:
-        self.plan, self.current = plan, current
+    def __init__(self, plan: Plan, changes: dict[str, ResourceChange]) -> None:
+        self.plan, self.changes = plan, changes
 
     # -------- changes
 
     def change(self) -> Iterable[Row]:
-        for c in self.current.values():
-            yield (c.address, c.type, c.name, c.module, c.provider, c.mode)
+        for address, c in self.changes.items():
+            yield (address, c.type, c.name, c.module, c.provider, c.mode)
 
     def action(self) -> Iterable[Row]:
-        return ((c.address, c.action) for c in self.current.values())
+        return ((address, c.action) for address, c in self.changes.items())
 
     def undecided(self) -> Iterable[Row]:
-        return ((c.address, what) for c in self.current.values() for what in c.undecided)
+        return ((address, what) for address, c in self.changes.items() for what in c.undecided)
 
     def reason(self) -> Iterable[Row]:
-        return ((c.address, c.reason) for c in self.current.values() if c.reason)
+        return ((address, c.reason) for address, c in self.changes.items() if c.reason)
 
     def replace_path(self) -> Iterable[Row]:
-        for c in self.current.values():
+        for address, c in self.changes.items():
             for path in c.replace_paths:
                 text = ""
                 for kind, key in path:
                     named = kind == "attr" or type(key) is str
                     text = member(text, str(key)) if named else f"{text}[{key if type(key) is int else '...'}]"
-                yield (c.address, text.removeprefix("."))
+                yield (address, text.removeprefix("."))
 
     def moved_from(self) -> Iterable[Row]:
-        changes = self.current.values()
-        return ((c.address, c.previous_address) for c in changes if c.address != c.previous_address)
+        changes = self.plan.changes
+        return ((c.address, c.previous_address) for c in changes if not c.deposed and c.address != c.previous_address)
 
     def deposed(self) -> Iterable[Row]:
         return ((c.address, c.deposed, c.action) for c in self.plan.changes if c.deposed)
 
     def instance_of(self) -> Iterable[Row]:
-        for c in self.current.values():
-            yield (c.address, format_resource(module_path(c.module), c.mode, c.type, c.name))
+        for address, c in self.changes.items():
+            yield (address, format_resource(module_path(c.module), c.mode, c.type, c.name))
 
     def drifted(self) -> Iterable[Row]:
         return ((c.address, c.action) for c in self.plan.drift if c.action != "no-op")
 
     def import_block(self) -> Iterable[Row]:
-        for c in self.current.values():
+        for address, c in self.changes.items():
             if c.importing is not None:
-                yield (c.address, c.importing.id or "")
+                yield (address, c.importing.id or "")
 
     # -------- the root module's interface
 

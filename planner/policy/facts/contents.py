@@ -40,13 +40,13 @@ class Contents(Generic[R]):
         if not (reads.predicates & AFTER or configured or prior):
             return
         after, before = self.after, self.before
-        for change in self.owners.changes.values():
+        for address, change in self.owners.changes.items():
             looked = reads.looked(change)
             if not looked.all and not looked.parts:
                 continue
-            self._object(after, change.address, change.after, looked)
+            self._object(after, address, change.after, looked)
             if prior or "sensitive_at" in reads:
-                self._object(before, change.address, change.before, looked)
+                self._object(before, address, change.before, looked)
         of_outputs = reads.attributes(None)
         for output in self.plan.outputs if of_outputs is None or VALUE in of_outputs else ():
             address = f"output.{output.name}"

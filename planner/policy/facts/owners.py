@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.datalog.front.values import Row
 from planner.facts.from_state import module_path
-from planner.model.plan import Plan, ResourceChange
+from planner.model.plan import Plan, ResourceChange, change_name
 from planner.model.sources import StateEntry
 from planner.policy.facts.relations import PATHS
 from planner.policy.values import root_of
@@ -39,7 +39,7 @@ class ConfiguredOwners:
 
     def __init__(self, plan: Plan, config: Config) -> None:
         self.config = config
-        self.changes = {change.address: change for change in plan.changes if not change.deposed}
+        self.changes = {change_name(change): change for change in plan.changes}
         self._decls: dict[str, ResourceDecl | None] = {}
         self._given: dict[int, frozenset[str]] = {}
 
@@ -117,8 +117,10 @@ class ConfiguredOwners:
         if not row or type(row[0]) is not str:
             return None
         address = row[0]
+        change = self.changes.get(address)
+        stands = StateEntry(address if change is None else change.address)
         if predicate in ("prior", "deposed", "drifted", "moved_from", "data_value"):
-            return StateEntry(address)
+            return stands
         if predicate in ("backend", "backend_argument"):
             backend = self.config.root.backend
             return backend.span if backend is not None else None
@@ -130,8 +132,8 @@ class ConfiguredOwners:
             return None
         path = row[1] if predicate in PATHS else ""
         span = self.span(address, path)
-        if span is None and address in self.changes:
-            return StateEntry(address)
+        if span is None and change is not None:
+            return stands
         return span
 
 

@@ -96,7 +96,7 @@ class Owners(Protocol):
 
     @property
     def changes(self) -> dict[str, ResourceChange]:
-        """By address, without deposed objects."""
+        """By address; of a deposed object it has the deposed key behind it (change_name)."""
 
     def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | ProviderDecl | None:
         """The block that declares a resource, an instance of one, a root output or variable, or a provider

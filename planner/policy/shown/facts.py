@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from planner.datalog.front.values import Row
-from planner.model.plan import OutputChange, Plan, ResourceChange
+from planner.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.policy.facts.build import told
 from planner.policy.facts.changes import Changes
 from planner.policy.facts.configuration import Declared
@@ -215,7 +215,7 @@ class ShownOwners:
 
     def __init__(self, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> None:
         self.configured = ConfiguredOwners(plan, config) if config is not None else None
-        self.changes: dict[str, ResourceChange] = {c.address: c for c in plan.changes if not c.deposed}
+        self.changes: dict[str, ResourceChange] = {change_name(c): c for c in plan.changes}
         self._configuration = configuration
         self._known: dict[str, frozenset[str]] = {}
 
