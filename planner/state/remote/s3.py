@@ -10,6 +10,7 @@ import re
 import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from threading import Thread
 from typing import Any
 from urllib.parse import urlencode
@@ -83,6 +84,11 @@ class Place:
         }
 
 
+_WRITING = "planner.writing"
+"""names the document beside a state that has its checksum before DynamoDB has: a process that is killed in between
+leaves a state that can be relied on, although DynamoDB names another one"""
+
+
 class S3Client(StateClient):
     """The state in an object. Its version is the entity tag."""
 
@@ -137,7 +143,7 @@ class S3Client(StateClient):
                 kept = None
             wanted = self._digest()
             has = _md5(kept.data).hex() if kept is not None and wanted else ""
-            if wanted == has:
+            if wanted == has or (has and self.get_beside(_WRITING) == has.encode()):
                 return kept
             if time.monotonic() >= deadline:
                 raise ServiceError(BAD_CHECKSUM + has)
@@ -150,12 +156,16 @@ class S3Client(StateClient):
                 raise Newer(f"{self.place} has the entity tag {now or 'none'}, not {before or 'none'}")
         digest = _Later(lambda: _md5(data).hex()) if self._at.table else None
         try:
+            if digest is not None:
+                self.put_beside(_WRITING, digest.result().encode())
             version = self._written = self._put(self.path, data, self._at.state_tags)
         except ServiceError as problem:
             raise ServiceError(f"failed to upload state: {problem.text}", may_pass=problem.may_pass) from None
         try:
             if digest is not None:
                 self._put_digest(digest.result())
+                with suppress(ServiceError):
+                    self.delete_beside(_WRITING)
         except ServiceError as problem:
             raise ServiceError(f"failed to store state MD5: {problem.text}", may_pass=problem.may_pass) from None
         return version
@@ -175,6 +185,7 @@ class S3Client(StateClient):
         self._delete(self.path)
         if self._at.table:
             self._item("DeleteItem", {"Key": _key(f"{self.lock_path}-md5")})
+            self.delete_beside(_WRITING)
 
     # ------------------------------------------------------------ DynamoDB
 

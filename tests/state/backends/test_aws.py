@@ -18,6 +18,8 @@ from planner.clients.aws_settings import aws_of
 from planner.clients.http import NONE, Http
 from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE, open_backend
+from planner.state.remote.backend import RemoteBackend
+from planner.state.remote.s3 import S3Client
 
 ROLE = "arn:aws:iam::123456789012:role/planner"
 
@@ -172,3 +174,30 @@ def test_settings_that_are_wrong() -> None:
 def test_entities_are_letters() -> None:
     xml = "<Key>it&#39;s &#x2f;&amp;lt;&#99999999;&#1114112;&bomb;</Key>"
     assert elements(xml, "Key") == ["it's /&lt;&#99999999;&#1114112;&bomb;"]
+
+
+def test_a_process_that_is_killed_before_dynamodb_knows_the_state_leaves_one_that_can_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = SERVERS["s3"]().settings()
+    backend, _ = open_backend("s3", settings)
+    assert isinstance(backend, RemoteBackend)
+    client = backend.client("default")
+    client.put(b"one", "")
+    with monkeypatch.context() as patch:
+        patch.setattr(S3Client, "_put_digest", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            client.put(b"two", None)
+    kept = backend.client("default").get()
+    assert kept is not None and kept.data == b"two"
+    assert isinstance(client, S3Client)
+    client.put(b"three", kept.version)
+    assert client.get_beside("planner.writing") is None
+    client._put(client.path, b"by nobody we know", {})
+    monkeypatch.setattr("planner.state.remote.s3._PATIENCE", 0.0)
+    with pytest.raises(ServiceError, match="does not have the expected content"):
+        client.get()
+
+
+def _killed(*_: object) -> None:
+    raise KeyboardInterrupt
