@@ -1,9 +1,10 @@
 """Applies that are killed, and what comes after.
 
-    python tests/soak/kills.py [-backend TYPE] [KILLS [RESOURCES [SEED]]]
+    python tests/soak/kills.py [-snapshots] [-backend TYPE] [KILLS [RESOURCES [SEED]]]
 
 500 kills of an apply of 200 resources by default; with -backend the state is in a service of that type (s3, pg, ...),
-whose server is started for it, and whose lock is removed by force after each kill.
+whose server is started for it, and whose lock is removed by force after each kill; with -snapshots the state is written
+five times a second while the apply runs.
 
 Each resource's provisioner writes to a ledger what it did. An apply is killed (SIGKILL) at a random moment; after that
 the next plan says what was under way, and the next apply goes on. In the end every resource exists, and whatever stands
@@ -145,6 +146,10 @@ def run(directory: Path, resources: int, kills: int, random: Random, backend: st
 
 def main() -> int:
     words, backend = sys.argv[1:], ""
+    if words[:1] == ["-snapshots"]:
+        PLANNER[1:] = [str(Path(__file__).with_name("often.py"))]
+        os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
+        words = words[1:]
     if words[:1] == ["-backend"]:
         backend, words = words[1], words[2:]
     numbers = [int(word) for word in words] + [500, 200, 1][len(words) :]
