@@ -22,13 +22,15 @@ from planner.evaluation.schemas import Schemas
 from planner.evaluation.scope import ModuleScope
 from planner.evaluation.variables import validate_variable, value_problems
 from planner.evaluation.walking import ValueWalk, WalkOptions
+from planner.graph.problems import missing_function
 from planner.model.graph import Graph, Node
 from planner.state.build import StateBuilder
 from planner.state.model import ObjectState
 from planner.values.value import Value
 from planner.vocabulary.address import join, parse_module
 from planner.vocabulary.address_set import NO_ADDRESSES, AddressSet
-from planner.vocabulary.diagnostic import Diagnostic, Severity, error, has_errors
+from planner.vocabulary.diagnostic import Diagnostic, Failure, Severity, error, has_errors
+from planner.vocabulary.provider_address import parse_provider_configuration
 from planner.vocabulary.walks import Walk
 from planner.walk.hooks import Hooks
 from planner.walk.machine import Machine
@@ -39,6 +41,7 @@ from planner.walk.slots import Limits
 if TYPE_CHECKING:
     from planner.datalog.engine.evaluate import Database
     from planner.graph.dependencies import ResourceDependencies
+    from planner.language.functions import Function
 
 
 class ConfigurationWalk(ValueWalk):
@@ -66,6 +69,12 @@ class ConfigurationWalk(ValueWalk):
         self.providers = ConfiguredProviders(self.context)
         self.opened = OpenResources(hooks)
         self._unconfigured = {row[0] for row in relation(graph, "needs_no_configuration")}
+        self._functions_of = {row[:3]: row[3] for row in relation(graph, "function_configuration")}
+        self._awaited: dict[str, list[tuple[str, ...]]] = {}
+        for configuration, *call in relation(graph, "function_awaited"):
+            self._awaited.setdefault(configuration, []).append(tuple(call))
+        if self._functions_of:
+            context.configured_function = self._function
         self.asking = {row[0] for row in relation(graph, "asks_provider")}
         self.checks = CheckState(config)
         self._dependencies: ResourceDependencies | None = None
@@ -131,9 +140,36 @@ class ConfigurationWalk(ValueWalk):
     # ---------------------------------------------------------------- modules, providers, checks
 
     def provider(self, node: Node) -> list[Diagnostic]:
-        if node.object in self._unconfigured:
-            return []
-        return self.providers.configure(node.object)
+        problems = [] if node.object in self._unconfigured else self.providers.configure(node.object)
+        if node.object in self._awaited and not has_errors(problems):
+            problems += self._missing_functions(node.object)
+        return problems
+
+    def _missing_functions(self, configuration: str) -> list[Diagnostic]:
+        """The calls of functions that the provider has neither in its schema nor registered. `try` cannot hide them."""
+        source = parse_provider_configuration(configuration).source
+        provider = self.providers.any_instance(configuration) or self.schemas.provider(source)
+        problems: list[Diagnostic] = []
+        for object, name, function in sorted(self._awaited[configuration]):
+            try:
+                found = provider.function(function)
+            except Failure as failure:
+                return [*problems, *failure.diagnostics]
+            if found is None:
+                problems += missing_function(self.graph, object, name)
+        return problems
+
+    def _function(self, module: ModuleInstance, name: str) -> Function | None:
+        """The function that a call in a module names, of the configuration that the rules say. Raises Failure."""
+        parts = name.split("::")
+        if len(parts) not in (3, 4):
+            return None
+        address = ".".join(f"module.{step}" for step in module.config.path)
+        alias = parts[2] if len(parts) == 4 else ""
+        configuration = self._functions_of.get((address, module.config.provider_source(parts[1]), alias))
+        if configuration is None or self.providers.any_instance(configuration) is None:
+            return self.schemas.function(module.config, name)
+        return self.providers.function(configuration, module, name)
 
     def provider_close(self, node: Node) -> list[Diagnostic]:
         self.providers.close(node.object)

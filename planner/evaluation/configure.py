@@ -25,6 +25,7 @@ from planner.vocabulary.provider_address import ProviderConfiguration, parse_pro
 
 if TYPE_CHECKING:
     from planner.config.mocking import Mocking, Values
+    from planner.language.functions import Function
 
 Judge: TypeAlias = Callable[[str, Value], list[Diagnostic]]
 
@@ -100,6 +101,10 @@ class ConfiguredProviders:
                 problems += in_body(provider.validate_provider(unmark_deep(value)[0]), block.body, name)
         return problems
 
+    def any_instance(self, address: str) -> Provider | None:
+        """One of the instances of a configuration; None while there are none."""
+        return next(iter(self._instances.get(address, {}).values()), None)
+
     def instance(self, address: str, key: InstanceKey, wanted_by: str) -> Provider:
         """A configured provider. Raises Failure when there is no such instance."""
         instances = self._instances.get(address, {})
@@ -118,6 +123,15 @@ class ConfiguredProviders:
                     "forgotten."
                 )
             raise Failure(error("plan.provider_instance_missing", "Provider instance not present", detail))
+        return found
+
+    def function(self, configuration: str, module: ModuleInstance, name: str) -> Function | None:
+        """The function `provider::NAME::FUNCTION` (with `::ALIAS` before the function) of a configured provider that a
+        module calls. Raises Failure."""
+        _, local_name, *alias, function = name.split("::")
+        ref = ProviderRef(local_name, alias[0] if alias else None)
+        key = self._passed_key(module, ref, f"{name} in {module.text or 'the root module'}")
+        found: Function | None = self.instance(configuration, key, name).function(function)
         return found
 
     def of_resource(

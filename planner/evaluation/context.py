@@ -12,7 +12,7 @@ an `ObjectSource` gives objects that the walk itself has not set.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
@@ -37,7 +37,7 @@ from planner.vocabulary.walks import Walk
 
 if TYPE_CHECKING:
     from planner.evaluation.schemas import Schemas
-    from planner.language.functions import CallContext
+    from planner.language.functions import CallContext, Function
 
 
 class ObjectSource(Protocol):
@@ -311,9 +311,17 @@ class EvaluationContext:
         self._call_context: CallContext | None = None
         self.is_apart = False
         self.deprecations = any(o.deprecated for m in config.root.walk() if m.path for o in m.outputs.values())
+        self.configured_function: Callable[[ModuleInstance, str], Function | None] | None = None
+        """where providers are configured: the function that a name stands for in a module; raises Failure"""
         self.root = ModuleInstance(self, config.root, ROOT, None, NO_REPETITION)
         self._instances: dict[ModulePath, list[ModuleInstance]] = {}
         self._instances_at: dict[str, list[ModuleInstance]] = {}
+
+    def provider_function(self, module: ModuleInstance, name: str) -> Function | None:
+        """The function that `provider::NAME::FUNCTION` stands for in a module. Raises Failure."""
+        if self.configured_function is not None:
+            return self.configured_function(module, name)
+        return self.schemas.function(module.config, name, is_late=self.operation == "validate")
 
     # ---------------------------------------------------------------- modules
 

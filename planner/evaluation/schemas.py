@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -111,10 +111,24 @@ class Schemas:
             return Unknown(t)
         return marked_by_schema({name: Unknown(of) for name, of in t.attributes.items()}, block)
 
-    def function(self, module: ModuleConfig, name: str) -> Function | None:
-        """A function `provider::local_name::function` (with `::alias` before the function) of a provider."""
+    def function(self, module: ModuleConfig, name: str, is_late: bool = False) -> Function | None:
+        """A function `provider::local_name::function` (with `::alias` before the function) of a provider that is not
+        configured. `is_late`: what the schema does not have may be registered later; nothing is known of it."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None
-        functions: Mapping[str, Any] = self.schema(module.provider_source(parts[1])).functions
-        return functions.get(parts[-1])
+        source = module.provider_source(parts[1])
+        schema = self.schema(source)
+        found: Function | None = schema.functions.get(parts[-1])
+        if found is not None or schema.functions_are_all:
+            return found
+        if is_late:
+            return _unknown_function(name)
+        late: Function | None = self.provider(source).function(parts[-1])
+        return late
+
+
+def _unknown_function(name: str) -> Function:
+    from planner.language.functions.protocol import unknown_function
+
+    return unknown_function(name)

@@ -8,14 +8,13 @@ gives its diagnostics every time it is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from planner.config.references import BadReference, Ref, parse_reference
 from planner.evaluation.repetition import NO_REPETITION, Argument, Repetition
 from planner.evaluation.static_references import check_reference
 from planner.language.scope import Scope
 from planner.syntax.nodes import Traversal, Variable
-from planner.values.types import DYNAMIC
 from planner.values.value import EPHEMERAL, UNKNOWN, Unknown, Value, mark
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.nearest import did_you_mean
@@ -43,6 +42,8 @@ class Surroundings(Protocol):
     def working_directory(self) -> str: ...
     @property
     def call_context(self) -> CallContext: ...
+    def provider_function(self, module: Any, name: str) -> Function | None:
+        """The function that `provider::NAME::FUNCTION` stands for in a module (ModuleValues). Raises Failure."""
 
 
 class ObjectValues(Protocol):
@@ -123,10 +124,7 @@ class ModuleScope(Scope):
         if name.startswith("provider::"):
             if name.split("::")[1] not in self.module.config.required_providers:
                 return None  # only a provider that the module requires can be called
-            found = self.module.context.schemas.function(self.module.config, name)
-            if found is None and self.module.context.operation == "validate":
-                return _later(name)  # a configured provider may have more functions than its schema says
-            return found
+            return self.module.context.provider_function(self.module, name)
         if name.removeprefix("core::") == "plantimestamp" and self.module.context.operation == "eval":
             return None  # there is no plan
         return super().function(name)
@@ -134,17 +132,6 @@ class ModuleScope(Scope):
     @property
     def context(self) -> CallContext:
         return self.module.context.call_context
-
-
-def _later(name: str) -> Function:
-    """A function of which nothing is known yet."""
-    from planner.language.functions.protocol import Function, Param
-
-    def impl(*arguments: Value) -> Value:
-        return UNKNOWN
-
-    anything = Param("arguments", DYNAMIC, allow_null=True, allow_unknown=True, allow_dynamic=True)
-    return Function(name, [], anything, DYNAMIC, impl)
 
 
 # ---------------------------------------------------------------- resolvers

@@ -23,7 +23,9 @@ class SchemaLookup(Protocol):
 
     def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
     def provider_schema(self, provider: str) -> BlockSchema | None: ...
-    def provider_functions(self, provider: str) -> Collection[str] | None: ...
+    def provider_functions(self, provider: str) -> tuple[Collection[str], bool] | None:
+        """The functions in its schema, and whether it can have no others; None when the schema cannot be had."""
+
     def provisioner_schema(self, type: str) -> BlockSchema | None: ...
 
 
@@ -80,7 +82,7 @@ def _function_call(
     span = Span(source, node.start, node.end)
     _, name, *alias, function = node.name.split("::") if node.name.count("::") in (2, 3) else ("",) * 3
     provider = within.provider_source(name) if name in within.required_providers else ""
-    facts.add("calls_named", object, node.name, provider, function, source=span)
+    facts.add("calls_named", object, node.name, provider, alias[0] if alias else "", function, source=span)
     if not provider:
         return
     facts.add(predicate, object, module, provider, alias[0] if alias else "", source=span)
@@ -88,11 +90,13 @@ def _function_call(
 
 
 def _provider_functions(facts: FactBuilder, provider: str, schemas: SchemaLookup) -> None:
-    functions = schemas.provider_functions(provider)
-    if functions is not None:
-        facts.add("functions_known", provider)
-        for name in functions:
-            facts.add("provider_function", provider, name)
+    found = schemas.provider_functions(provider)
+    if found is None:
+        return
+    functions, are_all = found
+    facts.add("functions_fixed" if are_all else "functions_registered", provider)
+    for name in functions:
+        facts.add("provider_function", provider, name)
 
 
 def _module_call(facts: FactBuilder, config: Config, module: ModuleConfig, address: str) -> None:

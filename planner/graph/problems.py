@@ -56,14 +56,23 @@ _LACKS = {
 
 def missing_functions(graph: Graph) -> list[Diagnostic]:
     """Calls of providers' functions that stand for nothing."""
+    lacks = graph.database["calls_nothing"]
+    return [problem for object, name, lack in sorted(lacks) for problem in _missing(graph, object, name, lack)]
+
+
+def missing_function(graph: Graph, object: str, name: str) -> list[Diagnostic]:
+    """The calls, by this name, of a function that the provider does not have although it is configured."""
+    return _missing(graph, object, name, "function")
+
+
+def _missing(graph: Graph, object: str, name: str, lack: str) -> list[Diagnostic]:
+    assert graph.database is not None
     facts = graph.database.facts
-    lacks = {(row[0], row[1]): row[2] for row in graph.database["calls_nothing"]}
     problems = []
-    for row in facts.sorted("calls_named") if lacks else ():
-        object, name, provider, function = row
-        lack = lacks.get((object, name))
-        if lack is None:
+    for row in facts.sorted("calls_named"):
+        if row[:2] != (object, name):
             continue
+        provider, function = row[2], row[4]
         known = sorted(of for by, of in facts.relation("provider_function") if by == provider)
         hint = did_you_mean(function, known) if lack == "function" else ""
         title, detail = _LACKS[lack]

@@ -37,6 +37,9 @@ WANTED = (
     "new_deposed",
     "given_up",
     "calls_nothing",
+    "function_configuration",
+    "function_awaited",
+    "calls_named",
 )
 """the relations that a walk needs of the rules"""
 

@@ -34,11 +34,12 @@ class SchemaTable:
         except Failure:
             return None
 
-    def provider_functions(self, provider: str) -> Collection[str] | None:
+    def provider_functions(self, provider: str) -> tuple[Collection[str], bool] | None:
         try:
-            return self.schemas.schema(provider).functions
+            schema = self.schemas.schema(provider)
         except Failure:
             return None
+        return schema.functions, schema.functions_are_all
 
     def provisioner_schema(self, type: str) -> BlockSchema | None:
         from planner.apply.provisioners import provisioner_schema

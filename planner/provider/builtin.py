@@ -31,6 +31,7 @@ SCHEMA = ProviderSchema(
     resources={terraform_data.NAME: terraform_data.SCHEMA},
     data_sources={remote_state.NAME: remote_state.SCHEMA},
     functions={f.name: f for f in FUNCTIONS},
+    functions_are_all=True,
     is_configurable=False,
 )
 
@@ -116,6 +117,9 @@ class BuiltinProvider:
 
     def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
         return [_unknown(type)]
+
+    def function(self, name: str) -> Any:
+        return SCHEMA.functions.get(name)
 
     def stop(self) -> None:
         """Nothing to stop: every call ends at once."""

@@ -50,6 +50,8 @@ class ProviderSchema:
     version: int = 0
     is_configurable: bool = True
     """whether there is a schema of its provider blocks at all"""
+    functions_are_all: bool = False
+    """whether `functions` are all that there are; a plugin may register others when it is configured"""
 
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
         """What there is under a name, None for nothing. Only managed objects have versions: others are made anew."""
@@ -186,5 +188,9 @@ class Provider(Protocol):
     def open(self, type: str, config: Value) -> Opened: ...
     def renew(self, type: str, private: bytes | None) -> Opened: ...
     def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]: ...
+    def function(self, name: str) -> Any:
+        """The planner.language Function of that name, of the schema or registered by configuring; None for none.
+        Raises Failure."""
+
     def stop(self) -> None: ...
     def close(self) -> None: ...

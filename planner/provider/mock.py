@@ -112,6 +112,9 @@ class MockedProvider:
     def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
         return []
 
+    def function(self, name: str) -> Any:
+        return self.of.function(name)
+
     def stop(self) -> None:
         """Nothing runs."""
 

@@ -106,6 +106,12 @@ class OfflineProvider:
     def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
         return []
 
+    def function(self, name: str) -> Any:
+        """Of those that only a configured provider has, nothing is known."""
+        from planner.language.functions.protocol import unknown_function
+
+        return self.schema().functions.get(name) or unknown_function(name)
+
     def stop(self) -> None:
         """Nothing runs."""
 

@@ -140,6 +140,9 @@ class TestProvider:
             return ReadAnswer(Null(), diagnostics=(AttributeDiagnostic("error", "Not found"),))
         return ReadAnswer({**config, "found": f"found {config['name']}"})
 
+    def function(self, name: str) -> None:
+        """There are none."""
+
     def stop(self) -> None:
         pass
 

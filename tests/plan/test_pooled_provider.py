@@ -105,6 +105,9 @@ class SlowProvider:
     def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
         raise AssertionError("there are no data sources")
 
+    def function(self, name: str) -> None:
+        """There are none."""
+
     def stop(self) -> None:
         pass
 

@@ -320,7 +320,21 @@ class Provider:
             return M.DataSourceAnswer(diagnostics=[problem("No such thing", "id")])
         return M.DataSourceAnswer(state=write({**config, "name": json.loads(file.read_text())["name"]}, "data"))
 
+    def GetFunctions(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Once it is configured with a prefix it has a function of that, too."""
+        if PREFIX["value"] == "thing":
+            return M.FunctionsAnswer(functions=SCHEMA.functions)
+        if PREFIX["value"] == "no functions":
+            return M.FunctionsAnswer(diagnostics=[problem("No functions today")])
+        prefixed = M.Function(
+            parameters=[M.Parameter(name="name", type=b'"string"')], **{"return": M.Return(type=b'"string"')}
+        )
+        return M.FunctionsAnswer(functions={**SCHEMA.functions, "prefixed": prefixed})
+
     def CallFunction(self, request: Any, context: Any) -> Any:  # noqa: N802
+        if request.name == "prefixed":
+            text = f"{PREFIX['value']}-{decode(request.arguments[0].msgpack, STRING)}"
+            return M.FunctionAnswer(result=M.DynamicValue(msgpack=encode(text, STRING)))
         numbers = [decode(a.msgpack, NUMBER) for a in request.arguments]
         if any(n < 0 for n in numbers):
             at = next(i for i, n in enumerate(numbers) if n < 0)

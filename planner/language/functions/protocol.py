@@ -294,3 +294,13 @@ def _convert(value: Value, type: Type) -> Value:
 
 def _plural(count: int) -> str:
     return "no arguments" if count == 0 else f"{count} argument{'s' if count > 1 else ''}"
+
+
+def unknown_function(name: str) -> Function:
+    """A function of which nothing is known yet: it takes anything, and its result is unknown."""
+
+    def impl(*arguments: Value) -> Value:
+        return UNKNOWN
+
+    anything = Param("arguments", DYNAMIC, allow_null=True, allow_unknown=True, allow_dynamic=True)
+    return Function(name, [], anything, DYNAMIC, impl)

@@ -147,7 +147,7 @@ class PluginBase:
             return resource_schema(name, given, identities.get(name))
 
         return ProviderSchema(
-            evolve(self._readable(resource_schema)("provider", answer.provider).block, ephemeral=True),
+            evolve(self._readable(resource_schema)("provider", answer.provider, None, False).block, ephemeral=True),
             Converted(tables["resource_schemas"], self._readable(managed)),
             Converted(tables["data_source_schemas"], self._readable(resource_schema)),
             Converted(tables["ephemeral_resource_schemas"], self._readable(ephemeral_schema)),

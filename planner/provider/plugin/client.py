@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.provider.plugin.connections import Connections
 from planner.provider.plugin.messages import CALLS, messages, method
-from planner.provider.plugin.process import END_SECONDS, START_SECONDS, PluginError, PluginProcess
+from planner.provider.plugin.process import END_SECONDS, START_SECONDS, PluginError, PluginProcess, UnknownCall
 from planner.provider.plugin.transport import OK, UNIMPLEMENTED, Open
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Client:
         if answer.code == OK:
             return answer.body
         if answer.code == UNIMPLEMENTED:
-            raise PluginError(f"It does not know the call {name}.")
+            raise UnknownCall(f"It does not know the call {name}.")
         raise PluginError(f"The call {name} failed: {answer.message}.{self._process.last_output()}")
 
     def close(self) -> None:

@@ -84,6 +84,7 @@ MoveAnswer target_state=1:DynamicValue diagnostics=2:*Diagnostic target_private=
 DataSource type_name=1:string config=2:DynamicValue provider_meta=3:DynamicValue \
   client_capabilities=4:ClientCapabilities
 DataSourceAnswer state=1:DynamicValue diagnostics=2:*Diagnostic
+FunctionsAnswer functions=1:%Function diagnostics=2:*Diagnostic
 FunctionCall name=1:string arguments=2:*DynamicValue
 FunctionAnswer result=1:DynamicValue error=2:FunctionError
 Open type_name=1:string config=2:DynamicValue client_capabilities=3:ClientCapabilities
@@ -111,6 +112,7 @@ CALLS: dict[str, tuple[str, str, str]] = {
     "ImportResourceState": ("ImportResourceState", "Import", "ImportAnswer"),
     "MoveResourceState": ("MoveResourceState", "Move", "MoveAnswer"),
     "ReadDataSource": ("ReadDataSource", "DataSource", "DataSourceAnswer"),
+    "GetFunctions": ("GetFunctions", "Empty", "FunctionsAnswer"),
     "CallFunction": ("CallFunction", "FunctionCall", "FunctionAnswer"),
     "OpenEphemeralResource": ("OpenEphemeralResource", "Open", "OpenAnswer"),
     "RenewEphemeralResource": ("RenewEphemeralResource", "Renew", "RenewAnswer"),

@@ -42,6 +42,10 @@ class PluginError(Exception):
     """A plugin that could not be started or did not behave; the text says what happened."""
 
 
+class UnknownCall(PluginError):
+    """A call that the plugin does not implement."""
+
+
 @frozen
 class Handshake:
     """Where a plugin listens: the protocol version, a gRPC target, and its certificate (base64 DER) if it has one."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from planner.provider.interface import (
     ApplyAnswer,
@@ -18,7 +19,7 @@ from planner.provider.interface import (
 from planner.provider.plugin.answers import diagnostics, path
 from planner.provider.plugin.base import abilities, private_bytes, private_text
 from planner.provider.plugin.ephemeral import EphemeralCalls
-from planner.provider.plugin.process import PluginError
+from planner.provider.plugin.process import PluginError, UnknownCall
 from planner.provider.recorded import without_removed
 from planner.support import exact_json
 from planner.support.digests import blake2b
@@ -26,7 +27,11 @@ from planner.values.json_codec import CodecError
 from planner.values.schema import implied_type
 from planner.values.types import DYNAMIC, Type
 from planner.values.value import Null, Value
+from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.version import COMPATIBLE_VERSION
+
+if TYPE_CHECKING:
+    from planner.language.functions.protocol import Function
 
 
 class PluginProvider(EphemeralCalls):
@@ -57,6 +62,7 @@ class PluginProvider(EphemeralCalls):
         except (PluginError, CodecError) as problem:
             return [*problems, self._failed(problem)]
         self._is_configured = True
+        self.__dict__.pop("_registered", None)
         return problems + diagnostics(answer.diagnostics)
 
     def _configuration(self, config: Value) -> Any:
@@ -267,6 +273,32 @@ class PluginProvider(EphemeralCalls):
         except (PluginError, CodecError) as problem:
             return ReadAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
         return ReadAnswer(value, diagnostics=tuple(diagnostics(answer.diagnostics)))
+
+    def function(self, name: str) -> Function | None:
+        """Of the schema, or registered: a plugin is asked for those once, after it was configured if it will be."""
+        found: Function | None = self.schema().functions.get(name)
+        return found or self._registered.get(name)
+
+    @cached_property
+    def _registered(self) -> dict[str, Function]:
+        """Raises Failure."""
+        from planner.provider.plugin.functions import functions
+
+        try:
+            answer = self._call("GetFunctions", "Empty", True)
+        except UnknownCall:
+            return {}
+        except PluginError as problem:
+            raise Failure(self._broken(str(problem))) from None
+        problems = [
+            error("provider.functions", d.summary, d.detail)
+            for d in diagnostics(answer.diagnostics)
+            if d.severity == "error"
+        ]
+        if problems:
+            raise Failure(problems)
+        found: dict[str, Function] = self._readable(functions)(answer.functions, self._call_function)
+        return found
 
     def _call_function(self, name: str, arguments: list[tuple[Value, Type]], result: Type) -> Value:
         """The result of a provider function; each argument comes with its parameter's type. Raises FunctionError."""

@@ -43,11 +43,11 @@ class Converted(Mapping[str, ResourceSchema]):
         return len(self._names)
 
 
-def resource_schema(name: str, schema: Any, identity: Any = None) -> ResourceSchema:
+def resource_schema(name: str, schema: Any, identity: Any = None, is_checked: bool = True) -> ResourceSchema:
     """The schema of a resource type, with what identifies its objects if there is such a thing. Raises ValueError when
-    a type in it cannot be read or the schema contradicts itself."""
+    a type in it cannot be read or, if it is checked, the schema contradicts itself."""
     block = block_schema(schema.block)
-    problems = [*schema_problems(block)]
+    problems = [*schema_problems(block)] if is_checked else []
     if schema.version < 0:
         problems.append(f"its version is {schema.version}")
     if problems:
