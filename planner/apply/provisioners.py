@@ -128,7 +128,7 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
             )
             _RUNNING.add(process)
     except (OSError, ValueError) as e:
-        reason = f"{e.filename}: {e.strerror}" if isinstance(e, OSError) and e.filename else str(e)
+        reason = f"{e.filename}: {e.strerror or e}" if isinstance(e, OSError) and e.filename else str(e)
         return [_error("Command not started", f"The command could not be started: {reason}.")]
     try:
         tail, stopped = _follow(process, output, stop)

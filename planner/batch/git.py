@@ -24,7 +24,7 @@ def _git(folder: str, *words: str) -> str:
     try:
         done = subprocess.run(["git", "-C", folder, *words], capture_output=True, check=False, stdin=subprocess.DEVNULL)
     except OSError as problem:
-        detail = f"git cannot be started: {problem.strerror}."
+        detail = f"git cannot be started: {problem.strerror or problem}."
         raise Failure(error("batch.git", "Changes cannot be found", detail)) from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip()

@@ -216,7 +216,9 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
         except OSError as problem:
-            finish([error("batch.report", "Cannot write the report", f"{path}: {problem.strerror}.")], terminal)
+            finish(
+                [error("batch.report", "Cannot write the report", f"{path}: {problem.strerror or problem}.")], terminal
+            )
             written = False
     return written
 

@@ -232,7 +232,7 @@ def _directory(layout: Layout, path: str, recursive: bool, problems: list[Diagno
     try:
         names = sorted(os.listdir(path), key=os.fsencode)
     except OSError as problem:
-        detail = f"The directory {path} cannot be read: {problem.strerror}."
+        detail = f"The directory {path} cannot be read: {problem.strerror or problem}."
         problems.append(error("fmt.directory", "Directory cannot be read", detail))
         return
     for name in names:
@@ -256,7 +256,7 @@ def _read(name: str, terminal: Terminal, problems: list[Diagnostic]) -> bytes | 
     try:
         return read_whole(name)
     except OSError as problem:
-        detail = f"The file {name} cannot be read: {problem.strerror}."
+        detail = f"The file {name} cannot be read: {problem.strerror or problem}."
         problems.append(error("file.unreadable", "File cannot be read", detail))
         return None
 
@@ -266,7 +266,7 @@ def _write(name: str, data: bytes, problems: list[Diagnostic]) -> None:
         with open(name, "wb") as file:
             file.write(data)
     except OSError as problem:
-        detail = f"The file {name} cannot be written: {problem.strerror}."
+        detail = f"The file {name} cannot be written: {problem.strerror or problem}."
         problems.append(error("fmt.unwritable", "File cannot be written", detail))
 
 

@@ -103,7 +103,7 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
         try:
             os.chdir(directory)
         except OSError as problem:
-            detail = f"{directory}: {problem.strerror}."
+            detail = f"{directory}: {problem.strerror or problem}."
             return _usage_error(terminal, UsageError("Cannot change to the directory of -chdir", detail))
     if not words:
         _help([], terminal)

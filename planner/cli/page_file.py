@@ -17,6 +17,6 @@ def write_page(path: str, text: str, mode: int = 0o666) -> list[Diagnostic]:
         with open(path, "w", encoding="utf-8", errors="replace", opener=opened) as file:
             file.write(text)
     except (OSError, ValueError) as problem:
-        why = problem.strerror if isinstance(problem, OSError) else problem
+        why = (problem.strerror or problem) if isinstance(problem, OSError) else problem
         return [error("explore.unwritable", "Cannot write the page", f"{path}: {why}.")]
     return []

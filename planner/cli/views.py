@@ -117,7 +117,7 @@ def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
     try:
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     except OSError as problem:
-        raise UsageError("Cannot write the file of -json-into", f"{path}: {problem.strerror}.") from None
+        raise UsageError("Cannot write the file of -json-into", f"{path}: {problem.strerror or problem}.") from None
     if arguments.get("json"):
         os.close(number)
         raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")

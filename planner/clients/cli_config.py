@@ -111,7 +111,7 @@ def cache_warnings(environ: Mapping[str, str]) -> list[Diagnostic]:
         if folder:
             os.scandir(folder).close()
     except OSError as problem:
-        detail = f"The plugin cache directory {folder} cannot be opened: {problem.strerror}."
+        detail = f"The plugin cache directory {folder} cannot be opened: {problem.strerror or problem}."
         return [warning("install.plugin_cache", "Plugin cache directory cannot be opened", detail)]
     return []
 

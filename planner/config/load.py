@@ -237,7 +237,7 @@ class _Loader:
             try:
                 data = self._data(directory, name)
             except OSError as bad:
-                problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror}.")
+                problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror or bad}.")
                 return None
             digest = self.files[shown] = sha256_of(data)
             known = _lately_read.get((shown, digest, override))

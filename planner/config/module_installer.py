@@ -77,7 +77,7 @@ def install(
         try:
             write_manifest(recorder.manifest, root_dir, data_dir)
         except OSError as bad:
-            detail = f"{manifest_path(root_dir, data_dir)}: {bad.strerror}."
+            detail = f"{manifest_path(root_dir, data_dir)}: {bad.strerror or bad}."
             problems.error("unwritable_manifest", "Failed to update the module manifest", detail)
     return recorder.installed, problems
 

@@ -51,7 +51,7 @@ def read_manifest(root_dir: str, data_dir: str = DATA_DIRECTORY) -> tuple[Manife
     except FileNotFoundError:
         return {}, problems
     except OSError as bad:
-        problems.error("unreadable_manifest", "Failed to read the module manifest", f"{path}: {bad.strerror}.")
+        problems.error("unreadable_manifest", "Failed to read the module manifest", f"{path}: {bad.strerror or bad}.")
         return {}, problems
     if not text:
         return {}, problems

@@ -326,7 +326,7 @@ def _reason(problem: Exception) -> str:
     if isinstance(reason, TimeoutError):
         return "no answer in time"
     if isinstance(reason, OSError) and reason.strerror:
-        return f"{reason.strerror}{f' ({reason.filename})' if reason.filename else ''}"
+        return f"{reason.strerror or reason}{f' ({reason.filename})' if reason.filename else ''}"
     if isinstance(reason, http.client.IncompleteRead):
         return "the connection broke off"
     return without_secrets(str(reason)) or type(reason).__name__

@@ -28,7 +28,7 @@ def copy_module(source: str, directory: str) -> list[Diagnostic]:
     except SourceError as problem:
         return [error("init.from_module", "Invalid module source", f"-from-module={source}: {problem}")]
     except OSError as problem:
-        return [_problem(problem)]
+        return [_problem(problem, directory)]
     if kind != "local":
         detail = f"This program copies local modules only (./, ../ or an absolute path), not {source}."
         return [error("init.from_module", "Module source is not supported", detail)]
@@ -48,9 +48,10 @@ def copy_module(source: str, directory: str) -> list[Diagnostic]:
             error("init.copy", "Cannot copy the module", "; ".join(f"{old}: {why}" for old, _, why in problem.args[0]))
         ]
     except OSError as problem:
-        return [_problem(problem)]
+        return [_problem(problem, directory)]
     return []
 
 
-def _problem(problem: OSError) -> Diagnostic:
-    return error("init.copy", "Cannot copy the module", f"{problem.filename}: {problem.strerror}.")
+def _problem(problem: OSError, directory: str) -> Diagnostic:
+    where = problem.filename or directory
+    return error("init.copy", "Cannot copy the module", f"{where}: {problem.strerror or problem}.")

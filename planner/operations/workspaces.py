@@ -198,4 +198,4 @@ def _backend(options: StateOptions) -> tuple[Backend | None, list[Diagnostic]]:
 
 def _os_problem(verb: str, problem: OSError) -> Diagnostic:
     where = f"{problem.filename}: " if problem.filename else ""
-    return error("workspace.files", f"Cannot {verb}", f"{where}{problem.strerror}.")
+    return error("workspace.files", f"Cannot {verb}", f"{where}{problem.strerror or problem}.")

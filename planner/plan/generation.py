@@ -113,7 +113,7 @@ def write_generated(plan: Plan, path: str) -> list[Diagnostic]:
         with open(path, "x", encoding="utf-8") as file:
             file.write("".join([f"{HEADER}\n{REQUEST}\n", *texts]))
     except OSError as problem:
-        detail = f"{path}: {problem.strerror}."
+        detail = f"{path}: {problem.strerror or problem}."
         return [error("plan.generate_write", "Cannot write the generated configuration", detail)]
     detail = "Read it before you keep it: the form of generated configuration may change."
     return [warning("plan.generated", "Configuration was generated", detail)]

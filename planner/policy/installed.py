@@ -142,5 +142,5 @@ def folder_hash(folder: Path) -> str:
             try:
                 lines.append(f"{hashlib.sha256(read_whole(path)).hexdigest()}  {relative}\n")
             except OSError as problem:
-                raise refused(f"has {relative!r}, which cannot be read ({problem.strerror})") from None
+                raise refused(f"has {relative!r}, which cannot be read ({problem.strerror or problem})") from None
     return f"sha256:{hashlib.sha256(''.join(sorted(lines)).encode()).hexdigest()}"

@@ -105,7 +105,7 @@ def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:
     try:
         texts[name] = read_whole(file, MOST_BYTES).decode("utf-8").replace("\r\n", "\n")
     except (OSError, ValueError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+        reason = getattr(problem, "strerror", None) or str(problem)
         problems.append(error("policy.unreadable", "Cannot read a policy", f"{file}: {reason}."))
     return name
 
@@ -143,7 +143,7 @@ def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:
     seen: set[str] = set()
 
     def unreadable(problem: OSError) -> None:
-        detail = f"{problem.filename}: {problem.strerror}."
+        detail = f"{problem.filename or folder}: {problem.strerror or problem}."
         problems.append(error("policy.unreadable", "Cannot read a policy", detail))
 
     for at, below, names in os.walk(folder, onerror=unreadable, followlinks=True):

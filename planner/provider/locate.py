@@ -123,7 +123,7 @@ class Locator:
         try:
             names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
         except OSError as problem:
-            raise Failure(_unusable(address, f"{folder}: {problem.strerror}")) from None
+            raise Failure(_unusable(address, f"{folder}: {problem.strerror or problem}")) from None
         for candidate in names:
             if candidate == name or candidate.startswith((f"{name}_", f"{name}.")):
                 program = (folder / candidate).absolute()

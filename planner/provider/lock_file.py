@@ -138,7 +138,7 @@ def write_locks(directory: str, locks: Locks) -> None:
         finally:
             fresh.unlink(missing_ok=True)
     except OSError as problem:
-        detail = f"{path} cannot be written: {problem.strerror}."
+        detail = f"{path} cannot be written: {problem.strerror or problem}."
         raise Failure(error("lock.unwritable", "Failed to update the dependency lock file", detail)) from None
 
 

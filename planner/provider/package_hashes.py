@@ -36,7 +36,7 @@ def archive_hash(archive: Path) -> str:
         with archive.open("rb") as file:
             return f"zh:{hashlib.file_digest(file, 'sha256').hexdigest()}"
     except OSError as problem:
-        raise InstallError(f"{archive} cannot be read: {problem.strerror}") from None
+        raise InstallError(f"{archive} cannot be read: {problem.strerror or problem}") from None
 
 
 def known(hashes: Iterable[str]) -> tuple[str, ...]:

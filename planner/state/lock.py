@@ -104,7 +104,7 @@ def new_lock_info(operation: str, path: str, info: str = "") -> LockInfo:
 
 
 def myself() -> str:
-    """Who runs this process: USER@HOST."""
+    """Who runs this process: USER@HOST, with the number of a user without a name."""
     names = (os.environ.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME"))
     return f"{next(filter(None, names), None) or _account()}@{os.uname().nodename}"
 
@@ -115,7 +115,7 @@ def _account() -> str:
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except (KeyError, OSError):
-        return ""
+        return str(os.getuid())
 
 
 def info_path(state_path: str) -> str:

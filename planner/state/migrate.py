@@ -51,7 +51,7 @@ def migrate(source: Backend, target: Backend, how: Migration) -> list[str]:
     try:
         names = source.workspaces()
     except OSError as problem:
-        detail = f"{problem.filename or source.type}: {problem.strerror}."
+        detail = f"{problem.filename or source.type}: {problem.strerror or problem}."
         raise Failure(error("backend.workspaces", "Cannot list the workspaces to copy", detail)) from None
     if names == [DEFAULT_WORKSPACE]:
         return _migrated(source, target, names, how)

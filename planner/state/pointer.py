@@ -67,7 +67,7 @@ def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[D
             file.write(json.dumps(document, indent=4, ensure_ascii=False) + "\n")
         os.replace(f"{path}.new", path)
     except OSError as problem:
-        detail = f"{path}: {problem.strerror}. Other commands read it to find the state."
+        detail = f"{path}: {problem.strerror or problem}. Other commands read it to find the state."
         return [error("backend.unwritable_pointer", "Cannot remember the backend", detail)]
     return []
 

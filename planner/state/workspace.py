@@ -56,5 +56,7 @@ def select_workspace(directory: str, environment: Mapping[str, str], name: str) 
         os.makedirs(folder, exist_ok=True)
         replace_file(os.path.join(folder, "environment"), name.encode())
     except OSError as e:
-        return [error("state.workspace_file", "Cannot select the workspace", f"{e.filename}: {e.strerror}.")]
+        return [
+            error("state.workspace_file", "Cannot select the workspace", f"{e.filename or folder}: {e.strerror or e}.")
+        ]
     return []

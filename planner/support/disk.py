@@ -31,6 +31,14 @@ def replace_file(
     with the descriptor of the new file just before that takes the place; with True the descriptor stays open.
     `durable`: the bytes are on the disk when this returns. Raises OSError; the file is the old one then, except when
     its folder could not be flushed at the end."""
+    try:
+        _replace(path, data, mode, ready, durable)
+    except OSError as problem:
+        problem.filename = problem.filename or path  # which the system does not know of a descriptor
+        raise
+
+
+def _replace(path: str, data: bytes, mode: int, ready: Callable[[int], bool] | None, durable: bool) -> None:
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
         descriptor = os.open(target, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe that nobody reads is refused

@@ -26,7 +26,7 @@ def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], 
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+b")
     except OSError as problem:
-        raise InstallError(f"{path} cannot be written: {problem.strerror}") from None
+        raise InstallError(f"{path} cannot be written: {problem.strerror or problem}") from None
     with file:
         began, told = time.monotonic(), False
         while True:
@@ -41,7 +41,7 @@ def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], 
                     waiting()
                 time.sleep(_POLL)
             except OSError as problem:
-                raise InstallError(f"{path} cannot be locked: {problem.strerror}") from None
+                raise InstallError(f"{path} cannot be locked: {problem.strerror or problem}") from None
         yield  # closing the file gives the lock back
 
 
@@ -56,7 +56,7 @@ def beside(place: Path) -> Iterator[Path]:
             shutil.rmtree(old, ignore_errors=True)
         folder = Path(mkdtemp(prefix=prefix, dir=place.parent))
     except OSError as problem:
-        raise InstallError(f"{place.parent} cannot be written: {problem.strerror}") from None
+        raise InstallError(f"{place.parent} cannot be written: {problem.strerror or problem}") from None
     try:
         yield folder
     except OSError as problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from planner.state.backends.local import StateStore
-from planner.state.lock import held_by, info_path, read_lock_info, remove_info
+from planner.state.lock import held_by, info_path, myself, read_lock_info, remove_info
 from planner.state.model import State
 from planner.support.stop import StopSignal
 
@@ -162,3 +163,17 @@ def test_reading_and_writing_keep_the_lock(path: Path) -> None:
         )
         assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 1
     assert store.unlock() == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+def test_a_user_without_a_name_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setuid(54321)
+        os.write(writing, myself().encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reading, 1000).decode() == f"54321@{os.uname().nodename}"

@@ -52,7 +52,7 @@ def made_ready(
         except Failure as failure:
             problems += failure.diagnostics
         except OSError as problem:
-            detail = f"{problem.filename}: {problem.strerror or problem}."
+            detail = f"{problem.filename or os.getcwd()}: {problem.strerror or problem}."
             problems.append(error("terragrunt.working", "A file cannot be generated", detail))
     if problems:
         raise Failure(problems)

@@ -169,7 +169,7 @@ class _Loader:
             try:
                 data = read_whole(os.path.join(located(self.root_dir, directory), name))
             except OSError as bad:
-                problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror}.")
+                problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror or bad}.")
                 continue
             self.files[shown] = sha256(data).hexdigest()
             body, source, diagnostics = load_text(data, shown, False)
@@ -198,7 +198,9 @@ class _Loader:
         try:
             names = stack_files(located(self.root_dir, directory)).components
         except OSError as bad:
-            problems.error("unreadable_directory", "Failed to read stack directory", f"{directory}: {bad.strerror}.")
+            problems.error(
+                "unreadable_directory", "Failed to read stack directory", f"{directory}: {bad.strerror or bad}."
+            )
             names = ()
         for body in self._bodies(directory, names, problems):
             content.add(body, problems)

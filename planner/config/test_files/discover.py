@@ -42,7 +42,7 @@ def _of(root_dir: str, directory: str) -> list[str] | None:
         return None
     except OSError as bad:
         raise Failure(
-            error("config.unreadable_tests", "Failed to read directory", f"{folder}: {bad.strerror}.")
+            error("config.unreadable_tests", "Failed to read directory", f"{folder}: {bad.strerror or bad}.")
         ) from bad
     names = {name for name in found if is_test_file(name) and not os.path.isdir(os.path.join(folder, name))}
     for hidden, hiding in _PAIRS:

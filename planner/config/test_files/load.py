@@ -54,7 +54,7 @@ def _read(root_dir: str, name: str, keep: bool, problems: Problems) -> TestFile 
     try:
         data = read_whole(os.path.join(root_dir, name))
     except OSError as bad:
-        problems.error("unreadable_file", "Failed to read file", f"{name}: {bad.strerror}.")
+        problems.error("unreadable_file", "Failed to read file", f"{name}: {bad.strerror or bad}.")
         return None
     body, _, diagnostics = load_text(data, name, keep)
     problems.extend(diagnostics)
@@ -83,7 +83,7 @@ class _MockFiles:
             names = sorted(name for name in os.listdir(folder) if name.endswith(MOCKS) and not name.startswith("."))
             found = [(name, read_whole(os.path.join(folder, name))) for name in names]
         except OSError as bad:
-            detail = f"{bad.filename or directory}: {bad.strerror}."
+            detail = f"{bad.filename or directory}: {bad.strerror or bad}."
             problems.error("unreadable_mocks", "Failed to read mock files", detail, span)
             return []
         if not found:

@@ -56,7 +56,7 @@ def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | N
             argument,
         ) from None
     except (OSError, ValueError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else "its name is not valid"
+        reason = (problem.strerror or problem) if isinstance(problem, OSError) else "its name is not valid"
         raise FunctionError(f"{name} cannot be read: {reason}.", argument) from None
 
 

@@ -414,7 +414,7 @@ def _folder(path: str) -> str:
     try:
         return "\n".join(read_text(os.path.join(path, name)) for name in sorted(os.listdir(path)))
     except OSError as problem:
-        raise ValueError(f"{path}: {problem.strerror}") from None
+        raise ValueError(f"{path}: {problem.strerror or problem}") from None
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:

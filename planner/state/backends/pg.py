@@ -103,6 +103,21 @@ class Session:
         """Run a command. Raises ServiceError."""
         self.do(lambda cursor: cursor.execute(query, values))
 
+    def make(self, query: str) -> None:
+        """Make what is missing. `IF NOT EXISTS` does not keep two that do so at once from failing: the one that comes
+        second finds it there. Raises ServiceError."""
+        errors = _psycopg().errors
+
+        def made(cursor: Any) -> None:
+            try:
+                with suppress(errors.DuplicateSchema, errors.DuplicateTable, errors.DuplicateObject):
+                    cursor.execute(query)
+            except errors.UniqueViolation as problem:
+                if problem.diag.schema_name != "pg_catalog":  # then it is the content that stands in the way
+                    raise
+
+        self.do(made)
+
     def do(self, work: Callable[[Any], T]) -> T:
         """What is done with a cursor, in one transaction of its own or none. Raises ServiceError."""
         psycopg = _psycopg()
@@ -347,7 +362,7 @@ class PgClient(StateClient):
     def put_beside(self, name: str, data: bytes) -> None:
         table = self._table.beside
         if not self._is_there():
-            self._session.run(
+            self._session.make(
                 f"CREATE TABLE IF NOT EXISTS {table} "
                 "(name text, document text, data bytea, PRIMARY KEY (name, document))"
             )
@@ -401,16 +416,16 @@ def _prepare(session: Session, table: Table) -> None:
     if table.makes_schema:
         query = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = %s"
         if not session.rows(query, table.schema)[0][0]:
-            session.run(f"CREATE SCHEMA IF NOT EXISTS {quoted(table.schema)}")
+            session.make(f"CREATE SCHEMA IF NOT EXISTS {quoted(table.schema)}")
     if table.makes_table and session.rows("SELECT to_regclass(%s)", table.quoted)[0][0] is None:
-        session.run("CREATE SEQUENCE IF NOT EXISTS public.global_states_id_seq AS bigint")
-        session.run(
+        session.make("CREATE SEQUENCE IF NOT EXISTS public.global_states_id_seq AS bigint")
+        session.make(
             f"CREATE TABLE IF NOT EXISTS {table.quoted} (id bigint NOT NULL DEFAULT "
             "nextval('public.global_states_id_seq') PRIMARY KEY, name text UNIQUE, data text)"
         )
     index = f"{quoted(table.schema)}.{quoted(table.index)}"
     if table.makes_index and session.rows("SELECT to_regclass(%s)", index)[0][0] is None:
-        session.run(f"CREATE UNIQUE INDEX IF NOT EXISTS {quoted(table.index)} ON {table.quoted} (name)")
+        session.make(f"CREATE UNIQUE INDEX IF NOT EXISTS {quoted(table.index)} ON {table.quoted} (name)")
 
 
 def open(

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from cli.conftest import Ran
 from state.backends.servers import SERVERS, block
+
+from planner.clients.problem import ServiceError
+from planner.state.backends import pg
+from planner.state.seal import PLAIN
 
 Run = Callable[..., Ran]
 MAIN = 'resource "terraform_data" "a" { input = "%s" }\n'
@@ -233,3 +240,45 @@ def test_without_locks(here: Directory) -> None:
     here.good("init", "-input=false")
     here.good("apply", "-auto-approve")
     assert "Locking disabled" in here.bad("force-unlock", "-force", "x")
+
+
+@pytest.mark.parametrize("there", ["", "CREATE SCHEMA {0}"])
+def test_two_first_inits_of_a_database_at_once(there: str) -> None:
+    settings = SERVERS["pg"]().settings()
+    backend, _ = pg.open({**settings, "schema_name": f"at_once_{len(there)}"}, PLAIN)
+    assert backend is not None
+    name = pg.quoted(backend.table.schema)
+    with psycopg.connect(settings["conn_str"]) as first, psycopg.connect(settings["conn_str"], autocommit=True) as eye:
+        eye.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE; {there.format(name)}")
+        first.execute(f"CREATE SCHEMA IF NOT EXISTS {name}")
+        first.execute("CREATE SEQUENCE IF NOT EXISTS public.global_states_id_seq AS bigint")
+        first.execute(f"CREATE TABLE {name}.states (id bigint PRIMARY KEY, name text UNIQUE, data text)")
+        problems: list[ServiceError] = []
+
+        def second() -> None:
+            try:
+                backend.session()
+            except ServiceError as problem:
+                problems.append(problem)
+
+        other = threading.Thread(target=second)
+        other.start()
+        waiting = (
+            "SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) "
+            f"WHERE NOT granted AND query LIKE 'CREATE%{name}%'"
+        )
+        while not eye.execute(waiting.encode()).fetchall():
+            time.sleep(0.01)
+        first.commit()
+        other.join()
+    assert problems == [] and backend.names() == []
+    backend.session().run(f"CREATE TABLE {name}.t AS SELECT 1 AS a FROM generate_series(1, 2)")
+    with pytest.raises(ServiceError, match="unique index"):
+        backend.session().make(f"CREATE UNIQUE INDEX ON {name}.t (a)")
+
+
+def test_a_workspace_cannot_be_selected_on_a_full_disk(here: Directory) -> None:
+    (here.path / ".terraform").mkdir()
+    (here.path / ".terraform/environment").symlink_to("/dev/full")
+    said = here.bad("workspace", "new", "x")
+    assert ".terraform/environment: No space left on device." in said
