@@ -187,7 +187,8 @@ def test_what_depends_on_what(folder: str) -> None:
 
 OLD = """
 {"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "a", "outputs": {}, "resources": [
-  {"mode": "managed", "type": "terraform_data", "name": "d", "provider": "provider[\\"terraform.io/builtin/terraform\\"]",
+  {"mode": "managed", "type": "terraform_data", "name": "d",
+   "provider": "provider[\\"terraform.io/builtin/terraform\\"]",
    "instances": [
     {"schema_version": 0, "attributes": {"id": "1", "input": null, "output": null, "triggers_replace": null}},
     {"schema_version": 0, "deposed": "0a1b2c3d", "attributes":
