@@ -16,6 +16,7 @@ from planner.datalog.front.values import Row, sorted_rows
 from planner.datalog.tools.stats import rule_statistics
 from planner.model.sources import source_json
 from planner.policy.facts.relations import PolicyFacts
+from planner.policy.later import undecided
 from planner.policy.library import own_files
 from planner.policy.modal import VERDICTS, written_name
 from planner.policy.model import KINDS, Finding, Kind, RuleCost, Verdict
@@ -188,7 +189,26 @@ class Judging:
         for row in self.database[self.broken] if self.broken else ():
             findings.append(self._certain(self.broken, row))
         findings += self._untold()
+        findings += self._later(findings)
         return findings
+
+    def _later(self, findings: list[Finding]) -> Iterator[Finding]:
+        """What policies might say of objects that are left for a later plan."""
+        known = {(finding.code, finding.address) for finding in findings}
+        for name, number, one in undecided(self.policies, self.facts.later):
+            rule = self.policies.program.rules[number]
+            code = self._code(rule.name) or rule.name
+            if (code, one.address) in known:
+                continue
+            known.add((code, one.address))
+            waits = f"{one.argument} of {one.block} is" if one.argument else "its configuration is"
+            message = f"is decided by a later plan, when {waits} known"
+            proof = proof_json(Proof("change", ()), self.facts, source_json)
+            info = self.policies.packs.policies.get(code)
+            span = self.facts.owners.span(one.address)
+            yield Finding(
+                "undecided", code, one.address, message, rule.name, rule.span, span, proof, would=name, info=info
+            )
 
     def _holds_without(self, guessed: frozenset[str], name: str, row: Row) -> bool:
         """Whether another rule than those that take what is not told for absent gives the verdict."""

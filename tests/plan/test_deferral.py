@@ -94,3 +94,29 @@ def test_it_goes_together_with_exclude(folder: Path, planner: Planner) -> None:
     document = planned(planner, "-exclude=terraform_data.d")
     assert changes(document) == ["terraform_data.a"]
     assert [d["address"] for d in document["deferred"]] == ["terraform_data.b"]
+
+
+RULES = """
+deny("input", A, "has an input") :- change(A, "terraform_data", _, _, _, _), planned(A, "input", "no").
+deny("gone", A, "goes") :- acts(A, "delete").
+deny("bucket", A, "is a bucket") :- change(A, "aws_s3_bucket", _, _, _, _).
+deny("many", "", "too many") :- N = count : { change(_, _, _, _, _, _) }, N > 10.
+deny("late", "", "too late") :- now("2000-01-01T00:00:00Z").
+"""
+
+
+def test_policies_that_might_meet_what_is_left_are_undecided(folder: Path, planner: Planner) -> None:
+    (folder / "own.dl").write_text(RULES)
+    planned(planner)
+    (folder / "plan.json").write_text(planner("show", "-json", "p").out)
+    late = ("module.m.terraform_data.x", "terraform_data.b", "terraform_data.c")
+    for name in ("p", "plan.json"):
+        verdict = json.loads(planner("policy", "check", "-policy=own.dl", f"-plan={name}", "-json").out)
+        found = sorted((f["verdict"], f["code"], f["address"]) for f in verdict["findings"])
+        assert found == [
+            *(("undecided", "gone", address) for address in late),
+            *(("undecided", "input", address) for address in late),
+            ("undecided", "many", "terraform_data.b"),
+        ], name
+        messages = {f["message"] for f in verdict["findings"]}
+        assert messages == {"is decided by a later plan, when count of terraform_data.b is known"}

@@ -10,6 +10,7 @@ from planner.model.plan import Plan
 from planner.policy.facts.changes import Changes, Dependencies
 from planner.policy.facts.configuration import Declared
 from planner.policy.facts.contents import Contents
+from planner.policy.facts.later import left
 from planner.policy.facts.owners import ConfiguredOwners
 from planner.policy.facts.relations import PolicyFacts, Reads
 from planner.policy.facts.surroundings import NOTHING, Around, Surroundings
@@ -30,12 +31,15 @@ def plan_facts(
     contents = Contents(plan, owners, reads, declared.root_variables, ValueRows)
     contents.read()
     surroundings = Around(plan, around, contents.after)
-    tellers = (Changes(plan, owners.changes), declared, Dependencies(Impact(plan, graph, owners)), surroundings)
+    impact = Impact(plan, graph, owners)
+    tellers = (Changes(plan, owners.changes), declared, Dependencies(impact), surroundings)
     mentions = around.references() if "reference" in reads else None
     relations = told(reads, tellers)  # which may tell of further unknown values
     everything = {**relations, **contents.relations(surroundings.unknown_arguments)}
     unknown = {**contents.after.unknown, **contents.elsewhere, **surroundings.unknown}
-    return PolicyFacts(everything, contents.hidden, owners, mentions, reads.given, unknown=unknown)
+    blocks = ((address, mode, type_) for address, _, mode, type_ in declared.resource())
+    later = tuple(left(plan.deferred, blocks, lambda: impact.dependents))
+    return PolicyFacts(everything, contents.hidden, owners, mentions, reads.given, unknown=unknown, later=later)
 
 
 def told(reads: Reads, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:

@@ -16,6 +16,7 @@ from planner.vocabulary.span import Span
 
 if TYPE_CHECKING:
     from planner.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
+    from planner.policy.facts.later import Later
 
 VALUE = "value"
 """the path of the value of an output or variable"""
@@ -115,10 +116,10 @@ class Owners(Protocol):
 class PolicyFacts(FactBase):
     """The facts of one plan. `hidden` maps (address, path) of everything sensitive to the path of its mark;
     `mentions` and `given` are facts that know their own sources. `untold` names relations that policies read and whose
-    rows cannot be known here. `unknown` maps (address, path) of what is known only after apply to the unknown value
-    (None: nobody noted these)."""
+    rows cannot be known here. `later` are resources that are left for a later plan. `unknown` maps (address, path) of
+    what is known only after apply to the unknown value (None: nobody noted these)."""
 
-    __slots__ = ("given", "hidden", "mentions", "owners", "unknown", "untold")
+    __slots__ = ("given", "hidden", "later", "mentions", "owners", "unknown", "untold")
 
     def __init__(
         self,
@@ -129,12 +130,13 @@ class PolicyFacts(FactBase):
         given: FactBase | None = None,
         untold: frozenset[str] = frozenset(),
         unknown: Mapping[tuple[str, str], Unknown] | None = None,
+        later: tuple[Later, ...] = (),
     ) -> None:
         self.given = given if given is not None else FactBase({}, {})
         elsewhere = {name: self.given.rows(name) for name in self.given.predicates}
         super().__init__({**elsewhere, **{name: dict.fromkeys(rows) for name, rows in relations.items()}}, {})
         self.hidden, self.owners, self.mentions = hidden, owners, mentions
-        self.untold, self.unknown = untold, unknown
+        self.untold, self.unknown, self.later = untold, unknown, later
 
     def source(self, predicate: str, row: Row) -> Any | None:
         if predicate == "reference" and self.mentions is not None:

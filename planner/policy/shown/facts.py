@@ -13,13 +13,14 @@ from planner.policy.facts.build import told
 from planner.policy.facts.changes import Changes
 from planner.policy.facts.configuration import Declared
 from planner.policy.facts.contents import Contents
+from planner.policy.facts.later import Later, left
 from planner.policy.facts.owners import ConfiguredOwners, arguments
 from planner.policy.facts.relations import VALUE, PolicyFacts, Reads
 from planner.policy.interest import kind_of
 from planner.policy.paths_read import Looked
 from planner.policy.shown.changes import Matters, plan_of
 from planner.policy.shown.configuration import ShownConfiguration
-from planner.policy.shown.document import Document, Misshapen, not_usable
+from planner.policy.shown.document import Document, Misshapen, not_usable, objects, table, text
 from planner.policy.shown.rows import ShownRows
 from planner.policy.shown.state import plan_of_state, read_values
 from planner.programs.actions import does
@@ -152,7 +153,21 @@ def _facts(
         reads.given,
         frozenset(untold & reads.predicates),
         unknown,
+        tuple(_later(document, plan, configuration, config)),
     )
+
+
+def _later(document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> Iterator[Later]:
+    """What the plan leaves for a later one: as planner prints it, and as Terraform does."""
+    entries = objects(document.root, "deferred", "")
+    deferred = tuple((text(e, "address", "deferred"), text(e, "argument", "deferred", ""), "") for e in entries)
+    if deferred:
+        blocks = ((address, mode, type_) for address, _, mode, type_ in configuration.resource())
+        yield from left(deferred, blocks, lambda: _impact(document, plan, configuration, config).dependents)
+    for entry in objects(document.root, "deferred_changes", ""):
+        change, path = table(entry, "resource_change", "deferred_changes"), "deferred_changes.resource_change"
+        address = text(change, "address", path)
+        yield Later(address, text(change, "mode", path), text(change, "type", path), address, "")
 
 
 def _documents(owners: ConfiguredOwners, unknown: dict[tuple[str, str], Unknown]) -> dict[tuple[str, str], Unknown]:
