@@ -173,6 +173,7 @@ def test_what_stands_in_texts_that_are_json() -> None:
         ("a", "p", "Statement[0].Effect", "Allow"),
         ("a", "p", "Statement[0].n", Fraction("1.5")),
         ("a", "p", 'Statement[0]["a.b"]', TRUE),
+        ("a", "p", "n", 1),
         ("a", "p", "n", 2),
         ("b", "p", "[0]", "x"),
     }

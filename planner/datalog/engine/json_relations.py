@@ -11,7 +11,7 @@ from planner.datalog.front.values import Row
 def json_values(texts: Iterable[Row], shared: Any) -> list[Row]:
     """json_values(texts)(a, b, inner, value): the last column of (a, b, text) is the text of a JSON object or array,
     and this text, number or truth value stands at `inner` in it (`Statement[0].Effect`); nothing for null. Of a name
-    that an object has twice the last one counts."""
+    that an object has twice all values count: readers differ in which they take."""
     from planner.datalog.front.documents import json_rows
 
     return [(*key, *row) for key, text in _objects(texts) for row in json_rows(text) or ()]

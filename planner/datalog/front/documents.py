@@ -84,7 +84,7 @@ def _read_places(text: str, kind: str) -> _Places | None:
 def _collected(document: Any) -> _Places:
     """The values and the elements of a document. Raises Unreadable as `places` does."""
     kind = type(document)
-    if kind is not dict and kind is not list:
+    if kind not in _CONTAINERS:
         return ([] if document is None else [("", document)]), []
     values: list[Row] = []
     parts: list[Row] = []
@@ -101,13 +101,13 @@ def _collected(document: Any) -> _Places:
             parts.append((path, key, inner))
             length += len(inner)
             kind = type(item)
-            if kind is dict or kind is list:
+            if kind in _CONTAINERS:
                 waiting.append((inner, item, depth))
             elif item is not None:
                 values.append((inner, item))
         if length > MOST_TEXT:
             raise Unreadable
-    return values, parts
+    return values, list(dict.fromkeys(parts))
 
 
 _of_tiny = lru_cache(maxsize=5_000)(_read_places)
@@ -133,7 +133,7 @@ def _visited(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
         if count > MOST_VALUES or length > MOST_TEXT or depth > DEEPEST:
             raise Unreadable
         kind = type(value)
-        if kind is not dict and kind is not list:
+        if kind not in _CONTAINERS:
             yield path, value, None
             continue
         if len(value) > MOST_VALUES:
@@ -148,23 +148,47 @@ def elements(path: str, value: Any) -> _Elements:
     """The elements of an object or array: key, path, value."""
     if type(value) is list:
         return [(i, f"{path}[{i}]", item) for i, item in enumerate(value)]
-    if type(value) is not dict:
+    if type(value) not in _CONTAINERS:
         return []
     return [(key, member(path, key), item) for key, item in value.items()]
+
+
+class Repeated:
+    """An object in which a name stands twice. Readers differ in which value counts: here all of them do."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        self.pairs = pairs
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def items(self) -> list[tuple[str, Any]]:
+        return self.pairs
+
+
+_CONTAINERS = frozenset((dict, list, Repeated))
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Repeated:
+    made = dict(pairs)
+    return made if len(made) == len(pairs) else Repeated(pairs)
 
 
 # ---------------------------------------------------------------- JSON
 
 
 def read_json(text: str) -> Any:
-    """The document of a JSON text: dicts, lists, None and values of the engine. Of a name that an object has twice the
-    last one counts. Raises Unreadable."""
+    """The document of a JSON text: dicts, Repeated, lists, None and values of the engine. Raises Unreadable."""
     import json
 
     if len(text) > LONGEST_JSON:
         raise Unreadable
     try:
-        found = json.loads(text, parse_float=_number, parse_int=_number, parse_constant=_no_number)
+        found = json.loads(
+            text, parse_float=_number, parse_int=_number, parse_constant=_no_number, object_pairs_hook=_object
+        )
     except (ValueError, RecursionError):
         raise Unreadable from None
     if "\\u" in text or not text.isascii():
@@ -195,6 +219,8 @@ def _encoded(value: Any, depth: int = 0) -> Any:
         return {key: _encoded(inner, depth + 1) for key, inner in value.items()}
     if kind is list:
         return [_encoded(inner, depth + 1) for inner in value]
+    if kind is Repeated:
+        return Repeated([(key, _encoded(inner, depth + 1)) for key, inner in value.pairs])
     return value if value is None or kind is str else encode(value)
 
 
@@ -212,6 +238,8 @@ def _whole(value: Any, depth: int = 0) -> Any:
         return {_HALF.sub("\ufffd", key): _whole(inner, depth + 1) for key, inner in value.items()}
     if kind is list:
         return [_whole(inner, depth + 1) for inner in value]
+    if kind is Repeated:
+        return Repeated([(_HALF.sub("\ufffd", key), _whole(inner, depth + 1)) for key, inner in value.pairs])
     return None if value is None else encode(value)
 
 
@@ -227,7 +255,7 @@ _BASED = re.compile(r"([-+]?)0(?:x([0-9a-fA-F]{1,16})|o([0-7]{1,22}))", re.ASCII
 
 def read_yaml(text: str) -> Any:
     """The document of a YAML text, in the same form, with the scalars of YAML 1.1 that configurations read: yes and on
-    are true. Raises Unreadable."""
+    are true. Raises Unreadable, also when a mapping has a key twice."""
     import yaml
 
     if len(text) > LONGEST_YAML:
@@ -246,6 +274,7 @@ def _document(loader: Any) -> Any:
     root: list[Any] = []
     stack: list[tuple[Any, str | None]] = [(root, None)]  # container, anchor
     keys: list[Any] = []
+    names: list[set[str]] = []  # that the open mappings have themselves
     anchors: dict[str, Any] = {}
     documents = 0
     while True:
@@ -266,6 +295,7 @@ def _document(loader: Any) -> Any:
                 anchors[anchor] = made
             if name == "MappingEndEvent":
                 keys.pop()
+                names.pop()
             _add(stack[-1][0], keys, made)
             continue
         if name == "SequenceStartEvent" or name == "MappingStartEvent":
@@ -275,6 +305,7 @@ def _document(loader: Any) -> Any:
             stack.append(([] if kind == "seq" else {}, event.anchor))
             if kind == "map":
                 keys.append(None)
+                names.append(set())
             continue
         if name == "AliasEvent":
             if event.anchor not in anchors or _wants_key(stack, keys):
@@ -287,6 +318,10 @@ def _document(loader: Any) -> Any:
         if _wants_key(stack, keys):
             is_merge = (not event.tag and event.implicit[0] and event.value == "<<") or event.tag == _PREFIX + "merge"
             keys[-1] = _MERGE if is_merge else _key(value)
+            if not is_merge:
+                if keys[-1] in names[-1]:
+                    raise Unreadable
+                names[-1].add(keys[-1])
         else:
             _add(stack[-1][0], keys, value)
     if len(root) != 1:
