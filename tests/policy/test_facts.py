@@ -214,6 +214,14 @@ def test_deposed_objects_are_objects_of_their_own(tmp_path: Path, monkeypatch: p
     assert [(f.kind, f.address, f.message) for f in verdict.findings] == [("deny", deposed, "terraform_data")]
 
 
+def test_providers_that_only_the_state_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text("")
+    gone = OLD.replace('"name": "d",', '"name": "d", "module": "module.old",')
+    (tmp_path / "terraform.tfstate").write_text(gone)
+    assert rows(str(tmp_path), "uses_provider") == {("module.old", "terraform", "terraform.io/builtin/terraform")}
+
+
 def test_the_blast_of_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "main.tf").write_text(

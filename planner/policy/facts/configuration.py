@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from planner.datalog.engine.evaluate import evaluate
 from planner.datalog.engine.fact_base import FactBuilder
 from planner.datalog.front.values import FALSE, TRUE, Row
 from planner.facts.from_config import configuration_address
+from planner.facts.from_state import module_path
 from planner.facts.unknowns import UnknownFacts
 from planner.model.plan import Plan
 from planner.policy.facts.owners import ConfiguredOwners
@@ -16,6 +17,7 @@ from planner.policy.facts.relations import Reads
 from planner.policy.interest import kind_of
 from planner.programs.rule_programs import relevance_program
 from planner.vocabulary.address import join
+from planner.vocabulary.provider_address import parse_provider_configuration
 
 if TYPE_CHECKING:
     from planner.config.model import Config, ModuleConfig, ResourceDecl
@@ -99,9 +101,21 @@ class Declared:
                 yield (path, name, required.source, required.version or "")
 
     def uses_provider(self) -> Iterable[Row]:
+        found: set[Row] = set()
         for path, module in self._modules():
-            for name in {decl.provider_name for decl in module.resources.values()}:
-                yield (path, name, module.provider_source(name))
+            names = {decl.provider_name for decl in module.resources.values()}
+            found |= {(path, name, module.provider_source(name)) for name in names}
+        return found | set(self._of_state({(path, source) for path, _, source in found}))
+
+    def _of_state(self, known: set[tuple[str, str]]) -> Iterator[Row]:
+        """The providers that only objects use which no block declares any more."""
+        for change in self.plan.changes:
+            path, source = module_path(change.module), parse_provider_configuration(change.provider).source
+            if (path, source) not in known:
+                module = self.owners.module(path)
+                required = module.required_providers if module is not None else {}
+                names = (name for name, entry in required.items() if entry.source == source)
+                yield (path, next(names, source.rpartition("/")[2]), source)
 
     def removed_block(self) -> Iterable[Row]:
         for path, module in self._modules():
