@@ -331,6 +331,7 @@ def _write_json(plan: DeploymentPlan, path: str) -> None:
 
     found = document([plan], lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))
     try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         replace_file(path, dumps(found), 0o600, durable=False)
     except OSError as problem:
         detail = f"{path}: {problem.strerror or problem}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,7 @@ def _write_json(made: Made[Start], path: str) -> None:
 
     document = plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema)
     try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         replace_file(path, dumps(document), 0o600, durable=False)
     except OSError as problem:
         detail = f"{path}: {problem.strerror or problem}."

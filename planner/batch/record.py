@@ -37,6 +37,12 @@ def safe_name(unit: str) -> str:
     return quote(unit, safe="").replace(".", "%2E") if unit.strip(".") == "" else quote(unit, safe="")
 
 
+def json_path(folder: str, unit: str) -> str:
+    """Where plan JSON of a unit is written: a tree of units, as Terragrunt makes it. No name leads out of it."""
+    parts = () if unit == "." else unit.split("/")
+    return os.path.join(folder, *(part if part.strip(".") else safe_name(part) for part in parts), "tfplan.json")
+
+
 _RUN = re.compile(r"\d{8}T\d{6}Z-\d{3}$")
 
 

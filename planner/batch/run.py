@@ -18,7 +18,7 @@ from planner.batch.decide import Decision, Kept
 from planner.batch.executors import FEW
 from planner.batch.handed import Handed, moved
 from planner.batch.model import BAD, Done, Part, Reads, Request, Result, Share, Upstream
-from planner.batch.record import Record, safe_name
+from planner.batch.record import Record, json_path
 from planner.batch.schedule import HARMLESS, Listener, Schedule, Work
 from planner.state.lock import myself
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -295,7 +295,7 @@ class Run:
 
     def json_path(self, unit: str) -> str:
         """Where plan JSON of a unit is written."""
-        return os.path.join(os.path.abspath(self.batch.options.json_out), f"{safe_name(unit)}.json")
+        return json_path(os.path.abspath(self.batch.options.json_out), unit)
 
     def in_order(self) -> dict[str, Done]:
         """The units that are reported."""

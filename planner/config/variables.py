@@ -187,7 +187,7 @@ def _add_file(
 
 def _surrounding(value: Value, verbatim: bool) -> Value:
     """A value as the environment would give it: texts are expressions (or else themselves) with nothing to be filled in
-    where no text is wanted, and what has parts is JSON where one is."""
+    where no text is wanted, and all that is no text is JSON where one is."""
     from planner.support.exact_json import dumps
     from planner.values.json_codec import simple_json
 
@@ -196,7 +196,7 @@ def _surrounding(value: Value, verbatim: bool) -> Value:
         literal = value.replace("${", "$${").replace("%{", "%%{")
         parsed = _parsed(Source("<value of an input>", literal), mine)
         return value if parsed is None or mine.has_errors else parsed
-    if not verbatim or value.__class__ in (str, bool, int, Unknown) or is_null(value) or not is_wholly_known(value):
+    if not verbatim or value.__class__ in (str, Unknown) or is_null(value) or not is_wholly_known(value):
         return value
     return dumps(simple_json(unmark_deep(value)[0]), escape_html=False).decode("utf-8")
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from batch.fleets import BACKEND, batch, inside, write
 
+from planner.batch.record import json_path
+
 MAIN = (
     BACKEND
     + """
@@ -92,7 +94,7 @@ def test_the_command_line_wins_over_the_file_of_the_fleet(tmp_path: Path) -> Non
 
     def made(*words: str) -> str:
         assert batch(tmp_path, "plan", f"-json-out-dir={tmp_path}/out", *words).code == 0
-        document = json.loads((tmp_path / "out/b.json").read_text())
+        document = json.loads((tmp_path / "out/b/tfplan.json").read_text())
         return str(document["resource_changes"][0]["change"]["after"]["input"])
 
     assert made() == "a file a"
@@ -156,18 +158,35 @@ def test_plans_that_destroy_go_backwards(tmp_path: Path) -> None:
 def test_plan_json_of_each_unit(fleet: Path) -> None:
     for _ in range(2):  # also where nothing has changed since
         assert batch(fleet, "plan", "-json-out-dir=out").code == 0
-        documents = {path.stem: json.loads(path.read_text()) for path in (fleet / "out").iterdir()}
-        assert sorted(documents) == ["a", "b", "c"]
+        files = sorted(path for path in (fleet / "out").rglob("*") if path.is_file())
+        documents = {path.parent.name: json.loads(path.read_text()) for path in files}
+        assert files == [fleet / "out" / unit / "tfplan.json" for unit in "abc"]
         assert [c["address"] for c in documents["c"]["resource_changes"]] == ["terraform_data.x"]
-        (fleet / "out/a.json").unlink()
-    assert {path.stat().st_mode & 0o777 for path in (fleet / "out").iterdir()} == {0o600}
+        modes = {path.stat().st_mode & 0o777 for path in files}
+        (fleet / "out/a/tfplan.json").unlink()
+    assert modes == {0o600}
     assert (fleet / "out").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("unit", "path"),
+    [
+        ("a", "a/tfplan.json"),
+        ("live/eu/a b", "live/eu/a b/tfplan.json"),
+        (".", "tfplan.json"),
+        ("../a", "%2E%2E/a/tfplan.json"),
+        ("stack/x/../../../y", "stack/x/%2E%2E/%2E%2E/%2E%2E/y/tfplan.json"),
+        ("a/.hidden", "a/.hidden/tfplan.json"),
+    ],
+)
+def test_names_of_plan_json_stay_in_the_folder(unit: str, path: str) -> None:
+    assert json_path("/out", unit) == f"/out/{path}"
 
 
 def test_plan_json_has_numbers_in_full(tmp_path: Path) -> None:
     write(tmp_path, {"a/main.tf": f'{BACKEND}output "x" {{ value = {{ half = 0.02 }} }}\n'})
     assert batch(tmp_path, "plan", "-json-out-dir=out").code == 0
-    assert '{"half":0.02}' in (tmp_path / "out/a.json").read_text()
+    assert '{"half":0.02}' in (tmp_path / "out/a/tfplan.json").read_text()
 
 
 def test_a_run_with_variables_is_not_resumed(fleet: Path) -> None:

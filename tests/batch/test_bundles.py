@@ -85,7 +85,7 @@ def test_plans_are_made_elsewhere_and_applied_there(fleet: Path) -> None:
     """A plan file comes back, and goes out again when it is approved."""
     out = str(fleet.parent / "json")
     assert batch(fleet, "plan", f"-json-out-dir={out}", f"-executor={WORKER}").code == 0
-    assert json.loads(Path(out, "net.json").read_bytes())["resource_changes"]
+    assert json.loads(Path(out, "net/tfplan.json").read_bytes())["resource_changes"]
     applied = batch(fleet, "apply", f"-executor={WORKER}", answers="yes\nyes\n")
     assert applied.code == 0 and "2 applied" in applied.out, applied.errors
 

@@ -543,3 +543,30 @@ def test_what_means_nothing_to_planner_is_named_too(tmp_path: Path, text: str) -
     write(tmp_path, {"a/main.tf": "", "a/terragrunt.hcl": text})
     ran = batch(tmp_path, "plan")
     assert ran.code == 0 and REMARKS[text] in " ".join((ran.out + ran.errors).split())
+
+
+def test_inputs_are_what_the_environment_would_give(tmp_path: Path) -> None:
+    """The figures are those of OpenTofu with TF_VAR_ variables that have the JSON of the inputs."""
+    types = {"none": "", "any": "any", "n": "number", "b": "bool", "s": "string", "l": "list(string)"}
+    given = {"none": "3", "any": "3", "n": "3", "b": "true", "s": "3", "l": '["a"]', "nonelist": '["a"]', "f": "1.50"}
+    types |= {"nonelist": "", "nonebool": "", "f": "number"}
+    given["nonebool"] = "true"
+    blocks = [f'variable "{name}" {{\n{f"  type = {text}" if text else ""}\n}}\n' for name, text in types.items()]
+    write(tmp_path, {
+        "u/main.tf": "".join(blocks) + 'output "o" {\n  value = [var.none, var.any, var.n, var.nonelist]\n}\n',
+        "u/terragrunt.hcl": "inputs = {\n" + "".join(f"  {n} = {v}\n" for n, v in given.items()) + "}\n",
+    })  # fmt: skip
+    assert batch(tmp_path, "plan", "-json-out-dir=out").code == 0
+    document = json.loads((tmp_path / "out/u/tfplan.json").read_text())
+    assert {name: variable["value"] for name, variable in document["variables"].items()} == {
+        "any": 3,
+        "b": "true",
+        "f": "1.5",
+        "l": ["a"],
+        "n": "3",
+        "none": "3",
+        "nonebool": "true",
+        "nonelist": '["a"]',
+        "s": "3",
+    }
+    assert document["planned_values"]["outputs"]["o"]["value"] == ["3", 3, 3, '["a"]']

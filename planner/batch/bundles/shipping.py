@@ -182,6 +182,7 @@ class Shipping(Workplace):
                 return _refused(request, "The worker answers with a plan that nobody has asked for.")
             replace_file(request.plan_file, answer.plan, mode=0o600, durable=False)
         if request.json_file and answer.json:
+            os.makedirs(os.path.dirname(request.json_file), exist_ok=True)
             replace_file(request.json_file, answer.json, mode=0o600, durable=False)
         return evolve(result, plan_file=request.plan_file if result.plan_file else "")
 

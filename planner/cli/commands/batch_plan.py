@@ -39,7 +39,7 @@ FLAGS = (
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
     Flag("strict", "bool", "Exit with 1 when units are gone and their objects are not."),
     Flag("out", "string", "Save the plans here, for batch apply DIR.", value="DIR"),
-    Flag("json-out-dir", "string", "Write plan JSON of each unit into this folder.", value="DIR"),
+    Flag("json-out-dir", "string", "Write plan JSON of each unit, UNIT/tfplan.json in this folder.", value="DIR"),
     REUSE,
     SHARD,
     *MODE,
