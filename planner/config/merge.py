@@ -62,7 +62,7 @@ def _converted(merged: VariableDecl, over: VariableDecl, given: frozenset[str], 
     from planner.values.convert import ConversionError, convert
 
     try:
-        return convert(merged.default, merged.constraint.type)
+        return convert(merged.default, merged.constraint.written)
     except ConversionError as problem:
         if "type" in given and "default" not in given:
             detail = f"The default does not fit the type that the override file gives: {problem}."

@@ -326,7 +326,7 @@ def _repetition(count: Expr | None, for_each: Expr | None) -> dict[str, Any]:
 
 def _variable(variable: VariableDecl) -> dict[str, Any]:
     out: dict[str, Any] = {}
-    type_ = variable.constraint.type
+    type_ = variable.constraint.written
     if type_ is not DYNAMIC:
         out["type"] = type_to_json(type_)
     if variable.default is not None:

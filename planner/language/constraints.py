@@ -22,6 +22,7 @@ from planner.values.types import (
     TupleType,
     Type,
     collection_type,
+    without_optional,
 )
 from planner.values.unify import unify
 from planner.values.value import UNKNOWN, List, Map, Null, Set, Value, mark, type_of, unmark
@@ -108,16 +109,22 @@ def _unified(items: Sequence[Value]) -> tuple[Type, list[Value]] | None:
 
 @frozen
 class TypeConstraint:
-    """The type that a variable's value is converted to, and the defaults applied before."""
+    """The type that a variable's value is converted to, and the defaults applied before. `written`: the type with its
+    optional attributes, which conversion may leave out; no value has such a type."""
 
-    type: Type
+    written: Type
     defaults: Defaults | None = None
+
+    @property
+    def type(self) -> Type:
+        """The type that values of the constraint have."""
+        return without_optional(self.written)
 
     def convert(self, value: Value) -> Value:
         """The value with defaults, as a value of the type. Raises ConversionError."""
         if self.defaults is not None:
             value = self.defaults.apply(value)
-        return convert(value, self.type)
+        return convert(value, self.written)
 
 
 # ---------------------------------------------------------------- parsing

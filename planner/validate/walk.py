@@ -391,6 +391,22 @@ def _prevent_destroy(decl: ResourceDecl) -> list[Diagnostic]:
     return []
 
 
+def _as_indexed(steps: tuple[GetAttr | GetIndex, ...], block: BlockSchema) -> tuple[GetAttr | GetIndex, ...]:
+    """The steps as if they named the first block of a list wherever they have a key there: any key is accepted."""
+    found: list[GetAttr | GetIndex] = []
+    inner: BlockSchema | None = block
+    is_list = False
+    for step in steps:
+        if is_list and isinstance(step, GetIndex):
+            step, is_list = GetIndex(0, step.start, step.end), False
+        elif inner is not None and isinstance(step, GetAttr):
+            nested = inner.blocks.get(step.name)
+            inner = nested.block if nested is not None else None
+            is_list = nested is not None and nested.nesting == "list"
+        found.append(step)
+    return tuple(found)
+
+
 def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
     """ignore_changes names attributes that exist, and that the configuration can set."""
     if decl.lifecycle.ignore_changes == "all":
@@ -401,7 +417,8 @@ def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
         steps: tuple[GetAttr | GetIndex, ...] = node.steps if isinstance(node, Traversal) else ()
         name_end = node.root_end if isinstance(node, Traversal) else node.end
         first = GetAttr(reference_path(reference)[0][1], node.start, name_end)
-        found = traversal_problems(implied_type(schema.block), (first, *steps), reference.source)
+        whole = _as_indexed((first, *steps), schema.block)
+        found = traversal_problems(implied_type(schema.block), whole, reference.source)
         problems += found
         attribute = schema.block.attributes.get(first.name)
         if not found and not steps and attribute is not None and attribute.computed and not attribute.optional:

@@ -186,7 +186,8 @@ def type_to_json(t: Type) -> Any:
 
 
 def type_from_json(j: Any) -> Type:
-    """The type that `type_to_json` gave. Raises ValueError for anything else."""
+    """The type that `type_to_json` gave, with no optional attributes, as it is read for values. Raises ValueError for
+    anything else."""
     if isinstance(j, str) and j in PRIMITIVES:
         return PRIMITIVES[j]
     if isinstance(j, list) and len(j) >= 2:
@@ -197,7 +198,7 @@ def type_from_json(j: Any) -> Type:
             return TupleType(tuple(type_from_json(e) for e in arg))
         optional = j[2] if len(j) > 2 else []
         if kind == "object" and isinstance(arg, dict) and _are_names(optional):
-            return ObjectType({k: type_from_json(v) for k, v in arg.items()}, frozenset(optional))
+            return ObjectType({k: type_from_json(v) for k, v in arg.items()})
     raise ValueError(f"not a type: {j!r}")
 
 

@@ -7,8 +7,21 @@ import pytest
 from planner.language.constraints import TypeConstraint, parse_type_constraint
 from planner.syntax.parse import parse_expression
 from planner.values.convert import ConversionError
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
-from planner.values.value import SENSITIVE, List, Map, Marked, Null, Unknown
+from planner.values.types import (
+    BOOL,
+    DYNAMIC,
+    NUMBER,
+    STRING,
+    ListType,
+    MapType,
+    ObjectType,
+    SetType,
+    TupleType,
+    type_from_json,
+    type_to_json,
+    without_optional,
+)
+from planner.values.value import SENSITIVE, List, Map, Marked, Null, Unknown, type_of
 from planner.vocabulary.span import Source
 
 S = frozenset((SENSITIVE,))
@@ -43,7 +56,30 @@ def _parse(text: str) -> Any:
     ],
 )
 def test_type(text: str, result: Any) -> None:
-    assert constraint(text).type == result
+    assert constraint(text).written == result
+
+
+WITH_OPTIONAL = [
+    "object({a = optional(string)})",
+    "list(object({a = optional(string)}))",
+    "map(object({a = optional(list(object({b = optional(any, 1)})), [])}))",
+    "tuple([set(object({a = optional(number)})), any])",
+    "object({a = optional(object({b = optional(bool)}), {})})",
+]
+
+
+@pytest.mark.parametrize("text", WITH_OPTIONAL)
+def test_no_value_has_a_type_with_optional_attributes(text: str) -> None:
+    found = constraint(text)
+    assert found.type == without_optional(found.written) != found.written
+    inner = found.type
+    given: list[Any] = [Null(), Unknown(), Null(inner), Unknown(inner)]
+    if not isinstance(inner, TupleType):
+        given.append({} if isinstance(inner, ObjectType | MapType) else ())
+    for value in given:
+        kind = type_of(found.convert(value))
+        assert kind == without_optional(kind)
+    assert type_from_json(type_to_json(found.written)) == found.type
 
 
 @pytest.mark.parametrize(

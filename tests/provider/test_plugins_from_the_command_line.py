@@ -326,3 +326,36 @@ def test_interrupts_stop_the_plugin_or_end_it(project: Project, signals: int, fa
     while any(map(is_alive, pids(project.world))) and time.monotonic() < end:
         time.sleep(0.02)
     assert not any(map(is_alive, pids(project.world)))
+
+
+IGNORING = """
+variable "rules" {
+  type    = list(object({ mask = optional(string) }))
+  default = null
+}
+variable "size" {
+  type    = object({ most = optional(number), least = optional(map(object({ n = optional(any) })), {}) })
+  default = {}
+}
+resource "test_thing" "t" {
+  name     = "t"
+  anything = { rules = var.rules, size = var.size, none = var.size.most }
+  rule {
+    port = PORT
+  }
+  lifecycle {
+    ignore_changes = [rule["port"]]
+  }
+}
+"""
+
+
+def test_types_without_optional_attributes_and_ignored_keys_of_lists(project: Project) -> None:
+    project.write(IGNORING.replace("PORT", "1"))
+    project.run("validate")
+    project.run("apply", "-auto-approve")
+    project.write(IGNORING.replace("PORT", "2"))
+    assert "No changes." in project.run("plan").stdout
+    for wrong in ("rule.port", 'label["x"].key', 'rule["x"].nope'):
+        project.write(IGNORING.replace('rule["port"]', wrong).replace("PORT", "2"))
+        project.run("validate", code=1)

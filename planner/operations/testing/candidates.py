@@ -70,7 +70,7 @@ def candidates(config: Config) -> dict[str, list[Value]]:
     for name, decl in config.root.variables.items():
         tried = [] if decl.default is None else [decl.default]
         tried += [near for value in compared.get(name, ()) for near in _near(value)]
-        wanted = decl.constraint.type
+        wanted = decl.constraint.written
         if wanted is DYNAMIC and decl.default is not None and not is_null(decl.default):
             wanted = type_of(decl.default)
         tried += suggested(wanted, compared.get(name, ()))
