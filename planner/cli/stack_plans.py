@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from planner.cli.commands.stacks_plan import surroundings
@@ -55,7 +56,11 @@ def plan_of(arguments: Arguments, told: Told, keeps_values: bool = False) -> Ask
 
     chosen = opened(surroundings(arguments))[0].chosen(arguments["deployment"])
     if len(chosen) > 1:
-        names = ", ".join(deployment.name for deployment in chosen)
-        raise Failure(error("stack.which", "Which deployment?", f"Name one of {names} with -deployment."))
+        raise which(deployment.name for deployment in chosen)
     (asked,) = plans_of(arguments, told, keeps_values)
     return asked
+
+
+def which(names: Iterable[str]) -> Failure:
+    """The question which one of several deployments is meant."""
+    return Failure(error("stack.which", "Which deployment?", f"Name one of {', '.join(names)} with -deployment."))

@@ -103,6 +103,15 @@ class InstalledModules:
         self.manifest, self.init = manifest, init
         self.root_dir, self.absolute, self.below = root_dir, absolute, below
 
+    def has(self, path: ModulePath, call: ModuleCall) -> bool:
+        """Whether a call at this path has what it asks for."""
+        record = self.manifest.get(module_key((*self.below, *path)))
+        return (
+            record is not None
+            and record.source == call.source
+            and (not call.version or _fits(call.version, record.version))
+        )
+
     def locate(self, path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
         """As `Locate`."""
         record = self.manifest.get(module_key((*self.below, *path)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -202,12 +203,28 @@ def test_what_is_gone_from_the_configuration_needs_a_removed_block(stack: Stack,
     removed = 'removed {\n  from = component.web["eu"]\n  source = "./m"\n  inputs = { name = component.net.name }\n'
     removed += "  lifecycle { destroy = false }\n}\n" if forgets else "}\n"
     stack.write(TWO + removed, deploy)
-    stack.run("init")
     assert stack.plan()["a"]['component.web["eu"]'] == ("forget" if forgets else "destroy")
     text = stack.run("apply", "-auto-approve")
     assert ("Destruction complete" in text) is not forgets
     assert set(stack.states()) == {"a", "a.net", "a.web~us"}
     assert "no changes." in stack.run("plan")
+
+
+def test_a_removed_component_uses_what_is_installed_of_its_source(stack: Stack) -> None:
+    body = ' {\n  source = "./m"\n  inputs = { name = "x" }\n'
+    deploy = 'deployment "d" { inputs = {} }\n'
+    stack.write(f'component "a"{body}}}\ncomponent "b"{body}}}\n', deploy)
+    stack.run("init")
+    stack.run("apply", "-auto-approve")
+    blocks = [f"removed{body}  from   = component.{name}\n}}\n" for name in "ab"]
+    stack.write("".join(blocks), deploy)
+    assert stack.plan()["d"] == {"component.a": "destroy", "component.b": "destroy"}
+    stack.run("init")
+    stack.write(blocks[1] + blocks[0], deploy)  # whose numbers are others now
+    assert stack.plan()["d"] == {"component.a": "destroy", "component.b": "destroy"}
+    shutil.copytree(stack.folder / "m", stack.folder / "other")
+    stack.write(blocks[0].replace("./m", "./other") + blocks[1], deploy)
+    assert "since planner stacks init" in " ".join(stack.run("plan", code=1).split())
 
 
 def test_a_removed_block_about_what_is_asked_for(stack: Stack) -> None:
@@ -397,7 +414,6 @@ def test_what_is_forgotten_is_counted_by_objects(stack: Stack) -> None:
     stack.run("apply", "-auto-approve")
     removed = 'removed {\n  from   = component.a\n  source = "./m"\n  lifecycle { destroy = false }\n}\n'
     stack.write(removed, 'deployment "d" { inputs = {} }\n')
-    stack.run("init")
     rows = stack.run("query", 'component_changes(C, "forget", N)').splitlines()[2:]
     assert [row.split()[-1] for row in rows] == ["3", "3"]
 
@@ -567,3 +583,17 @@ def test_a_list_with_keys_that_are_not_known_yet(stack: Stack) -> None:
     stack.run("init")
     assert stack.plan() == {"d": {"component.a[*]": "defer", "component.first": "plan"}}
     assert "d: 3 added, 0 changed, 0 destroyed." in stack.run("apply", "-auto-approve")
+
+
+def test_a_question_with_one_answer_names_no_deployment(stack: Stack) -> None:
+    deploy = [f'deployment "{name}" {{ inputs = {{ name = "{name}", regions = ["{name}", "x"] }} }}\n' for name in "ab"]
+    stack.write(TWO, "".join(deploy))
+    stack.run("init")
+    for words in (('component.web["x"]', "component.net"), ("-not", "component.net", 'component.web["x"]')):
+        text = stack.run("why", *words)
+        assert text == stack.run("why", "-deployment=a", *words)
+    only_a = ('component.web["a"]', "component.net")
+    assert "Which deployment?" in stack.run("why", *only_a, code=1)
+    assert "leads to component.net" in stack.run("why", "-deployment=a", *only_a)
+    assert "is not made from" in " ".join(stack.run("why", "component.net", 'component.web["x"]', code=1).split())
+    assert "Which deployment?" in stack.run("why", "deferred", "component.net", code=1)

@@ -19,7 +19,8 @@ USAGE = "[options] COMPONENT OTHER | WORD..."
 HELP = """Plans a deployment and explains:
   planner stacks why COMPONENT OTHER     that an instance is made from the
                                          other one, with the values between
-                                         and their lines
+                                         and their lines; without -deployment
+                                         where that is so in all of them
   planner stacks why deferred COMPONENT  why it is deferred, and until when
   planner stacks why approved            which checks approve the plan, or do
                                          not
@@ -47,13 +48,11 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; what cannot be explained is a Failure."""
     from planner.cli.finish import json_text
-    from planner.cli.stack_plans import plan_of
     from planner.render.proof import proof_text
-    from planner.vocabulary.told import Told
 
     if not 1 <= len(arguments.words) <= 3 or (len(arguments.words) == 3 and arguments.words[0] not in VERDICTS):
         raise UsageError("One or two words are needed", "See planner stacks why -help.")
-    proofs = explained(arguments, plan_of(arguments, Told(), keeps_values=True))
+    proofs = _answer(arguments)
     if arguments["json"]:
         terminal.data(json_text({"format_version": "1.0", "proofs": proofs}))
         return 0
@@ -62,6 +61,31 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             terminal.out()
         terminal.out(proof_text(proof, terminal.paint, arguments["full"]))
     return 0
+
+
+def _answer(arguments: Arguments) -> list[dict[str, Any]]:
+    """The proofs: of one deployment, or those that all chosen ones have in common where components alone are asked
+    about. Raises Failure."""
+    from planner.cli.stack_plans import plan_of, plans_of, which
+    from planner.operations.explanations import is_word
+    from planner.vocabulary.told import Told
+
+    first, *rest = arguments.words
+    if not rest or first in (*VERDICTS, "deferred") or is_word(first):
+        return explained(arguments, plan_of(arguments, Told(), keeps_values=True))
+    answers: list[list[dict[str, Any]]] = []
+    failures: list[Failure] = []
+    asked = plans_of(arguments, Told(), keeps_values=True)
+    for one in asked:
+        try:
+            answers.append(explained(arguments, one))
+        except Failure as failure:
+            failures.append(failure)
+    if not answers:
+        raise failures[0]
+    if failures or any(answer != answers[0] for answer in answers):
+        raise which(one.deployment.name for one in asked)
+    return answers[0]
 
 
 def explained(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:

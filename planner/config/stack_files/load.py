@@ -67,12 +67,26 @@ class Places:
     below: Callable[[ModulePath], Locate]
     shares: bool = True
     """whether a directory that several components call is loaded once, and not recorded for each"""
+    alike: Callable[[ModulePath, ModuleCall], ModulePath | None] = lambda path, call: path
+    """what is there for a removed component of the stack at a path, which was another one when that was installed"""
 
 
 def installed(root_dir: str, manifest: Manifest) -> Places:
     """What `init` recorded."""
     found = InstalledModules(manifest, root_dir, init=_INIT)
-    return Places(found.locate, lambda path: InstalledModules(manifest, root_dir, below=path, init=_INIT).locate)
+
+    def alike(path: ModulePath, call: ModuleCall) -> ModulePath | None:
+        if found.has(path, call):
+            return path
+        stack = path[:-3]
+        places = [tuple(key.split(".")) for key in sorted(manifest)]
+        kinds = ((*stack, path[-2]), (*stack, *path[-3:-1]))
+        return next((place for place in places if place[:-1] in kinds and found.has(place, call)), None)
+
+    def below(path: ModulePath) -> Locate:
+        return InstalledModules(manifest, root_dir, below=path, init=_INIT).locate
+
+    return Places(found.locate, below, alike=alike)
 
 
 def load_stack(
@@ -275,8 +289,9 @@ class _Loader:
         self, path: ModulePath, number: int, removed: RemovedComponent, parent: str, problems: Problems
     ) -> RemovedComponent:
         """A removed component still needs its module: what it declares says how its objects are destroyed."""
-        call = evolve(removed.call, name=f"{removed.name}-{number}")
-        where = self._where((*path, "removed"), removed.kind, call.name, removed.call, parent, problems)
+        place: ModulePath = (*path, "removed", removed.kind, f"{removed.name}-{number}")
+        *base, _, name = self.places.alike(place, removed.call) or place
+        where = self._where(tuple(base), removed.kind, name, removed.call, parent, problems)
         if where is None or removed.kind == "stack":
             return removed
-        return evolve(removed, config=self._module((*path, "removed"), call, where, problems))
+        return evolve(removed, config=self._module(tuple(base), evolve(removed.call, name=name), where, problems))
