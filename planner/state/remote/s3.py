@@ -250,13 +250,16 @@ class S3Client(StateClient):
         text = self._attribute(self.lock_path, "Info")
         return lock_info_of(text.encode()) if text else None
 
-    def unlock(self, lock_id: str) -> None:
-        self._unlock(lock_id)
-
     def force_unlock(self, lock_id: str) -> None:
-        self._unlock(lock_id)
+        """A process that was killed between its two locks leaves one of them."""
+        has_file = self._at.lock_file and self._file_holder() is not None
+        has_item = bool(self._at.table) and self._item_holder() is not None
+        if has_file != has_item and self._at.lock_file and self._at.table:
+            (self._unlock_file if has_file else self._unlock_item)(lock_id)
+        else:
+            self.unlock(lock_id)
 
-    def _unlock(self, lock_id: str) -> None:
+    def unlock(self, lock_id: str) -> None:
         """Both are tried, whatever comes of the other."""
         problems: list[ServiceError] = []
         file_problem: ServiceError | None = None

@@ -18,6 +18,7 @@ from planner.clients.aws_settings import aws_of
 from planner.clients.http import NONE, Http
 from planner.clients.problem import ServiceError
 from planner.state.backend import DEFAULT_WORKSPACE, open_backend
+from planner.state.lock import new_lock_info
 from planner.state.remote.backend import RemoteBackend
 from planner.state.remote.s3 import S3Client
 
@@ -201,3 +202,17 @@ def test_a_process_that_is_killed_before_dynamodb_knows_the_state_leaves_one_tha
 
 def _killed(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("left", ["file", "item"])
+def test_a_process_that_is_killed_between_its_two_locks_leaves_one_that_can_be_removed(left: str) -> None:
+    backend, _ = open_backend("s3", SERVERS["s3"]().settings())
+    assert isinstance(backend, RemoteBackend)
+    client = backend.client("default")
+    assert isinstance(client, S3Client)
+    info = client.lock(new_lock_info("apply", client.lock_path))
+    (client._unlock_item if left == "file" else client._unlock_file)(info.id)
+    with pytest.raises(ServiceError):
+        client.force_unlock("another")
+    client.force_unlock(info.id)
+    assert client.holder() is None
