@@ -234,6 +234,7 @@ def _result(data: dict[str, Any]) -> Result:
         asks_plugins=data["asks_plugins"],
         asks_services=data["asks_services"],
         made_at=data["made_at"],
+        state_at=data.get("state_at", 0.0),
         facts=data.get("facts", {}),
         changed=tuple(data["changed"]),
         unknown=tuple(map(tuple, data["unknown"])),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.batch.deployment_plans import differences, save
 from planner.batch.described import described
 from planner.batch.model import Request, Result
-from planner.batch.plan_unit import Check, changes_of, counts_of, failed, log, spared_result
+from planner.batch.plan_unit import Check, changes_of, counts_of, failed, log, spared_result, written_at
 from planner.batch.planned import NEW, awaited_in, gives, outputs_of, own_outputs, rests_on
 from planner.batch.reads import RECORDER
 from planner.batch.setting_up import options_of
@@ -190,6 +190,7 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
     """A plan without errors in short."""
     changes: list[tuple[str, str, str]] = []
     uses_plugins = False
+    written: list[float] = []
     numbers = [0, 0, 0, 0, 0]
     for step in plan.steps:
         if step.what == "forget":
@@ -203,6 +204,7 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
         numbers = [number + more for number, more in zip(numbers, of_step, strict=True)]
         changes += [(f"{step.name}: {address}", action, why) for address, action, why in changes_of(step.plan)]
         changes += [(f"{step.name}: {address}", "defer", f"unknown {what}") for address, what, _ in step.plan.deferred]
+        written.append(written_at(request, step.planned.made.loaded.store))
         uses_plugins = uses_plugins or asks_plugins(step.planned.made.loaded.config, step.plan.prior_state)
     state = runner.states.read()
     short = Result(
@@ -218,6 +220,7 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
         lineage=state.lineage if state is not None else "",
         serial=state.serial if state is not None else 0,
         is_partial=plan.is_partial,
+        state_at=min(filter(None, written), default=0.0),
     )
     return _with_outputs(request, runner, plan, short)
 

@@ -293,6 +293,9 @@ class Result:
     """whether it rests on states that services keep"""
     made_at: float = 0.0
     """when objects were looked at for it, in seconds since 1970"""
+    state_at: float = 0.0
+    """when the state was written that stands for objects that were not looked at (-refresh=false); 0 where nobody knows
+    or that does not matter"""
     facts: dict[str, list[list[Any]]] = field(factory=dict)
     reads: Reads = field(factory=list, eq=False)
     is_secret: bool = False

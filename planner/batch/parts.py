@@ -126,6 +126,7 @@ _UNIT = {
     "because": str,
     "reused": bool,
     "age": _Maybe(float),
+    "state_age": _Maybe(float),
     "attempts": int,
     "selected_by": [{"selector": str, "way": str}],
     "waits_for": [str],

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from planner.operations.options import OperationOptions
     from planner.operations.plan import Made, Planned, Start
     from planner.render.summary import Counts
+    from planner.state.backend import Store
 
 Check = Callable[[], None]
 """is called when all is read and before anything is changed; raises Unmet to keep it from that"""
@@ -145,8 +146,20 @@ def of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) -> 
         asks_plugins=asks_plugins(made.loaded.config, made.plan.prior_state),
         lineage=plan.previous_state.lineage,
         serial=plan.previous_state.serial,
+        state_at=written_at(request, made.loaded.store),
     )
     return _with_outputs(request, made, short) if request.is_read or request.upstream else short
+
+
+def written_at(request: Request, store: Store) -> float:
+    """When the state was written that a plan without looking at objects rests on; 0 where that is not known, as of
+    states in services."""
+    if request.refresh:
+        return 0.0
+    try:
+        return os.stat(store.place).st_mtime
+    except (OSError, ValueError):
+        return 0.0
 
 
 def _facts(request: Request, made: Made[Start]) -> dict[str, list[list[Any]]]:

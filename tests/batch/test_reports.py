@@ -72,7 +72,7 @@ def test_markdown(fleet: Path) -> None:
 def test_markdown_has_changes_only_and_fits(fleet: Path) -> None:
     """A thousand units with long lists of changes, of which most have no room, and three thousand that stay."""
     change = {"address": 'module.a.aws_thing.x["key"]', "action": "update", "reason": ""}
-    head = {"wave": 0, "reused": False, "age": None, "diagnostics": []}
+    head = {"wave": 0, "reused": False, "age": None, "state_age": None, "diagnostics": []}
     counts = dict.fromkeys(("add", "change", "remove", "import", "forget"), 7)
     units = [
         head
@@ -192,7 +192,8 @@ def test_the_page_of_a_thousand_units_is_small() -> None:
         return {
             "unit": f"live/region-{n % 8}/unit-{n:04}", "folder": f"live/region-{n % 8}/unit-{n:04}",
             "tags": [], "groups": [],
-            "wave": n // 100, "outcome": "changes", "because": "", "reused": False, "age": None, "attempts": 1,
+            "wave": n // 100, "outcome": "changes", "because": "", "reused": False, "age": None, "state_age": None,
+            "attempts": 1,
             "selected_by": [{"selector": "", "way": "all"}], "waits_for": [], "changes": changes, "outputs": [],
             "counts": {"add": 20, "change": 0, "remove": 0, "import": 0, "forget": 0},
             "diagnostics": [], "seconds": 0.1, "plan_file": "",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -113,3 +115,17 @@ def test_files_that_functions_only_ask_for_are_looked_at(tmp_path: Path) -> None
     assert [reused(plan(tmp_path)), reused(plan(tmp_path))] == [[], ["a"]]
     (tmp_path / "fleet" / "a" / "there").touch()
     assert [reused(plan(tmp_path)), reused(plan(tmp_path))] == [[], ["a"]]
+
+
+def test_states_that_stand_for_objects_have_an_age(tmp_path: Path, world: Path) -> None:
+    for name, hours in (("a", 3), ("b", 1)):
+        then = time.time() - hours * 3600 - 60
+        os.utime(tmp_path / "fleet" / name / "terraform.tfstate", (then, then))
+    (tmp_path / "fleet/c/terraform.tfstate").unlink()
+    stale = plan(tmp_path, "-refresh=false")
+    assert [int(stale.unit(name)["state_age"]) // 3600 for name in "ab"] == [3, 1]
+    assert stale.unit("c")["state_age"] is None
+    ran = batch(tmp_path / "fleet", "plan", "-refresh=false", "-markdown=r.md")
+    assert "states up to 3h 1m old)." in ran.out and "states up to 3h 1m old)." in (tmp_path / "fleet/r.md").read_text()
+    assert {unit["state_age"] for unit in plan(tmp_path).json["units"]} == {None}
+    assert " old)" not in batch(tmp_path / "fleet", "plan").out

@@ -131,6 +131,7 @@ def _unit(step: Step, plan: DeploymentPlan) -> dict[str, Any]:
         "because": _because(step, plan),
         "reused": False,
         "age": None,
+        "state_age": None,
         "attempts": 1,
         "selected_by": [],
         "counts": dict(zip(COUNTS, numbers, strict=True)),

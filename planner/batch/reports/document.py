@@ -2,7 +2,8 @@
 
     {"format_version": "1.0", "command", "mode", "run", "seconds", "workers", "peak_memory", "succeeded",
      "outcomes": {"changes": 2, ...}, "in_flight": [unit...],
-     "units": [{"unit", "folder", "tags", "groups", "wave", "outcome", "because", "reused", "age", "attempts",
+     "units": [{"unit", "folder", "tags", "groups", "wave", "outcome", "because", "reused", "age", "state_age",
+                "attempts",
                 "selected_by": [{"selector", "way"}...], "waits_for": [unit...],
                 "counts": {"add", "change", "remove", "import", "forget"},
                 "changes": [{"address", "action", "reason"}...], "outputs": [{"name", "action"}...],
@@ -13,7 +14,9 @@
      "shard": null or {"number", "of", "units", "fleet", "before": {unit: [unit...]}, "made_as": {unit: digest},
                        "beside": [{"unit", "outcome", "made_as", "diagnostics"}...]}}
 
-`age` is how many seconds ago real objects were looked at, where that was in an earlier run and may matter.
+`age` is how many seconds ago real objects were looked at, where that was in an earlier run and may matter; `state_age`
+how many seconds ago the state was written that stood for them, where they were not looked at (-refresh=false) and that
+is known.
 `shard` is there where several jobs share the work (-shard): `units` are so many in all, `fleet` is a digest of them and
 their files, `beside` are units of other shards that were planned for their values; `made_as` says which state and
 which outputs a plan has.
@@ -106,6 +109,7 @@ def _unit(report: Report, done: Done, is_brief: bool) -> dict[str, Any]:
         "because": done.because,
         "reused": done.reused,
         "age": round(time.time() - done.seen_at, 3) if done.seen_at else None,
+        "state_age": round(max(0.0, time.time() - result.state_at), 3) if result and result.state_at else None,
         "attempts": done.attempts,
         "selected_by": [{"selector": s, "way": w} for s, w in analysis.selected.get(done.unit, [])],
         "waits_for": list(analysis.edges.get(done.unit, ())),
@@ -129,10 +133,12 @@ def _unit(report: Report, done: Done, is_brief: bool) -> dict[str, Any]:
 def note(unit: dict[str, Any]) -> str:
     """What is to be said of a unit in a word: because of which one, and how old that is."""
     because = f"because of {unit['because']}" if unit["because"] else ""
-    if not unit["reused"]:
-        return because
-    seen = f"(from before, {age_text(unit['age'])} ago)" if unit["age"] is not None else "(from before)"
-    return f"{because} {seen}".strip()
+    seen = "from before" if unit["reused"] else ""
+    if unit["age"] is not None and unit["reused"]:
+        seen = f"from before, {age_text(unit['age'])} ago"
+    state = f"state {age_text(unit['state_age'])} old" if unit["state_age"] is not None else ""
+    ages = "; ".join(filter(None, (seen, state)))
+    return f"{because} ({ages})".strip() if ages else because
 
 
 def age_text(seconds: float) -> str:
@@ -149,7 +155,10 @@ def summary_line(document: dict[str, Any]) -> str:
     reused = sum(unit["reused"] for unit in document["units"])
     ages = [unit["age"] for unit in document["units"] if unit["age"] is not None]
     oldest = f", up to {age_text(max(ages))} ago" if ages else ""
-    more = f" ({reused} from before{oldest})" if reused else ""
+    states = [unit["state_age"] for unit in document["units"] if unit["state_age"] is not None]
+    said = [f"{reused} from before{oldest}"] if reused else []
+    said += [f"states up to {age_text(max(states))} old"] if states else []
+    more = f" ({'; '.join(said)})" if said else ""
     about = document.get("about", "Batch")
     return f"{about} {document['command']}: {', '.join(parts) or f'no {noun_of(document)}s'}{more}."
 
