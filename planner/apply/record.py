@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import Event, Lock
 
 from planner.evaluation.instance import Instance
 from planner.state.build import StateBuilder
@@ -17,10 +17,16 @@ class ApplyRecord:
 
     def __init__(self, prior: State, journal: Journal | None = None, snapshots: Snapshots | None = None) -> None:
         self.journal = journal
-        self._snapshots = snapshots
-        self.state = StateBuilder(prior, self._changed)
-        self.has_begun = False
-        """Whether any operation was begun, or any instance changed."""
+        self._begun = begun = Event()
+
+        def changed(resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
+            begun.set()
+            if journal is not None:
+                journal.instance(resource, key, instance)
+            if snapshots is not None:
+                snapshots.changed()
+
+        self.state = StateBuilder(prior, changed)  # no method of this object: nothing is to be left in circles
         if snapshots is not None:
             snapshots.begin(self.state.snapshot)
         self._lock = Lock()
@@ -33,16 +39,14 @@ class ApplyRecord:
         else:
             it.store(self.state, record, deposed)
 
-    def _changed(self, resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
-        self.has_begun = True
-        if self.journal is not None:
-            self.journal.instance(resource, key, instance)
-        if self._snapshots is not None:
-            self._snapshots.changed()
+    @property
+    def has_begun(self) -> bool:
+        """Whether any operation was begun, or any instance changed."""
+        return self._begun.is_set()
 
     def start(self, it: Instance, action: str, durable: bool) -> int:
         """An operation is about to begin; its number. Raises Failure when that cannot be recorded."""
-        self.has_begun = True
+        self._begun.set()
         return self.journal.start(it.address, it.deposed, action, durable) if self.journal is not None else 0
 
     def end(self, number: int, durable: bool) -> None:
