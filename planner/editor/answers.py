@@ -13,7 +13,7 @@ from planner.syntax.rule_syntax import CaseSyntax, Declaration, RuleSyntax
 from planner.vocabulary.records import frozen
 from planner.vocabulary.span import Span
 
-_TYPE = re.compile(r'\bchange\(\s*([A-Z_]\w*)\s*,\s*"([^"]*)"')
+_TYPE = re.compile(r'\b(?:change|stays)\(\s*([A-Z_]\w*)\s*,\s*"([^"]*)"')
 _FIRST = re.compile(r"\b(?:planned|configured|prior|part|size_of)\(\s*([A-Z_]\w*)")
 
 
@@ -64,6 +64,9 @@ def _within_text(book: Book, at: Cursor, relation: Relation | None, shapes: Call
         return
     for word in book.words(relation, at.column):
         yield Choice(word, "word", f"{relation.name}.{relation.columns[at.column][0]}", relation.doc)
+    if relation.columns[at.column][0] == "type" and relation.name in ("change", "stays", "resource"):
+        names = {name for mode in ("managed", "data") for name in shapes().types(mode)}
+        yield from (Choice(name, "word", "resource type") for name in sorted(names) if name.startswith(at.typed))
     if relation.name in READERS and at.column == 1:
         types = dict(_TYPE.findall(at.statement))
         address = next((name for name in _FIRST.findall(at.statement) if name in types), None)

@@ -45,5 +45,17 @@ def _shapes(folder: str, changed: int) -> Shapes:
         return _nothing
 
 
-def _nothing(mode: str, type: str) -> None:
-    return None
+class _Nothing:
+    """No schemas."""
+
+    def __call__(self, mode: str, type: str) -> None:
+        return None
+
+    def types(self, mode: str) -> tuple[str, ...]:
+        return ()
+
+    def lacks(self, mode: str, type: str) -> str:
+        return ""
+
+
+_nothing = _Nothing()

@@ -12,9 +12,20 @@ if TYPE_CHECKING:
     from planner.operations.loading import Loaded
     from planner.policy.program import Policies
     from planner.policy.shapes import Shapes
+    from planner.provider.interface import ProviderSchema
+    from planner.values.types import Type
 
 
-MISFITS = ("policy.no_path", "policy.misfit", "rules.unknown_word", "policy.no_vertices", "policy.unknown_override")
+MISFITS = (
+    "policy.no_path",
+    "policy.no_type",
+    "policy.no_value",
+    "policy.no_rows",
+    "policy.misfit",
+    "rules.unknown_word",
+    "policy.no_vertices",
+    "policy.unknown_override",
+)
 """the codes of what keeps a policy, or an override of one, from ever counting"""
 
 
@@ -32,28 +43,54 @@ def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:
 
 def shapes_of(schemas: Schemas, config: Config) -> Shapes:
     """The types of objects, by the schemas of the providers that a configuration uses."""
-    from planner.values.schema import implied_type
-    from planner.values.types import Type
-
     sources: set[str] = set()
     waiting = [config.root]
     while waiting:
         module = waiting.pop()
         sources |= {module.provider_source(decl.provider_name) for decl in module.resources.values()}
         waiting += module.children.values()
-    known: dict[tuple[str, str], Type | None] = {}
+    return _Shapes(schemas, sorted(sources))
 
-    def shape(mode: str, type: str) -> Type | None:
-        if (mode, type) not in known:
-            found = [of(source, mode, type) for source in sorted(sources)]
-            known[mode, type] = next((one for one in found if one is not None), None)
-        return known[mode, type]
 
-    def of(source: str, mode: str, type: str) -> Type | None:
-        try:
-            found = schemas.resource(source, mode, type)
-        except Failure:
-            return None
+class _Shapes:
+    """What the schemas of some providers say."""
+
+    def __init__(self, schemas: Schemas, sources: list[str]) -> None:
+        self._schemas, self._sources = schemas, sources
+        self._known: dict[tuple[str, str], Type | None] = {}
+
+    def __call__(self, mode: str, type: str) -> Type | None:
+        if (mode, type) not in self._known:
+            found = (self._of(source, mode, type) for source in self._sources)
+            self._known[mode, type] = next((one for one in found if one is not None), None)
+        return self._known[mode, type]
+
+    def _of(self, source: str, mode: str, type: str) -> Type | None:
+        from planner.values.schema import implied_type
+
+        schema = self._schema(source)
+        found = schema.resource(mode, type) if schema is not None and mode in _MODES else None
         return implied_type(found.block) if found is not None else None
 
-    return shape
+    def types(self, mode: str) -> list[str]:
+        found: set[str] = set()
+        for source in self._sources:
+            schema = self._schema(source)
+            if schema is not None:
+                found.update(schema.data_sources if mode == "data" else schema.resources)
+        return sorted(found)
+
+    def lacks(self, mode: str, type: str) -> str:
+        first = type.partition("_")[0]
+        named = [source for source in self._sources if source.rpartition("/")[2] == first]
+        known = [source for source in named if self._schema(source) is not None]
+        return known[0] if known and mode in ("managed", "data") and self(mode, type) is None else ""
+
+    def _schema(self, source: str) -> ProviderSchema | None:
+        try:
+            return self._schemas.schema(source)
+        except Failure:
+            return None
+
+
+_MODES = ("managed", "data", "ephemeral")

@@ -1,31 +1,44 @@
 """Policies against the schemas of providers: a path that no such object has, a comparison that never holds.
 
-What type of resource a variable stands for is read off the rule: from `change(A, "aws_instance", ...)`, or from facts
-that give the type (`group_type(T)`). Where it is not said, nothing is.
+What type of resource a variable stands for is read off the rule: from `change(A, "aws_instance", ...)`, `stays(A,
+"aws_instance")`, `instance_of(A, "aws_instance.web")`, or from facts that give the type (`group_type(T)`) and lists
+(`T in ["a", "b"]`). Where it is not said, nothing is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Collection, Iterator
+from typing import Any, Protocol
 
 from planner.datalog.engine.program import Program
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Rule
 from planner.policy.values import VALUES
-from planner.syntax.rule_syntax import Atom, Call, Comparison, Constant, Literal, Term, Variable
+from planner.syntax.rule_syntax import MEMBER, Atom, Builtin, Call, Comparison, Constant, Literal, Term, Variable
 from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType, Type
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.span import Span
 
-Shapes: TypeAlias = Callable[[str, str], Type | None]
-"""mode and type of a resource -> the type of its objects, None where no schema is at hand"""
+
+class Shapes(Protocol):
+    """What the schemas at hand say."""
+
+    def __call__(self, mode: str, type: str) -> Type | None:
+        """The type of the objects of a resource type, None where no schema is at hand."""
+
+    def types(self, mode: str) -> Collection[str]:
+        """The resource types that there are, as far as schemas are at hand."""
+
+    def lacks(self, mode: str, type: str) -> str:
+        """The provider at hand that should have a resource type, by the type's first word, and has not; "" for none."""
+
 
 READERS = VALUES | {"prior"}
 """the relations whose first columns are address and path; `configured` and `planned` end with the value"""
 _AT = frozenset(("planned", "configured", "prior"))
+_CONTAINERS = (ListType, SetType, MapType, TupleType, ObjectType)
 _STEP = re.compile(r'\.?([A-Za-z_][\w-]*)|\[([0-9]+)\]|\["((?:[^"\\]|\\.)*)"\]')
 _WRITTEN = {STRING: "text", NUMBER: "a number", BOOL: "a truth value"}
 
@@ -96,6 +109,7 @@ class _Misfits:
         self.types = resource_types(program, rule)
 
     def find(self) -> Iterator[Diagnostic]:
+        yield from self._no_types()
         for atom, _ in atoms(self.rule.body):
             if atom.predicate not in READERS or not isinstance(atom.arguments[0], Variable):
                 continue
@@ -108,7 +122,29 @@ class _Misfits:
             if not fitting:
                 yield self._no_path(atom, path, {kind[1]: why for kind, (_, why) in found.items()})
             elif atom.predicate in _AT:
-                yield from self._comparisons(atom, path, fitting)
+                if all(isinstance(type, _CONTAINERS) for type in fitting):
+                    yield self._no_value(atom, path)
+                else:
+                    yield from self._comparisons(atom, path, fitting)
+
+    def _no_types(self) -> Iterator[Diagnostic]:
+        """Rules about types alone that no provider at hand has."""
+        for name, kinds in self.types.items():
+            lacking = {kind: self.shapes.lacks(*kind) for kind in sorted(kinds)}
+            if not all(lacking.values()):
+                continue
+            (mode, type), source = next(iter(lacking.items()))
+            what = "data source" if mode == "data" else "resource"
+            detail = f"The provider {source} has no {what} {type}.{did_you_mean(type, self.shapes.types(mode))}"
+            atom = next(a for a, _ in atoms(self.rule.body) if a.arguments and str(a.arguments[0]) == name)
+            yield self._error("policy.no_type", "No such resource type", detail, atom)
+
+    def _no_value(self, atom: Atom, path: str) -> Diagnostic:
+        detail = (
+            f"{path} is a list, set, map or object, and only its elements have values in {atom.predicate}: "
+            f'part({atom.arguments[0]}, "{path}", Key, P), {atom.predicate}({atom.arguments[0]}, P, Value).'
+        )
+        return self._error("policy.no_value", "No value at this path", detail, atom)
 
     def _no_path(self, atom: Atom, path: str, why: dict[str, str]) -> Diagnostic:
         kind = sorted(why)[0]
@@ -156,14 +192,29 @@ def resource_types(program: Program, rule: Rule) -> dict[str, set[tuple[str, str
     """For variables that stand for addresses: the modes and types of resources that they can be."""
     found: dict[str, set[tuple[str, str]]] = {}
     for literal in rule.body:
-        if isinstance(literal, Atom) and literal.predicate == "change":
-            address, type, *_, mode = literal.arguments
-            if isinstance(address, Variable):
-                modes = [str(mode.value)] if isinstance(mode, Constant) else ["managed"]
-                types = _constants(program, rule, type)
-                if types:
-                    found[address.name] = {(m, t) for m in modes for t in types}
+        if (
+            not isinstance(literal, Atom)
+            or literal.predicate not in TYPED
+            or not isinstance(literal.arguments[0], Variable)
+        ):
+            continue
+        mode, term = "managed", literal.arguments[1]
+        if literal.predicate == "change" and isinstance(literal.arguments[-1], Constant):
+            mode = str(literal.arguments[-1].value)
+        if literal.predicate == "instance_of":
+            named = [_OBJECT.search(object) for object in _constants(program, rule, term)]
+            kinds = {("data" if match[1] else "managed", match[2]) for match in named if match is not None}
+        else:
+            kinds = {(mode, type) for type in _constants(program, rule, term)}
+        name = literal.arguments[0].name
+        if kinds:
+            found[name] = found.get(name, kinds) & kinds or kinds
     return found
+
+
+TYPED = ("change", "stays", "instance_of")
+"""the relations between an address and its type, or the resource that says it"""
+_OBJECT = re.compile(r"(?:^|\.)(data\.)?([\w-]+)\.[\w-]+$")
 
 
 def _constants(program: Program, rule: Rule, term: Term) -> set[str]:
@@ -175,7 +226,10 @@ def _constants(program: Program, rule: Rule, term: Term) -> set[str]:
     for literal in rule.body:
         if isinstance(literal, Comparison) and str(literal.left) == term.name and isinstance(literal.right, Constant):
             return {str(literal.right.value)} if literal.operator == "=" else set()
-        if isinstance(literal, Atom) and literal.predicate != "change":
+        if isinstance(literal, Builtin) and literal.relation == MEMBER and str(literal.outputs[0]) == term.name:
+            listed = {str(value.value) for value in literal.inputs if isinstance(value, Constant)}
+            return listed if not literal.negated and len(listed) == len(literal.inputs) else set()
+        if isinstance(literal, Atom) and literal.predicate not in TYPED:
             for column, argument in enumerate(literal.arguments):
                 if isinstance(argument, Variable) and argument.name == term.name:
                     given = _facts(program, literal.predicate, column)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from planner.datalog.engine.program import Program
 from planner.datalog.front.literals import atoms
 from planner.datalog.front.model import Rule
-from planner.syntax.rule_syntax import Atom, Variable
+from planner.syntax.rule_syntax import Atom, Constant, Variable
 from planner.vocabulary.diagnostic import Diagnostic, warning
 from planner.vocabulary.span import Span
 
@@ -17,11 +17,31 @@ _INSTANCE = "instance"
 
 
 def suspicions(program: Program) -> Iterator[Diagnostic]:
-    """Warnings about rules of users: variables that stand for vertices in one place and for instances in another, so
-    that the rule never derives anything."""
+    """Warnings about rules of users: variables that stand for vertices in one place and for instances in another, and
+    addresses that a relation has no rows of, so that the rule never derives anything."""
     for rule in program.rules:
         if not rule.is_core:
             yield from _vertices_as_instances(program, rule)
+            yield from _without_rows(rule)
+
+
+def _without_rows(rule: Rule) -> Iterator[Diagnostic]:
+    for atom, _ in atoms(rule.body):
+        address = atom.arguments[0] if atom.predicate in _OF_OBJECTS else None
+        kind = str(address.value).partition(".")[0] if isinstance(address, Constant) else ""
+        if kind in _NO_OBJECTS:
+            instead = _NO_OBJECTS[kind].replace("{A}", str(address))
+            detail = f"{atom.predicate} has rows of objects and root outputs, and {address} is neither: {instead}"
+            span = Span(rule.span.source, atom.start, atom.end)
+            yield warning("policy.no_rows", "No rows of this address", detail, span)
+
+
+_OF_OBJECTS = frozenset(("planned", "prior", "size_of", "part", "json_value", "json_part"))
+_NO_OBJECTS = {
+    "var": 'the values of root variables are in configured({A}, "value", V).',
+    "local": "policies do not see local values, but the arguments and outputs that have them.",
+    "each": "policies see the instances, by their addresses.",
+}
 
 
 def _vertices_as_instances(program: Program, rule: Rule) -> Iterator[Diagnostic]:

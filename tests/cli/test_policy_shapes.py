@@ -37,3 +37,27 @@ def test_those_that_are_right(folder: Path) -> None:
     (folder / "good.dl").write_text((folder / "bad.dl").read_text().replace("inptu", "input"))
     code, out, problems = run("policy", "check", "-policy=good.dl")
     assert code == 1 and "1 denied" in out and problems == ""
+
+
+MET = """
+deny("none", A, "no") :- stays(A, "aws_s3_bucket").
+judged("none", A) :- stays(A, "aws_s3_bucket").
+deny("some", A, "no") :- stays(A, "terraform_data"), planned(A, "input.size", 2).
+judged("some", A) :- stays(A, "terraform_data").
+deny("quiet", A, "no") :- stays(A, "terraform_data"), planned(A, "input.size", 3).
+"""
+
+
+def test_those_that_met_nothing(folder: Path) -> None:
+    (folder / "met.dl").write_text(MET)
+    assert run("policy", "check", "-policy=met.dl")[0] == 0
+    code, _, problems = run("policy", "check", "-strict", "-policy=met.dl")
+    assert code == 1 and problems.count("Error: ") == 2
+    assert "Policy none met nothing" in problems and "Policy quiet says not what it looks at" in problems
+    assert 'judged("quiet", A)' in problems
+
+
+def test_a_type_that_the_provider_does_not_have(folder: Path) -> None:
+    (folder / "type.dl").write_text('deny("x", A, "no") :- stays(A, "terraform_dat").\n')
+    code, _, problems = run("policy", "check", "-policy=type.dl")
+    assert code == 1 and 'has no resource terraform_dat. Did you mean "terraform_data"?' in " ".join(problems.split())

@@ -152,6 +152,9 @@ def test_completion(folder: Path) -> None:
         assert ".decl" in await complete(".d")
         found = await complete('deny("x", A, "y") :- change(A, "terraform_data", _, _, _, _), planned(A, "in')
         assert list(found) == ["input"]
+        found = await complete('deny("x", A, "y") :- stays(A, "terraform_data"), planned(A, "in')
+        assert list(found) == ["input"]
+        assert list(await complete('deny("x", A, "y") :- stays(A, "terr')) == ["terraform_data"]
 
     converse(talk)
 

@@ -38,6 +38,9 @@ what show -json prints. What such a document does not tell (lifecycle
 blocks, say) is taken from the configuration of the directory, if it is
 the one that the plan was made from; else policies that ask are broken.
 
+A policy that met nothing denies nothing. With -strict that is an error,
+for each policy whose judged(code, address) has no row.
+
 Ends with 0, or with 1 when something is denied or broken,
 or cannot be done."""
 FLAGS = (
@@ -47,6 +50,7 @@ FLAGS = (
     Flag("json", "bool", "The same as -format=json."),
     Flag("why", "bool", "Show the proof of each verdict below it."),
     Flag("profile", "bool", "Show below the table what each rule costs."),
+    Flag("strict", "bool", "Refuse policies that looked at nothing, or do not say at what."),
     *POLICY,
     DESTROY,
     INPUT,
@@ -78,6 +82,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         verdict, problems = _checked(settings, plan, _processes(terminal, arguments["profile"]))
     if verdict is None:
         return finish(problems, terminal)
+    problems = [*problems, *(_unmet(verdict) if arguments["strict"] else ())]
     if format == "table":
         terminal.out(_table(verdict, terminal, arguments["why"]))
         if arguments["profile"]:
@@ -122,6 +127,7 @@ def _several(
             verdict, problems = check_document(settings, path, kind, known=known)
         else:
             verdict, problems = _checked(settings, path, _processes(terminal, arguments["profile"]), known)
+        problems = [*problems, *(_unmet(verdict) if verdict is not None and arguments["strict"] else ())]
         if verdict is not None and format == "table":
             terminal.out(f"{terminal.paint(path, 'bold')}\n{_table(verdict, terminal, arguments['why'])}\n")
             if arguments["profile"]:
@@ -148,6 +154,21 @@ def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
         return markdown_of_several((path, verdict) for _, path, verdict in judged)
     documents = [{kind: path, **verdict.to_json()} for kind, path, verdict in judged if verdict is not None]
     return _document({"format_version": "1.0", "verdicts": documents})
+
+
+def _unmet(verdict: Verdict) -> list[Diagnostic]:
+    """Errors about policies that looked at nothing, or do not say at what."""
+    from planner.vocabulary.diagnostic import error
+
+    found = []
+    for code in sorted(verdict.codes.keys() | verdict.judged.keys()):
+        if code not in verdict.judged:
+            detail = f"No rule says what it looks at: add judged({json_text(code).strip()}, A) :- ..."
+            found.append(error("policy.unjudged", f"Policy {code} says not what it looks at", detail))
+        elif not verdict.judged[code]:
+            detail = "No object is of a kind that it asks for, so it denies nothing, whatever is planned."
+            found.append(error("policy.met_nothing", f"Policy {code} met nothing", detail))
+    return found
 
 
 def _table(verdict: Verdict, terminal: Terminal, proofs: bool) -> str:
