@@ -48,6 +48,7 @@ OPERATION = (
 )
 DESTROY = Flag("destroy", "bool", "Plan to destroy everything that is managed.")
 INPUT = Flag("input", "bool", "Never ask; fail where an answer is needed.", True)
+OFFLINE = Flag("offline", "bool", "Do not ask providers: plan from their schemas and the state alone.")
 POLICY = (
     Flag(
         "policy",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from planner.policy.installed import LOCK, MOST_BYTES, MOST_FILES, Locked, folder_hash, lock_text, place_of, read_lock
 from planner.policy.manifest import MANIFEST, read_manifest
 from planner.policy.settings import PackUse, read_config
+from planner.policy.standing import OWN as POLICIES
 from planner.policy.standing import SETTINGS
 from planner.policy.toml import File
 from planner.support.disk import read_text, replace_file
@@ -59,6 +60,42 @@ def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnosti
     if not problems and not changed and verb != "lock":
         say("All packs are there." if uses else "No pack comes from elsewhere.")
     return problems
+
+
+FIRST = """\
+// Objects are not destroyed by accident. Deny `no_destroy` for each managed object that a plan destroys or replaces.
+
+@name("no_destroy.deny") @reason("{A} would be destroyed")
+deny("no_destroy", A, "would be destroyed") :- acts(A, "delete").
+
+@name("no_destroy.judged")
+judged("no_destroy", A) :- change(A, _, _, _, _, "managed").
+"""
+FIRST_CASES = """\
+.case "an object that is destroyed, and one that is replaced"
+change("a", "terraform_data", "a", "", "p", "managed"). action("a", "delete").
+change("b", "terraform_data", "b", "", "p", "managed"). action("b", "delete-then-create").
+.want deny("no_destroy", "a", "would be destroyed"), deny("no_destroy", "b", "would be destroyed").
+
+.case "objects that are made and changed"
+change("a", "terraform_data", "a", "", "p", "managed"). action("a", "create").
+change("b", "terraform_data", "b", "", "p", "managed"). action("b", "update").
+.want none deny. .want judged("no_destroy", "a"), judged("no_destroy", "b").
+"""
+
+
+def first_policy(say: Callable[[str], None]) -> None:
+    """Write a policy to begin with, and its cases, where each plan asks it. Raises Failure."""
+    for name, text in (("no_destroy.dl", FIRST), ("no_destroy.case", FIRST_CASES)):
+        path = os.path.join(POLICIES, name)
+        try:
+            os.makedirs(POLICIES, exist_ok=True)
+            replace_file(path, text.encode())
+        except OSError as problem:
+            detail = f"{path}: {problem.strerror or problem}."
+            raise Failure(error("policy.first", "Cannot write the first policy", detail)) from None
+        say(f"Wrote {path}")
+    say("Each plan is judged by it now. To run its cases: planner policy test")
 
 
 def _remote(config: str, text: str) -> dict[str, PackUse]:

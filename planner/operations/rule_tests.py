@@ -24,6 +24,7 @@ from planner.operations.rule_files import (
     read_files,
 )
 from planner.policy.cases import what_holds
+from planner.policy.library import BUILTIN, case_files
 from planner.policy.packs import Packs, gather
 from planner.policy.program import load_policies
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -125,6 +126,14 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[Group], list[Diag
         detail = "A file of cases ends in .case and stands beside the rules that it is about."
         problems = [*problems, error("rules.no_cases", "There are no cases", detail)]
     return found, problems
+
+
+def named_cases(policy: str) -> list[str]:
+    """The files and folders with the cases of a policy, named as for `policy check -policy`. Raises Failure."""
+    if policy.startswith(BUILTIN):
+        return case_files(policy.removeprefix(BUILTIN))
+    beside = f"{policy.removesuffix('.dl')}.case"
+    return [policy, beside] if policy.endswith(".dl") and os.path.isfile(beside) else [policy]
 
 
 def run_tests(words: Sequence[str], name: str = "") -> Tested:

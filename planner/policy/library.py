@@ -9,7 +9,7 @@ from planner.policy.manifest import MANIFEST, Manifest, PolicyInfo, read_manifes
 from planner.policy.packs import data_names
 from planner.programs.table import Files
 from planner.support.assets import rules_path
-from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.nearest import did_you_mean
 from planner.vocabulary.records import frozen
 
@@ -106,6 +106,18 @@ def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
         paths += [path for path in sorted((root / pack).rglob("*.dl")) if not only or _belongs(path, only, manifest)]
         paths += [root / pack / MANIFEST, *map(Path, data_names(manifest, str(root / pack)))]
     return {_name(path): path.read_text(encoding="utf-8") for path in paths}
+
+
+def case_files(name: str) -> list[str]:
+    """Where the cases of a pack or of one policy are: folders of packs, or one file."""
+    problems: list[Diagnostic] = []
+    files = builtin_files(name, problems)
+    if problems:
+        raise Failure(problems)
+    root = rules_path() / "packs"
+    folders = sorted({str((root / file.removeprefix(BUILTIN)).parent) for file in files if file.endswith(MANIFEST)})
+    own = [str(root / file.removeprefix(BUILTIN)) for file in files if Path(file).stem == name.removeprefix(PREFIX)]
+    return [f"{path.removesuffix('.dl')}.case" for path in own] or folders
 
 
 def _belongs(path: Path, code: str, manifest: Manifest) -> bool:

@@ -103,3 +103,5 @@ def test_policies_see_what_is_undecided(folder: Path) -> None:
     )
     done = run(folder, "plan", "-offline", "-no-color", "-policy=own.dl", code=1)
     assert "test_named.n an import is open" in " ".join(done.stderr.split())
+    done = run(folder, "policy", "check", "-offline", "-no-color", "-policy=own.dl", code=1)
+    assert "1 denied" in done.stdout

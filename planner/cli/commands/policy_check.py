@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, INPUT, OFFLINE, OPERATION, POLICY, STATE, VARIABLES, operation_options
 from planner.documents.kind import is_document
 from planner.operations.options import NAME_POLICIES
 from planner.operations.policy_documents import Known, check_document
 from planner.render.terminal import Terminal
+from planner.vocabulary.diagnostic import Diagnostic, error
 
 if TYPE_CHECKING:
     from planner.operations.options import OperationOptions
     from planner.policy.model import Verdict
-    from planner.vocabulary.diagnostic import Diagnostic
 
 FORMATS = ("table", "json", "sarif", "junit", "markdown")
 MOST_PROCESSES = 8
@@ -50,6 +50,7 @@ FLAGS = (
     Flag("json", "bool", "The same as -format=json."),
     Flag("why", "bool", "Show the proof of each verdict below it."),
     Flag("profile", "bool", "Show below the table what each rule costs."),
+    OFFLINE,
     Flag("strict", "bool", "Refuse policies that looked at nothing, or do not say at what."),
     *POLICY,
     DESTROY,
@@ -158,8 +159,6 @@ def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
 
 def _unmet(verdict: Verdict) -> list[Diagnostic]:
     """Errors about policies that looked at nothing, or do not say at what."""
-    from planner.vocabulary.diagnostic import error
-
     found = []
     for code in sorted(verdict.codes.keys() | verdict.judged.keys()):
         if code not in verdict.judged:

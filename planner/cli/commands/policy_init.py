@@ -1,15 +1,21 @@
-"""`policy init`: install the packs of a policy.toml."""
+"""`policy init`: install the packs of a policy.toml, or write a first policy."""
 
 from __future__ import annotations
 
+import os
+
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
+from planner.policy.standing import own
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [FILE]"
 HELP = """Installs the packs that .planner/policy.toml (or FILE) takes from elsewhere, as
 policy.lock beside it has them, and adds those that it does not have yet. What
-is not what the lock file says is refused."""
+is not what the lock file says is refused.
+
+Where there are neither policies nor a policy.toml in .planner, it writes a
+first policy, with its cases, into .planner/policies."""
 FLAGS: tuple[Flag, ...] = ()
 
 
@@ -19,5 +25,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "Name one policy.toml, or none for .planner/policy.toml.")
+    if not arguments.words and not os.path.lexists(policy_packs.OWN):
+        if own(os.curdir):
+            terminal.out("No pack comes from elsewhere.")
+        else:
+            policy_packs.first_policy(terminal.out)
+        return 0
     config = arguments.words[0] if arguments.words else policy_packs.OWN
     return finish(policy_packs.packs("init", config, terminal.out), terminal)

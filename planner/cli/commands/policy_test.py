@@ -18,11 +18,13 @@ USAGE = "[options] [FILE|DIRECTORY...]"
 HELP = """Runs the cases in files of cases (.case) beside policies, as "rules test" does: facts,
 small configurations and plans of show -json (.given "PATH"), and what policies
 say of them. Without words, those of .planner/policies, or else of the working
-directory and below.
+directory and below. -policy=NAME names policies as "policy check" does, also
+those of the library (builtin:NAME).
 
 With -coverage, it shows each rule with the literals that hold, or fail, in no
 case; with -mutants, the small mistakes in rules that no case notices."""
 FLAGS = (
+    Flag("policy", "list", "Run the cases of this folder, file or builtin:NAME. May be repeated.", value="DIR"),
     Flag("coverage", "bool", "Show what no case exercises."),
     Flag("mutants", "bool", "Make small mistakes in the rules, and show those that no case notices. Takes its time."),
     Flag("watch", "bool", "Run the cases again whenever a file changes, until interrupted."),
@@ -33,12 +35,19 @@ _OWN = os.path.join(".planner", "policies")
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a case fails, a file is broken, or a rule that denies is not tested."""
-    words = arguments.words or ([_OWN] if os.path.isdir(_OWN) else ["."])
+    words = _words(arguments) or ([_OWN] if os.path.isdir(_OWN) else ["."])
     if arguments["watch"] and arguments["json"]:
         raise UsageError("Conflicting options", "-watch is for people, -json for programs.")
     if not arguments["watch"]:
         return _once(words, arguments, terminal)
     return _watch(words, arguments, terminal)
+
+
+def _words(arguments: Arguments) -> list[str]:
+    """The files and folders that are named."""
+    from planner.operations.rule_tests import named_cases
+
+    return [*arguments.words, *(path for policy in arguments["policy"] for path in named_cases(policy))]
 
 
 def _once(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
