@@ -12,7 +12,7 @@ from typing import Any
 from planner.config.model import ModuleCall, ModulePath
 from planner.config.reading import Problems
 from planner.config.sources import SourceError, parse_module_source
-from planner.support.disk import read_whole
+from planner.support.disk import read_whole, replace_file
 from planner.support.fast_json import orjson
 from planner.vocabulary.diagnostic import Diagnostic
 from planner.vocabulary.records import frozen
@@ -92,9 +92,7 @@ def write_manifest(manifest: Manifest, root_dir: str, data_dir: str = DATA_DIREC
         records.append(entry)
     path = manifest_path(root_dir, data_dir)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(f"{path}.new", "wb") as file:
-        file.write(_as_in_html(orjson.dumps({"Modules": records})))
-    os.replace(f"{path}.new", path)
+    replace_file(path, _as_in_html(orjson.dumps({"Modules": records})), durable=False)
 
 
 def _as_in_html(text: bytes) -> bytes:

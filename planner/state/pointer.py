@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from planner.support.disk import read_whole
+from planner.support.disk import read_whole, replace_file
 from planner.vocabulary.diagnostic import Diagnostic, error
 from planner.vocabulary.records import field, frozen
 
@@ -63,9 +63,8 @@ def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[D
         document["backend"] = {"type": pointer.type, "config": settings, "hash": pointer.hash}
     try:
         os.makedirs(data_directory, exist_ok=True)
-        with open(f"{path}.new", "w", encoding="utf-8") as file:
-            file.write(json.dumps(document, indent=4, ensure_ascii=False) + "\n")
-        os.replace(f"{path}.new", path)
+        text = json.dumps(document, indent=4, ensure_ascii=False) + "\n"
+        replace_file(path, text.encode(), durable=False)
     except OSError as problem:
         detail = f"{path}: {problem.strerror or problem}. Other commands read it to find the state."
         return [error("backend.unwritable_pointer", "Cannot remember the backend", detail)]

@@ -282,3 +282,16 @@ def test_a_workspace_cannot_be_selected_on_a_full_disk(here: Directory) -> None:
     (here.path / ".terraform/environment").symlink_to("/dev/full")
     said = here.bad("workspace", "new", "x")
     assert ".terraform/environment: No space left on device." in said
+
+
+def test_an_init_does_not_write_into_files_of_another_one(here: Directory) -> None:
+    """Both write under a name of their own: here the former common names are taken."""
+    (here.path / "m").mkdir()
+    (here.path / "m/main.tf").write_text("")
+    (here.path / "calls.tf").write_text('module "m" { source = "./m" }\n')
+    here.backend("local")
+    for name in ("modules/modules.json.new", "terraform.tfstate.new"):
+        (here.path / ".terraform" / name).mkdir(parents=True)
+    here.good("init")
+    assert here.record["backend"]["type"] == "local"
+    here.good("plan")
