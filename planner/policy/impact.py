@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from planner.datalog.front.values import Row
 from planner.facts.from_state import module_path
@@ -19,6 +19,8 @@ from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 if TYPE_CHECKING:
     from planner.model.graph import Graph
 
+Instances: TypeAlias = dict[str, dict[str, None]]
+"""addresses of instances, by what stands before their keys"""
 MOST_ROWS = 2_000_000
 _NOTHING: Meant = (set(), set())
 
@@ -32,6 +34,7 @@ class Impact:
     def __init__(self, plan: Plan, graph: Callable[[], Graph], owners: ConfiguredOwners | None = None) -> None:
         self.plan, self._make, self.owners = plan, graph, owners
         self._meant: dict[str, Meant] = {}
+        self._grouped: dict[tuple[str, str | None], Instances] = {}
 
     @cached_property
     def graph(self) -> Graph:
@@ -118,47 +121,59 @@ class Impact:
         return iter(self._linked[2])
 
     @cached_property
+    def _changes(self) -> dict[str, ResourceChange]:
+        return {c.address: c for c in self.plan.changes if not c.deposed}
+
+    @cached_property
     def _linked(self) -> tuple[list[tuple[str, str]], list[Row], set[Row]]:
         """The rows of depends, and those of maybe_through and maybe_reached about resources of which it is not known
         which instance is meant. In a module with several instances what refers to something of the same module is in
         the same instance of it."""
-        changes = {c.address: c for c in self.plan.changes if not c.deposed}
+        changes = self._changes
         paths = Counter(module_path(module) for module in {c.module for c in changes.values() if c.module})
         pairs: list[tuple[str, str]] = []
         through: list[Row] = []
-        reached: set[Row] = set()
+        reached: dict[str, list[str]] = {}
         for object, dependencies in self.dependencies.items():
             addresses = self.instances.get(object, ())
             path = module_path(changes[addresses[0]].module) if addresses else ""
             within = self.within(object) if paths[path] > 1 else set[str]()
             for address in addresses:
+                change = changes[address]
                 for dependency in dependencies:
-                    others = self.instances.get(dependency, [])
-                    if dependency in within:
-                        others = [other for other in others if changes[other].module == changes[address].module]
-                    if len(others) < 2:
-                        pairs += [(address, other) for other in others]
+                    module = change.module if dependency in within else None
+                    others = self._by_resource(dependency, module)
+                    count = sum(map(len, others.values()))
+                    if count < 2:
+                        pairs += [(address, other) for found in others.values() for other in found]
                         continue
-                    sure, unsure = self._chosen(changes[address], dependency, [changes[other] for other in others])
+                    sure, unsure = self._chosen(change, dependency, others)
                     pairs += [(address, other) for other in sure]
                     if unsure:
-                        group = (
-                            dependency if len(unsure) == len(self.instances[dependency]) else f"{dependency} {address}"
-                        )
+                        is_all = module is None and len(unsure) == count
+                        group = dependency if is_all else f"{dependency} {address}"
                         through.append((address, dependency, group))
-                        reached |= {(group, other) for other in unsure}
-        return pairs, through, reached
+                        reached.setdefault(group, unsure)
+        return pairs, through, {(group, other) for group, found in reached.items() for other in found}
 
-    def _chosen(
-        self, change: ResourceChange, dependency: str, others: list[ResourceChange]
-    ) -> tuple[list[str], list[str]]:
+    def _by_resource(self, object: str, module: str | None) -> Instances:
+        """The instances of a resource, of one module instance or (None) all, by their addresses without their keys."""
+        if (object, None) not in self._grouped:
+            found: Instances = {}
+            for address in self.instances.get(object, ()):
+                change = self._changes[address]
+                of_module = found.setdefault(change.resource_address, {})
+                of_module[address] = None
+                self._grouped[object, change.module] = {change.resource_address: of_module}
+            self._grouped[object, None] = found
+        return self._grouped.get((object, module), {})
+
+    def _chosen(self, change: ResourceChange, dependency: str, others: Instances) -> tuple[list[str], list[str]]:
         """The instances of a resource that an object refers to, and those that it may refer to."""
         meant = self.meant(change)
-        sure = {other.address for other in others if _is_among(meant[0], other)}
-        unsure = {other.address for other in others if _is_among(meant[1], other)}
-        named = {resource for targets in meant for resource, _ in targets}
-        if dependency in self.configuring or named.isdisjoint(other.resource_address for other in others):
-            unsure = {other.address for other in others}
+        sure, unsure = (_among(targets, others) for targets in meant)
+        if dependency in self.configuring or not any(resource in others for found in meant for resource, _ in found):
+            unsure = {other for found in others.values() for other in found}
         return sorted(sure), sorted(unsure - sure)
 
     def meant(self, change: ResourceChange) -> Meant:
@@ -230,9 +245,13 @@ class Impact:
                 yield address, total
 
 
-def _is_among(targets: set[Target], change: ResourceChange) -> bool:
-    resource = change.resource_address
-    return not targets.isdisjoint(((resource, change.address), (resource, EVERY), (resource, SOME)))
+def _among(targets: set[Target], others: Instances) -> set[str]:
+    """The instances that are meant, of some by their addresses without keys."""
+    found: set[str] = set()
+    for resource, which in targets:
+        instances = others.get(resource, ())
+        found.update(instances if which in (EVERY, SOME) else (which,) if which in instances else ())
+    return found
 
 
 def _dependencies_first(edges: dict[str, tuple[str, ...]]) -> Iterator[str]:

@@ -163,7 +163,7 @@ def _unmet(verdict: Verdict) -> list[Diagnostic]:
     for code in sorted(verdict.codes.keys() | verdict.judged.keys()):
         if code not in verdict.judged:
             detail = f"No rule says what it looks at: add judged({json_text(code).strip()}, A) :- ..."
-            found.append(error("policy.unjudged", f"Policy {code} says not what it looks at", detail))
+            found.append(error("policy.unjudged", f"Policy {code} does not say what it looks at", detail))
         elif not verdict.judged[code]:
             detail = "No object is of a kind that it asks for, so it denies nothing, whatever is planned."
             found.append(error("policy.met_nothing", f"Policy {code} met nothing", detail))
