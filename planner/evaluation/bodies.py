@@ -17,7 +17,7 @@ from planner.syntax.body import Body, BodySchema
 from planner.syntax.native_body import NativeBody
 from planner.syntax.references import variables
 from planner.values.convert import path_text
-from planner.values.paths import marked_paths
+from planner.values.paths import infinite_paths, marked_paths
 from planner.values.schema import BlockSchema
 from planner.values.value import EPHEMERAL, Value
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -63,10 +63,20 @@ def _self_references(decl: ResourceDecl, schema: BlockSchema) -> Iterator[tuple[
             yield ref.key, error("plan.self_reference", "Self-referential block", detail, span)
 
 
-def ephemeral_problems(it: Instance, config: Value) -> list[Diagnostic]:
-    """Ephemeral values in arguments of an instance that would be stored."""
+def storage_problems(it: Instance, config: Value) -> list[Diagnostic]:
+    """Values in arguments of an instance that cannot be stored: ephemeral ones, and infinite numbers."""
     assert it.decl is not None
-    return ephemeral_values(it.decl, it.schema.block, config, it.address)
+    problems = ephemeral_values(it.decl, it.schema.block, config, it.address)
+    for path in infinite_paths(config):
+        span = place(it.decl.body, path[:1])
+        problems.append(infinite_number(path_name(path), span).at(it.address))
+    return problems
+
+
+def infinite_number(what: str, span: Span | None) -> Diagnostic:
+    """The problem of an infinite number that is to be stored, as 1/0 is."""
+    detail = f"{what} is infinite, and neither a state nor a plan can store an infinite number."
+    return error("plan.infinite_number", "Infinite number", detail, span)
 
 
 def ephemeral_values(decl: ResourceDecl, schema: BlockSchema, config: Value, address: str) -> list[Diagnostic]:

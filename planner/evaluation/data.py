@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.evaluation.bodies import ephemeral_problems
+from planner.evaluation.bodies import storage_problems
 from planner.evaluation.conditions import RuleResult
 from planner.evaluation.configuration_walk import ConfigurationWalk
 from planner.evaluation.instance import Instance
@@ -40,7 +40,7 @@ def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
     assert it.decl is not None
     config, found = decode_block(it.decl.body, it.schema.block, it.scope)
     problems += [d.at(it.address) for d in found]
-    problems += ephemeral_problems(it, config)
+    problems += storage_problems(it, config)
     if has_errors(problems):
         raise Failure(problems)
     return config

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from planner.config.model import OutputDecl, Reference
 from planner.config.references import BadReference, parse_reference
+from planner.evaluation.bodies import infinite_number
 from planner.evaluation.context import ModuleInstance
 from planner.evaluation.scope import ModuleScope
 from planner.language.evaluate import try_evaluate
+from planner.values.paths import infinite_paths
 from planner.values.value import EPHEMERAL, SENSITIVE, Marked, Value, is_wholly_known, unmark_deep
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.vocabulary.span import Span
@@ -31,6 +33,9 @@ def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, li
             "to be exported."
         )
         problems.append(error("plan.sensitive_output", "Output refers to sensitive values", detail, decl.span))
+    if is_root and not problems:
+        where = [f"A number in output.{decl.name}" if path else f"output.{decl.name}" for path in infinite_paths(value)]
+        problems = [infinite_number(what, decl.value.span) for what in where[:1]]
     return value, problems
 
 

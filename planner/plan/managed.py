@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.evaluation.bodies import ephemeral_problems, extend, path_name
+from planner.evaluation.bodies import extend, path_name, storage_problems
 from planner.evaluation.ignore import ignore_changes
 from planner.evaluation.instance import Instance
 from planner.evaluation.objects import RemoteObject
@@ -215,7 +215,7 @@ def configuration_of(it: Instance, problems: list[Diagnostic]) -> Value:
     assert it.decl is not None
     config, found = decode_block(it.decl.body, it.schema.block, it.scope)
     extend(problems, [d.at(it.address) for d in found])
-    extend(problems, ephemeral_problems(it, config))
+    extend(problems, storage_problems(it, config))
     return config
 
 

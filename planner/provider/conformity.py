@@ -12,6 +12,7 @@ from typing import Any
 from planner.provider.schema_paths import Path, attribute, element_type, elements, entries
 from planner.values.convert import mismatch, path_text
 from planner.values.identity import identical, same_but_refinements
+from planner.values.numbers import number_to_text
 from planner.values.operations import conforms, equal, same_value
 from planner.values.paths import parts
 from planner.values.refine import length_is_known
@@ -363,6 +364,4 @@ def show(value: Value) -> str:
 
 
 def _show_number(value: Value, cls: type) -> str:
-    from planner.values.numbers import number_to_text
-
     return number_to_text(value) if cls.__name__ == "mpfr" else "{}"

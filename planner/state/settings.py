@@ -13,6 +13,7 @@ from typing import Any
 
 from planner.values.convert import ConversionError, convert
 from planner.values.json_codec import CodecError, from_json
+from planner.values.numbers import from_float
 from planner.values.plain import plain
 from planner.values.schema import AttributeSchema, BlockSchema, decode_type
 from planner.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, SetType, Type
@@ -78,7 +79,7 @@ def checked(kind: str, schema: BlockSchema, settings: Mapping[str, Any]) -> tupl
 
 def _typed(given: Any, wanted: Type) -> Value:
     if isinstance(given, bool | int | float | str) and wanted in (STRING, NUMBER, BOOL):
-        return convert(given, wanted)
+        return _scalar(given, wanted)
     return from_json(_whole(given, wanted), wanted)
 
 
@@ -94,9 +95,16 @@ def _whole(given: Any, wanted: Type) -> Any:
     if isinstance(wanted, MapType) and isinstance(given, Mapping):
         return {str(name): _whole(item, wanted.element) for name, item in given.items()}
     if wanted in (STRING, NUMBER, BOOL) and isinstance(given, bool | int | float | str):
-        value = convert(given, wanted)
-        return plain(value)
+        return plain(_scalar(given, wanted))
     return given
+
+
+def _scalar(given: bool | int | float | str, wanted: Type) -> Value:
+    """Raises ConversionError, also for a string that no file, request or environment takes."""
+    value = convert(from_float(given) if isinstance(given, float) else given, wanted)
+    if isinstance(value, str) and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
+        raise ConversionError("it has characters that no name can have")
+    return value
 
 
 def _wrong(detail: str) -> Diagnostic:

@@ -54,9 +54,7 @@ def _scalar(value: Value) -> str:
     if cls is Unknown:
         raise ValueError("a value that is not known yet cannot be written as an expression")
     text = number_to_text(value)
-    if text.endswith("Inf"):
-        raise ValueError("an infinite number cannot be written as an expression")
-    return text
+    return {"+Inf": "1 / 0", "-Inf": "-1 / 0"}.get(text, text)
 
 
 def _assignments(items: Iterable[tuple[str, Value]]) -> list[str]:

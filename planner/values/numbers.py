@@ -10,6 +10,7 @@ gmpy2 is imported on first need: most configurations have whole numbers only.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,11 @@ def negative_zero() -> Any:
 def infinity(negative: bool = False) -> Any:
     """+Inf or -Inf."""
     return _load().mpfr("-inf" if negative else "inf", PRECISION)
+
+
+def has_inexact_numbers() -> bool:
+    """Whether this process has had any number that is no int; without them none is infinite."""
+    return "gmpy2" in sys.modules
 
 
 def is_infinite(x: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from planner.values.numbers import has_inexact_numbers, is_infinite
 from planner.values.types import ListType, Primitive, SetType, TupleType
 from planner.values.value import (
     SENSITIVE,
@@ -74,6 +75,22 @@ def _unknown(value: Value, path: Path, found: list[Path]) -> None:
         found.append(path)
     for step, part in parts(value):
         _unknown(part, (*path, step), found)
+
+
+def infinite_paths(value: Value) -> list[Path]:
+    """The paths of infinite numbers."""
+    paths: list[Path] = []
+    if has_inexact_numbers():
+        _infinite(value, (), paths)
+    return paths
+
+
+def _infinite(value: Value, path: Path, found: list[Path]) -> None:
+    value = value.value if value.__class__ is Marked else value
+    if value.__class__.__name__ == "mpfr" and is_infinite(value):
+        found.append(path)
+    for step, part in parts(value):
+        _infinite(part, (*path, step), found)
 
 
 def apply_marks(value: Value, marks: Iterable[PathMarks]) -> Value:

@@ -23,6 +23,7 @@ from planner.provider.plugin.messages import CALLS, messages
 from planner.provider.plugin.process import COOKIE
 from planner.provider.plugin.schemas import block_schema
 from planner.values.json_codec import from_json, to_json
+from planner.values.numbers import from_float
 from planner.values.schema import implied_type
 from planner.values.types import NUMBER, STRING, ObjectType
 from planner.values.value import Null, Unknown
@@ -256,6 +257,8 @@ class Provider:
             if planned["note"].__class__ is Null:
                 planned["note"] = Unknown(STRING)
         planned = with_computed(planned, Unknown(STRING), Unknown(NUMBER))
+        if planned["fail"] == "infinite":
+            planned["size"] = from_float(float("inf"))
         if planned["fail"] == "bad-plan":
             planned["name"] = "something else"
         if planned["fail"] == "write-only":

@@ -406,3 +406,9 @@ def test_work_beside_other_work_has_providers_of_its_own() -> None:
     first.close()
     assert ended == [1]
     assert second.new_provider(BUILTIN).number == 2 and ended == [1]  # type: ignore[attr-defined]
+
+
+def test_an_infinite_number_is_not_taken(plugin: PluginProvider) -> None:
+    (problem,) = plan(plugin, config(plugin, fail="infinite")).diagnostics
+    assert problem.severity == "error"
+    assert "the number size is infinite" in problem.detail

@@ -21,6 +21,7 @@ from planner.provider.plugin.schema_parts import DamagedSchema, SchemaParts, Tab
 from planner.support import exact_json
 from planner.values.convert import path_text
 from planner.values.json_codec import CodecError, from_json
+from planner.values.paths import infinite_paths
 from planner.values.schema import BlockSchema, implied_type
 from planner.values.types import Type
 from planner.values.value import Null, Value, is_wholly_known
@@ -250,14 +251,18 @@ class PluginBase:
 
         return self._started().messages.DynamicValue(msgpack=encode(value, wanted))
 
-    def _value(self, answer: Any, name: str, wanted: Type) -> Value:
-        """The value in a field of an answer; Null when there is none. Raises CodecError."""
+    def _value(self, answer: Any, name: str, wanted: Type, is_stored: bool = True) -> Value:
+        """The value in a field of an answer; Null when there is none. Raises CodecError, also for an infinite number in
+        what is stored."""
         from planner.provider.plugin.codec import decode
 
         given = getattr(answer, name)
         try:
             if given.msgpack:
-                return decode(given.msgpack, wanted)
+                value = decode(given.msgpack, wanted)
+                if is_stored and (infinite := infinite_paths(value)):
+                    raise CodecError(f"the number {path_text(infinite[0])} is infinite, and cannot be stored")
+                return value
             if given.json:
                 return from_json(exact_json.loads(given.json), wanted)
         except ValueError as problem:

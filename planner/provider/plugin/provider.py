@@ -309,6 +309,6 @@ class PluginProvider(EphemeralCalls):
             answer = self._call("CallFunction", "FunctionCall", True, name=name, arguments=given)
             if answer.HasField("error"):
                 raise FunctionError(answer.error.text, answer.error.function_argument)  # the first when it names none
-            return self._value(answer, "result", result)
+            return self._value(answer, "result", result, is_stored=False)
         except (PluginError, CodecError) as problem:
             raise FunctionError(f"{self._who}: {problem}") from None

@@ -323,3 +323,19 @@ def test_a_check_reports_what_is_missing(kind: str) -> None:
     backend, problems = open_backend(kind, {}, only_check=True)
     assert backend is None
     assert has_errors(problems)
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a\ud800"])
+def test_characters_that_no_name_has(path: str) -> None:
+    for kind, setting in (("local", "path"), ("s3", "key"), ("http", "address")):
+        backend, problems = open_backend(kind, {setting: path})
+        assert backend is None
+        assert "it has characters that no name can have" in problems[0].detail
+
+
+def test_fractions_in_settings() -> None:
+    backend, _ = open_backend("local", {"path": 1.5})
+    assert backend is not None
+    assert backend.settings["path"] == "1.5"
+    for value in (1.5, float("inf")):
+        assert open_backend("http", {"address": "http://a", "retry_max": value})[1]
