@@ -37,6 +37,7 @@ from planner.walk.machine import Machine
 from planner.walk.pool import walk_pool
 from planner.walk.sequential import walk_sequentially
 from planner.walk.slots import Limits
+from planner.walk.work import WorkResult
 
 if TYPE_CHECKING:
     from planner.datalog.engine.evaluate import Database
@@ -71,8 +72,8 @@ class ConfigurationWalk(ValueWalk):
         self._unconfigured = {row[0] for row in relation(graph, "needs_no_configuration")}
         self._functions_of = {row[:3]: row[3] for row in relation(graph, "function_configuration")}
         self._awaited: dict[str, list[tuple[str, ...]]] = {}
-        for configuration, *call in relation(graph, "function_awaited"):
-            self._awaited.setdefault(configuration, []).append(tuple(call))
+        for node, *call in relation(graph, "function_awaited"):
+            self._awaited.setdefault(node, []).append(tuple(call))
         if self._functions_of:
             context.configured_function = self._function
         self.asking = {row[0] for row in relation(graph, "asks_provider")}
@@ -140,18 +141,20 @@ class ConfigurationWalk(ValueWalk):
     # ---------------------------------------------------------------- modules, providers, checks
 
     def provider(self, node: Node) -> list[Diagnostic]:
-        problems = [] if node.object in self._unconfigured else self.providers.configure(node.object)
-        if node.object in self._awaited and not has_errors(problems):
-            problems += self._missing_functions(node.object)
-        return problems
+        return [] if node.object in self._unconfigured else self.providers.configure(node.object)
 
-    def _missing_functions(self, configuration: str) -> list[Diagnostic]:
-        """The calls of functions that the provider has neither in its schema nor registered. `try` cannot hide them."""
-        source = parse_provider_configuration(configuration).source
-        provider = self.providers.any_instance(configuration) or self.schemas.provider(source)
+    def run(self, node: str) -> WorkResult:
+        if node in self._awaited and (problems := self._missing_functions(node)):
+            return WorkResult(tuple(problems))
+        return super().run(node)
+
+    def _missing_functions(self, node: str) -> list[Diagnostic]:
+        """The calls of functions that their provider neither declares nor registers. `try` cannot hide them."""
         problems: list[Diagnostic] = []
-        for object, name, function in sorted(self._awaited[configuration]):
+        for configuration, object, name, function in sorted(self._awaited[node]):
+            source = parse_provider_configuration(configuration).source
             try:
+                provider = self.providers.any_instance(configuration) or self.schemas.provider(source)
                 found = provider.function(function)
             except Failure as failure:
                 return [*problems, *failure.diagnostics]

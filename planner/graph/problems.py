@@ -50,6 +50,10 @@ _LACKS = {
         "Unknown function provider",
         "{name} cannot be called: the module has no provider of that name in required_providers.",
     ),
+    "self": (
+        "Self reference",
+        "{object} calls {name}, a function of the provider that it configures. The arguments must be known before.",
+    ),
     "function": ("Function not found in provider", "The provider {provider} has no function {function}.{hint}"),
 }
 
@@ -76,7 +80,7 @@ def _missing(graph: Graph, object: str, name: str, lack: str) -> list[Diagnostic
         known = sorted(of for by, of in facts.relation("provider_function") if by == provider)
         hint = did_you_mean(function, known) if lack == "function" else ""
         title, detail = _LACKS[lack]
-        detail = detail.format(name=name, provider=provider, function=function, hint=hint)
+        detail = detail.format(object=object, name=name, provider=provider, function=function, hint=hint)
         where = facts.source("calls_named", row)
         span = where if isinstance(where, Span) else None
         problems.append(error(f"graph.no_{lack}_called", title, detail, span, address=object))

@@ -99,3 +99,23 @@ def test_what_is_not_registered_is_an_error_wherever_it_is_called(
 def test_nothing_is_known_of_them_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(monkeypatch, tmp_path, CALLS["a resource"][0])
     assert "known after apply" in run("plan", "-offline")
+
+
+def test_only_the_caller_of_a_missing_function_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = BLOCK + 'resource "test_thing" "t" {\n  name = "t"\n}\noutput "o" { value = provider::test::nope() }\n'
+    prepare(monkeypatch, tmp_path, text)
+    events = [json.loads(line) for line in run("plan", "-json", code=1).splitlines()]
+    kinds = [e["type"] for e in events if e.get("@level") != "warn"]
+    assert kinds == ["version", "planned_change", "change_summary", "diagnostic"]
+
+
+def test_a_configuration_cannot_call_functions_of_its_own_provider(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    override(monkeypatch, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    calls = 'provider "test" {\n  prefix = try(provider::test::double(1), "")\n}\n'
+    Path("main.tf").write_text(REQUIRED + calls + 'resource "test_thing" "t" { name = "t" }\n')
+    run("init")
+    for command in ("validate", "plan"):
+        assert "Error: Self reference" in run(command, code=1)
