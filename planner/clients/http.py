@@ -14,6 +14,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from ipaddress import ip_address, ip_network
 from threading import Lock
 from typing import Any
@@ -25,6 +26,8 @@ from planner.support.signals import STOP
 from planner.support.stop import is_reading
 from planner.vocabulary.records import define, field, frozen
 
+_PIECE = 1 << 16
+"""bytes that are sent at once"""
 LARGEST_ANSWER = 1 << 30
 """bytes"""
 _KEPT = "".join(map(chr, range(0x21, 0x7F)))
@@ -178,7 +181,7 @@ class Http:
             connection, is_fresh = self._connection(key, proxy, timeout)
             try:
                 with _ended_by_stop(connection):
-                    connection.request(method, target, body or None, _complete(sent, method, body))
+                    connection.request(method, target, _in_pieces(body), _complete(sent, method, body))
                     response = connection.getresponse()
                     data = response.read(LARGEST_ANSWER + 1)
                 if response.length and len(data) <= LARGEST_ANSWER:
@@ -394,9 +397,15 @@ def _default_port(scheme: str) -> int:
     return 443 if scheme == "https" else 80
 
 
+def _in_pieces(body: bytes) -> bytes | BytesIO | None:
+    """A body as it is sent: a large one piece by piece, each of which may take the time of a timeout."""
+    return BytesIO(body) if len(body) > _PIECE else body or None
+
+
 def _complete(headers: dict[str, str], method: str, body: bytes) -> dict[str, str]:
-    if not body and method not in ("GET", "HEAD", "DELETE", "OPTIONS") and "Content-Length" not in headers:
-        return {**headers, "Content-Length": "0"}
+    is_without = not body and method not in ("GET", "HEAD", "DELETE", "OPTIONS")
+    if (is_without or len(body) > _PIECE) and "Content-Length" not in headers:
+        return {**headers, "Content-Length": str(len(body))}
     return headers
 
 

@@ -146,3 +146,33 @@ def test_a_database_that_never_greets(monkeypatch: pytest.MonkeyPatch) -> None:
         session = pg.Session(pg.Table(address, "s", "t", "i", False, False, False))
         with pytest.raises(ServiceError, match="timeout"):
             session.rows("SELECT 1")
+
+
+def test_a_large_body_is_sent_in_pieces_each_of_which_has_the_time_of_a_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    pieces, got = list[int](), list[bytes]()
+    sendall = socket.socket.sendall
+    body = bytes(2_000_000) + b"the end"
+
+    def counted(self: socket.socket, data: bytes) -> None:
+        pieces.append(len(data))
+        sendall(self, data)
+
+    def serve() -> None:
+        one, data = listener.accept()[0], bytearray()
+        while not data.endswith(b"the end"):
+            data += one.recv(1 << 16)
+        got.append(bytes(data))
+        one.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    monkeypatch.setattr(socket.socket, "sendall", counted)
+    server = threading.Thread(target=serve, daemon=True)
+    server.start()
+    answer = Http(retries=NONE).ask("PUT", f"http://127.0.0.1:{listener.getsockname()[1]}/", {}, body)
+    server.join()
+    head, _, sent = got[0].partition(b"\r\n\r\n")
+    assert answer.status == 200 and sent == body
+    assert b"Content-Length: 2000007" in head and b"chunked" not in head
+    assert max(pieces) <= 1 << 16
