@@ -38,6 +38,8 @@ READERS = (VALUES - set(OTHERS)) | {"prior", "unknown_after", "sensitive_at"}
 """the predicates about values; their columns begin with address and path"""
 Kind: TypeAlias = tuple[str, str, str, str, bool]
 """what tells objects apart here: mode, type, action, reason, and whether arguments force a replacement"""
+ANY_REASON = "*"
+"""the reason of an object whose reason is not known yet"""
 Condition: TypeAlias = Callable[[Kind], bool]
 Body: TypeAlias = tuple[Literal, ...]
 
@@ -156,7 +158,7 @@ class Interest:
         if atom.predicate == "action":
             return lambda k: k[0] != "output" and (first is None or k[2] in first)
         if atom.predicate == "reason":
-            return lambda k: bool(k[3]) and (first is None or k[3] in first)
+            return lambda k: bool(k[3]) and (first is None or k[3] == ANY_REASON or k[3] in first)
         if atom.predicate == "replace_path":
             return lambda k: k[4]
         if atom.predicate == "output":

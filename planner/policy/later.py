@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from planner.datalog.front.literals import atoms
 from planner.policy.facts.later import Later
 from planner.policy.facts.relations import KEYED
-from planner.policy.interest import Interest
+from planner.policy.interest import ANY_REASON, Interest
 from planner.policy.modal import VERDICTS
 from planner.policy.program import Policies
 from planner.programs.actions import actions
@@ -32,7 +32,7 @@ def undecided(policies: Policies, later: Iterable[Later]) -> Iterator[tuple[str,
             met = later[:1]
         else:
             condition = interest.condition(rule, about)
-            met = [one for one in later if any(condition((one.mode, one.type, a, "", False)) for a in actions())]
+            met = [one for one in later if any(condition((one.mode, one.type, a, ANY_REASON, True)) for a in actions())]
         yield from ((rule.head.predicate, rule.number, one) for one in met)
 
 

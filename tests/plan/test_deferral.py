@@ -101,6 +101,8 @@ deny("input", A, "has an input") :- change(A, "terraform_data", _, _, _, _), pla
 deny("gone", A, "goes") :- acts(A, "delete").
 deny("bucket", A, "is a bucket") :- change(A, "aws_s3_bucket", _, _, _, _).
 deny("many", "", "too many") :- N = count : { change(_, _, _, _, _, _) }, N > 10.
+deny("why", A, "is replaced by request") :- reason(A, "replace_by_request").
+deny("place", A, "is replaced for its input") :- replace_path(A, "input").
 deny("late", "", "too late") :- now("2000-01-01T00:00:00Z").
 """
 
@@ -117,6 +119,8 @@ def test_policies_that_might_meet_what_is_left_are_undecided(folder: Path, plann
             *(("undecided", "gone", address) for address in late),
             *(("undecided", "input", address) for address in late),
             ("undecided", "many", "terraform_data.b"),
+            *(("undecided", "place", address) for address in late),
+            *(("undecided", "why", address) for address in late),
         ], name
         messages = {f["message"] for f in verdict["findings"]}
         assert messages == {"is decided by a later plan, when count of terraform_data.b is known"}
