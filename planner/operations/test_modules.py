@@ -50,15 +50,10 @@ def configurations(begun: Begun[StateOptions], test_directory: str = "") -> tupl
 
 
 def named_providers(tests: TestFiles | None, config: Config) -> set[str]:
-    """The providers that test files configure or mock."""
+    """The providers that test files configure. One that is only mocked must be required by what is tested."""
     if tests is None:
         return set()
-    return {
-        config.root.provider_source(block.name)
-        for file in tests.files
-        for blocks in (file.providers, file.mocks)
-        for block in blocks.values()
-    }
+    return {config.root.provider_source(block.name) for file in tests.files for block in file.providers.values()}
 
 
 def beside_tests(of_configuration: Iterable[Diagnostic], of_tests: Iterable[Diagnostic]) -> list[Diagnostic]:

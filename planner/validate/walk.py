@@ -245,7 +245,7 @@ class ValidateWalk(VertexWalk):
             return [*problems, self._unknown_type(source, decl)]
         scope = module.with_repetition(unknown_repetition(decl))
         config, found = decode_block(decl.body, schema.block, scope)
-        problems += [d.at(address) for d in found]
+        problems += found
         if has_errors(found):
             return problems
         problems += ephemeral_values(decl, schema.block, config, address)

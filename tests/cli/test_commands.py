@@ -430,7 +430,7 @@ def test_state_show(planner, played):
 
 def test_validate(planner, played):
     ran = planner("validate")
-    assert (ran.code, ran.out) == (0, "Success! The configuration is valid.\n\n")
+    assert (ran.code, ran.out) == (0, "Success! The configuration is valid.\n")
     played.problems = (error("e", "Bad"), warning("w", "Odd"))
     ran = planner("validate", "-no-color", "-json")
     assert ran.code == 1

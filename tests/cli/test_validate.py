@@ -104,3 +104,25 @@ def test_a_module_to_be_called_cannot_be_planned_by_itself(
 ) -> None:
     assert titles(VALID["a module that expects a provider from its caller"]) == []
     assert "Provider configuration not present" in planner("plan").err
+
+
+def test_a_mocked_provider_that_nothing_requires_is_not_installed(
+    titles: Callable[[str], list[str]], planner: Callable[..., Ran]
+) -> None:
+    titles(data(""))
+    run = 'run "a" {\n  assert {\n    condition     = terraform_data.a.id != ""\n    error_message = "no"\n  }\n}\n'
+    Path("a.tftest.hcl").write_text('mock_provider "nowhere" {}\n' + run)
+    assert planner("init").code == 0
+    ran = planner("test")
+    assert ran.code == 1
+    assert "Missing required provider" in ran.out + ran.err
+
+
+def test_what_validate_prints(titles: Callable[[str], list[str]], planner: Callable[..., Ran]) -> None:
+    """One line; an error in an argument names its block, and no address."""
+    titles(data(""))
+    assert planner("validate").out == "Success! The configuration is valid.\n"
+    titles(data("nope = 1"))
+    ran = planner("validate")
+    assert 'in resource "terraform_data" "a"' in ran.err
+    assert "with terraform_data.a" not in ran.err

@@ -576,7 +576,7 @@ run "cleaned_up" {
         },
         (),
         1,
-        ("Error: Value cannot be recorded", "No state can hold this object: an infinite number has no JSON form."),
+        ("Error: Infinite number", "input is infinite"),
     ),
     "a filter with a way to the file": (
         {"tests/a.tftest.hcl": 'run "x" {\n}\n', "tests/b.tftest.hcl": FAILING},

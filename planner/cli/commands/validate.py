@@ -56,12 +56,12 @@ def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal, wha
         terminal.data(document(diagnostics))
         return int(failed)
     if not failed and not diagnostics:
-        terminal.out(f"{terminal.paint('Success!', 'bold', 'green')} The {what} is valid.\n")
+        terminal.out(f"{terminal.paint('Success!', 'bold', 'green')} The {what} is valid.")
         return 0
     show(diagnostics, terminal)
     if not failed:
         title = terminal.paint("Success!", "bold", "green")
-        terminal.out(f"\n{title} The {what} is valid, but see the warnings above.\n")
+        terminal.out(f"{title} The {what} is valid, but see the warnings above.")
     return int(failed)
 
 
