@@ -262,7 +262,11 @@ def read(folder: str) -> Manifest:
     if document.get("version") != VERSION or document.get("planner_version") != __version__:
         said = f"planner {document.get('planner_version')} (format {document.get('version')}) wrote it"
         raise _unusable(folder, f"{said}; this is {__version__} (format {VERSION}). Make the plan again")
-    if document.get("sum") != _sum(document):
+    try:
+        is_as_saved = document.get("sum") == _sum(document)
+    except TypeError:  # it is nested deeper than anything that was ever written
+        is_as_saved = False
+    if not is_as_saved:
         raise _unusable(folder, f"{NAME} is not what was saved: its sum is another")
     try:
         return evolve(_manifest(document), data=data)

@@ -11,6 +11,7 @@ from typing import Any
 
 from planner.batch.model import Done, Request, Result
 from planner.support.disk import read_whole
+from planner.support.exact_json import dumps
 from planner.support.fast_json import orjson
 from planner.support.store import seal
 from planner.vocabulary.diagnostic import Failure, error
@@ -71,7 +72,7 @@ class Handed:
 
 
 def _digest(value: Any, key: bytes = b"") -> str:
-    data = orjson.dumps(value)
+    data = dumps(value, escape_html=False)
     if key:
         return blake2b(data, key=key, digest_size=16).hexdigest()
     made = seal(_NAME, "", data)
@@ -81,7 +82,7 @@ def _digest(value: Any, key: bytes = b"") -> str:
 def _write(path: str, values: Mapping[str, Any]) -> bool:
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-            file.write(orjson.dumps(values))
+            file.write(dumps(values, escape_html=False))
     except OSError:
         return False
     return True

@@ -21,7 +21,7 @@ from planner.batch.model import Fleet
 from planner.batch.record import make_folder
 from planner.state.pointer import read_pointer
 from planner.support.disk import read_whole
-from planner.support.fast_json import orjson
+from planner.support.exact_json import dumps, loads
 from planner.vocabulary.diagnostic import Diagnostic, warning
 from planner.vocabulary.records import frozen
 
@@ -43,11 +43,11 @@ class Entry:
 def known_units(root: str) -> dict[str, Entry] | None:
     """What is known; None where nobody can say what was."""
     try:
-        found = orjson.loads(read_whole(os.path.join(root, NAME)))["units"]
+        found = loads(read_whole(os.path.join(root, NAME)))["units"]
         return {str(name): _entry(raw) for name, raw in found.items()}
     except FileNotFoundError:
         return {}
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError):
+    except (OSError, KeyError, TypeError, AttributeError, ValueError):
         return None
 
 
@@ -114,7 +114,7 @@ def _write(root: str, entries: Mapping[str, Entry]) -> None:
     try:
         make_folder(root)
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-            file.write(orjson.dumps({"format_version": FORMAT, "units": units}, option=orjson.OPT_INDENT_2))
+            file.write(dumps({"format_version": FORMAT, "units": units}, indent=True, escape_html=False))
         os.replace(beside, path)
     except OSError:
         return  # what was known stays known

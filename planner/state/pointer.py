@@ -42,12 +42,12 @@ def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagno
     import json
 
     try:
-        document = json.loads(data)
-        backend = document.get("backend") or {}
-        pointer = BackendPointer(
-            str(backend.get("type") or ""), dict(backend.get("config") or {}), int(backend.get("hash") or 0)
-        )
-    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
+        backend = json.loads(data).get("backend") or {}
+        settings, hash = backend.get("config") or {}, backend.get("hash") or 0
+        if settings.__class__ is not dict or hash.__class__ is not int:
+            raise TypeError("it has no settings, or no number of them")
+        pointer = BackendPointer(str(backend.get("type") or ""), settings, hash)
+    except (ValueError, TypeError, AttributeError, RecursionError) as problem:
         return None, [_damaged(path, f"it is no description of a backend ({problem})")]
     return (pointer if pointer.type else None), []
 

@@ -24,6 +24,10 @@ class _NoUtf8(dict[int, int]):
 
 
 _LARGE = 1 << 20
+_PIECE = 200
+"""levels that are written at a time: the fast writer goes 254 deep"""
+_DEEPEST = 4 * _PIECE
+"""the fast reader goes 1024 deep"""
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _LINES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 _NO_UTF8 = _NoUtf8()
@@ -113,20 +117,16 @@ def dumps(value: Any, *, indent: bool = False, escape_html: bool = True) -> byte
     """The JSON text of a value: compact, or indented by two blanks; objects keep the order of their keys.
 
     With `escape_html` the characters < > & and the two Unicode line separators are escaped, as Go's encoder does.
-    Decimals are written in full, without an exponent, unless that took thousands of digits. Raises TypeError for
-    anything that has no JSON form, RecursionError when it is nested more than 254 deep."""
+    Decimals are written in full, without an exponent, unless that took thousands of digits. What is nested more than
+    254 deep is compact inside. Raises TypeError for anything that has no JSON form, RecursionError when it is nested
+    deeper than `loads` can read."""
     from planner.support.fast_json import orjson
 
     option = orjson.OPT_INDENT_2 if indent else 0
     try:
         data = orjson.dumps(value, default=_plain, option=option)
     except (TypeError, orjson.JSONEncodeError):
-        try:
-            data = orjson.dumps(_fragments(value), default=_plain, option=option)
-        except TypeError as problem:
-            if "Recursion limit" in str(problem):
-                raise RecursionError from None
-            raise
+        data = orjson.dumps(_fragments(value), default=_plain, option=option)
     if escape_html:
         for raw, escaped in _HTML:
             if raw in data:
@@ -147,18 +147,26 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def _fragments(value: Any) -> Any:
+def _fragments(value: Any, depth: int = 0) -> Any:
     """The same value with whole numbers beyond 64 bits as ready-made text, and U+FFFD for what UTF-8 has not: bytes of
-    names and variables that were no UTF-8 are such characters (PEP 383)."""
+    names and variables that were no UTF-8 are such characters (PEP 383). What is nested deeper than the fast writer
+    goes is ready-made text, too."""
     if value.__class__ is str:
         return value.translate(_NO_UTF8)
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
         return _fragment(_digits(value))
+    inner: Any
     if value.__class__ is dict:
-        return {_fragments(k): _fragments(v) for k, v in value.items()}
-    if value.__class__ in (list, tuple):
-        return [_fragments(v) for v in value]
-    return value
+        inner = {_fragments(k): _fragments(v, depth + 1) for k, v in value.items()}
+    elif value.__class__ in (list, tuple):
+        inner = [_fragments(v, depth + 1) for v in value]
+    else:
+        return value
+    if depth == 0 or depth % _PIECE:
+        return inner
+    if depth > _DEEPEST:
+        raise RecursionError
+    return _fragment(_text(inner))
 
 
 def _digits(value: int) -> str:
@@ -167,7 +175,13 @@ def _digits(value: int) -> str:
     return str(Decimal(value))  # str() of an int has a limit
 
 
-def _fragment(text: str) -> Any:
+def _text(value: Any) -> bytes:
+    from planner.support.fast_json import orjson
+
+    return orjson.dumps(value, default=_plain)
+
+
+def _fragment(text: str | bytes) -> Any:
     from planner.support.fast_json import orjson
 
     return orjson.Fragment(text)

@@ -17,6 +17,7 @@ from batch.test_executors import ender
 from state.backends.servers import SERVERS, Server
 
 from planner.batch.bundles import host
+from planner.batch.bundles.lease import take
 from planner.batch.bundles.pack import Bundle, pack, stays_here
 from planner.batch.bundles.parcel import Answer, BadParcel, Parcel, answered, heard, received, sent
 from planner.batch.bundles.shipping import Shipping, needs_of
@@ -343,6 +344,28 @@ def test_a_folder_of_archives(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- leases
+
+
+class _Beside:
+    """A store with one document beside its state."""
+
+    has_place_beside = True
+
+    def __init__(self, data: bytes) -> None:
+        self.client, self.data = self, data
+
+    def get_beside(self, name: str) -> bytes:
+        return self.data
+
+    def put_beside(self, name: str, data: bytes) -> None:
+        self.data = data
+
+
+@pytest.mark.parametrize("attempt", ["1e999", "-Infinity", "NaN", "null", "[]", "9" * 5000])
+def test_a_lease_that_nobody_can_read_keeps_nobody_out(attempt: str) -> None:
+    store: Any = _Beside(b'{"run": "r", "attempt": %s}' % attempt.encode())
+    assert take(store, "r", 1)
+    assert not take(store, "r", 1)
 
 
 @pytest.mark.slow

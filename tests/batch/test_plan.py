@@ -8,6 +8,8 @@ import io
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -141,6 +143,19 @@ group "both" {
     identity = states["one"]["outputs"]["id"]["value"]["deep"][0]
     assert inputs == {"one": ["one", 1, "none", 0], "two": ["two", 5, f"<{identity}>", 7]}
     assert batch(tmp_path, "plan", "-json").outcomes == {"one": "unchanged", "two": "unchanged"}
+
+
+def test_an_output_that_is_nested_deep_is_handed_on(tmp_path: Path) -> None:
+    deep = '"${join("", [for i in range(300) : "["])}${join("", [for i in range(300) : "]"])}"'
+    main = BACKEND + 'variable "up" {}\nresource "terraform_data" "x" {\n  input = var.up\n}\n'
+    file = 'unit "a" {}\nunit "b" {\n  inputs = { up = unit.a.id }\n}\n'
+    source = BACKEND + f'output "id" {{\n  value = jsondecode({deep})\n}}\n'
+    write(tmp_path, {"a/main.tf": source, "b/main.tf": main, "planner.batch.hcl": file})
+    # a process of its own goes deeper than one of tests
+    command = [sys.executable, "-m", "planner", "batch", "apply", "-auto-approve", "-json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {one["unit"]: one["outcome"] for one in json.loads(done.stdout)["units"]} == {"a": "applied", "b": "applied"}
 
 
 def test_outputs_of_what_never_was_applied(tmp_path: Path) -> None:

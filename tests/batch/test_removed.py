@@ -121,6 +121,17 @@ def test_a_manifest_that_is_damaged_is_told_and_kept(fleet: Path) -> None:
     assert sorted(manifest(fleet)) == ["a"]
 
 
+def test_a_manifest_whose_settings_are_nested_deep_is_kept_as_it_is(fleet: Path) -> None:
+    path = fleet / ".planner/batch/manifest.json"
+    settings = '{"a": ' + "[" * 300 + "]" * 300 + "}"
+    backend = f'{{"type": "s3", "settings": {settings}}}'
+    entry = f'{{"state": "s3://b/k", "workspace": "", "after": [], "backend": {backend}}}'
+    path.write_text(f'{{"format_version": "1.0", "units": {{"x": {entry}}}}}')
+    ran = batch(fleet, "plan")
+    assert ran.code == 0, ran.errors
+    assert {"a", "x"} <= {*manifest(fleet)} and manifest(fleet)["x"] == json.loads(entry)
+
+
 def test_of_a_manifest_that_is_damaged_nobody_says_that_nothing_is_left(fleet: Path) -> None:
     file(fleet, removed("old-db", "destroy"))
     (fleet / ".planner/batch/manifest.json").write_text('{"units": ')

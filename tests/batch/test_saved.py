@@ -16,6 +16,7 @@ import pytest
 from attrs import evolve
 from batch.fleets import BACKEND, Ran, batch, write
 
+from planner import __version__
 from planner.batch import artefact
 from planner.batch.agreement import compared
 from planner.documents.plan_file import read_plan
@@ -143,6 +144,9 @@ def serial(root: Path) -> None:
     edit(root / "b/terraform.tfstate", lambda d: d.update(serial=7), False)
 
 
+DEEP_MANIFEST = json.dumps(
+    {"format": artefact.FORMAT, "version": artefact.VERSION, "planner_version": __version__, "units": 0}
+).replace(": 0}", ": " + "[" * 500 + "]" * 500 + "}")
 CHANGES: list[tuple[Callable[[Path], object], str]] = [
     (lambda root: change(root, "b", "three"), "The file b/main.tf has changed"),
     (lambda root: write(root, {"b/more.tf": "locals {}\n"}), "The file b/more.tf is new"),
@@ -178,6 +182,10 @@ CHANGES: list[tuple[Callable[[Path], object], str]] = [
     ),
     (lambda root: replace(root, "saved/manifest.json", "{"), "is no JSON"),
     (lambda root: replace(root, "saved/manifest.json", "[" * 100_000), "is no"),
+    (
+        lambda root: replace(root, "saved/manifest.json", DEEP_MANIFEST),
+        "its sum is another",
+    ),
     (lambda root: edit(root / "saved/manifest.json", lambda d: d.update(mode="destroy"), False), "its sum is another"),
     (lambda root: edit(root / "saved/manifest.json", lambda d: d.update(planner_version="0.0.1")), "planner 0.0.1"),
     (

@@ -161,3 +161,14 @@ def test_same_content_ignores_serial_and_lineage() -> None:
     assert not same_content(state, State())
     assert same_content(None, None)
     assert not same_content(None, State())
+
+
+def test_a_deep_value_of_an_object_is_recorded() -> None:
+    """An apply that cannot write down what it made loses it."""
+    deep: Any = "x"
+    for _ in range(400):
+        deep = [deep]
+    instance = {"schema_version": 0, "attributes": {"id": "1", "deep": deep}, "sensitive_attributes": []}
+    state, problems = read_state(state_with(resources=[resource(instance)]))
+    assert state is not None and not problems
+    assert same_content(read_state(write_state(state))[0], state)

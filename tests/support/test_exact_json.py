@@ -93,3 +93,20 @@ def test_deep_nesting_is_no_traceback() -> None:
 
 def test_huge_exponents_stay_short() -> None:
     assert len(dumps(Decimal("1e999999"))) < 20
+
+
+@pytest.mark.parametrize("depth", [200, 201, 254, 255, 401, 450])
+@pytest.mark.parametrize("indent", [True, False])
+def test_what_is_nested_deep_is_written_and_read_again(depth: int, indent: bool) -> None:
+    value: Any = ["<", 10**30, Decimal("0.10")]
+    for level in range(1, depth):
+        value = {"<": value, "n": 1 << 70} if level % 3 else [value]
+    assert loads(dumps(value, indent=indent)) == value
+
+
+def test_what_could_not_be_read_again_is_not_written() -> None:
+    value: Any = []
+    for _ in range(1024):
+        value = [value]
+    with pytest.raises(RecursionError):
+        dumps(value)

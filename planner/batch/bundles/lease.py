@@ -38,5 +38,5 @@ def _token(kept: bytes, run: str) -> int:
     try:
         said = json.loads(kept)
         return int(said["attempt"]) if said["run"] == run else 0
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return 0
