@@ -16,7 +16,6 @@ reported, the others count.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import threading
 from collections.abc import Iterator
@@ -287,11 +286,6 @@ class Journal:
                 self._synced = length
             except OSError as problem:
                 self._problem = self._problem or problem
-
-
-def checksum_of(data: bytes) -> str:
-    """What a journal records of the bytes of a state file in clear."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def hold(descriptor: int) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.file import read_state, same_content
 from planner.state.history import lineage_after, successor
-from planner.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, checksum_of, mark_saving, read_journal
+from planner.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, mark_saving, read_journal
 from planner.state.lock import FileLock, LockInfo, Stop, held_by, remove_info
 from planner.state.model import State
 from planner.state.recovery import recovered, refusal
@@ -22,6 +22,7 @@ from planner.state.rescued import forget_rescued
 from planner.state.seal import PLAIN, Seal
 from planner.state.sealed_files import SealedFiles
 from planner.state.settings import text as setting
+from planner.support.digests import sha256_of
 from planner.support.disk import read_whole, replace_file, sync_directory, write_all
 from planner.support.files_read import note_look
 from planner.values.schema import BlockSchema
@@ -140,7 +141,7 @@ class StateStore:
             return None, diagnostics
         if not data:
             diagnostics = diagnostics + self._emptied()
-        state, more = self._with_journal(state, checksum_of(said.data))
+        state, more = self._with_journal(state, said.data)
         return state, diagnostics + more
 
     def _emptied(self) -> list[Diagnostic]:
@@ -167,14 +168,14 @@ class StateStore:
     def journal_path(self) -> str:
         return self.path + SUFFIX
 
-    def _with_journal(self, state: State | None, checksum: str) -> tuple[State | None, list[Diagnostic]]:
+    def _with_journal(self, state: State | None, data: bytes) -> tuple[State | None, list[Diagnostic]]:
         if self.journal is not None:
             return state, []
         recorded, problems = read_journal(self.journal_path, self.seal)
         if recorded is None:
             return (None if has_errors(problems) else state), problems
         self._journal_is_damaged = bool(recorded.damage)
-        at_work = self._lock_is_elsewhere()
+        at_work, checksum = self._lock_is_elsewhere(), sha256_of(data)
         found = recovered(state, recorded, self.journal_path, self.read_path, at_work, checksum, self._adopts)
         self.missing = found.missing
         return found.state, [*problems, *found.problems] if found.adds else list(found.problems)
@@ -261,7 +262,7 @@ class StateStore:
         except ValueError as bad:  # a value without a JSON form
             return [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
         try:
-            mark(state, checksum_of(text))
+            mark(state, sha256_of(text))
             before = self._bytes(self.path)
             if not self._files.says(before, text):
                 self._back_up(before, state)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from planner.clients.problem import ServiceError
 from planner.state.file import read_with_texts, same_content, write_state
 from planner.state.history import lineage_after, successor
-from planner.state.journal import Journal, checksum_of
+from planner.state.journal import Journal
 from planner.state.lock import SLOW, LockInfo, Stop, new_lock_info, wait
 from planner.state.model import State
 from planner.state.recovery import refusal
@@ -28,6 +28,7 @@ from planner.state.seal import PLAIN, Seal
 from planner.state.snapshots import NEWER
 from planner.state.texts import Texts
 from planner.state.workspace import data_directory
+from planner.support.digests import sha256_of
 from planner.support.disk import read_whole, replace_file
 from planner.support.files_read import note_service_read
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
@@ -186,7 +187,7 @@ class RemoteStore:
         self._read = not has_errors(problems)
         if self._read:
             self.current, self._version, self._is_pending = state, kept.version, opened.is_pending
-        return checksum_of(opened.data), problems
+        return sha256_of(opened.data), problems
 
     # ------------------------------------------------------------ journal
 
@@ -318,7 +319,7 @@ class RemoteStore:
             if not self._read:
                 kept = self.client.get()
                 self._version = kept.version if kept is not None else ""
-            mark(state, checksum_of(data))
+            mark(state, sha256_of(data))
             self._back_up(state)
             self._version = patiently(lambda: self._put(sealed), self._stop, longest=longest)
         except Failure as unreadable:
