@@ -320,6 +320,7 @@ def plan_options(start: Start) -> PlanOptions:
         excludes=options.excludes,
         replace=options.replace,
         deferred=options.deferred,
+        moves=not options.adopts_journal,
         parallelism=options.parallelism,
         workspace=start.workspace,
         stop=STOP,

@@ -78,7 +78,8 @@ def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, lis
         missing = store.missing
         if not missing:
             return Adopted(), told
-        applied = refresh(evolve(options, targets=missing, refresh=True, adopts_journal=True), hooks)
+        options = evolve(options, mode="refresh-only", targets=missing, refresh=True, adopts_journal=True)
+        applied = refresh(options, hooks)
         told.check(problem for problem in applied.diagnostics if problem.code != "plan.targeting")
         has = set() if applied.state is None else {r.address + format_key(i.key) for r, i in applied.state.instances()}
         return Adopted(tuple(a for a in missing if a in has), tuple(a for a in missing if a not in has)), told

@@ -47,6 +47,8 @@ class PlanOptions(WalkOptions):
     """the file for generated configuration"""
     generated: frozenset[str] = frozenset()
     """resources whose configuration is generated from the imported object"""
+    moves: bool = True
+    """objects go to where the configuration says they are now; else each stays at its address"""
     before_destroy: bool = False
     """the walk only refreshes the state for a plan that destroys: failed conditions are warnings"""
     offline: bool = False

@@ -17,7 +17,7 @@ from planner.evaluation.imports import check_imports
 from planner.evaluation.schemas import Schemas
 from planner.model.graph import Graph
 from planner.model.plan import Plan
-from planner.plan.moves import apply_moves, check_targets
+from planner.plan.moves import MoveResults, apply_moves, check_targets
 from planner.plan.options import PlanOptions
 from planner.plan.walk import plan_walk
 from planner.state.model import State
@@ -78,7 +78,7 @@ def _make(
             build_graph(options.walk, moves.state), config, moves, variables, schemas, options, hooks
         )
         return (evolve(plan, previous_state=refreshed.previous_state) if plan else None), problems
-    moves = apply_moves(config, state)
+    moves = apply_moves(config, state) if options.moves else MoveResults(state)
     problems = check_targets(moves, options.targets, options.excludes)
     if problems:
         return None, problems

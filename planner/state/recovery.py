@@ -7,6 +7,9 @@ object: see `Strays`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
 from planner.state.build import StateBuilder
 from planner.state.file import same_content
 from planner.state.journal import Recorded, replayed, story, unfinished
@@ -16,6 +19,8 @@ from planner.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.vocabulary.records import evolve, field, frozen
 
 _MOST_LISTED = 20
+_Place: TypeAlias = "tuple[str, InstanceKey]"
+"""an instance: the address of its resource, and its key"""
 
 
 @frozen(eq=False)
@@ -24,15 +29,24 @@ class Strays:
 
     `missing`: those whose place in the state is free (resource address, key, instance with these objects alone): they
     can be added to it. `others`: where the state has another object, which was made again: address, the id that the
-    journal recorded, the id in the state."""
+    journal recorded, the id in the state. `elsewhere`: those that the state has at another address, because they were
+    moved or imported: address, id, that address."""
 
     missing: list[tuple[str, InstanceKey, ResourceState]] = field(factory=list)
     others: list[tuple[str, str, str]] = field(factory=list)
+    elsewhere: list[tuple[str, str, str]] = field(factory=list)
+    doubtful: dict[str, str] = field(factory=dict)
+    """what is to be known of missing ones whose id is in the state at another address, too"""
 
     @property
     def addresses(self) -> list[str]:
         """The instances with missing objects."""
         return [address + format_key(key) for address, key, _ in self.missing]
+
+    @property
+    def described(self) -> list[str]:
+        """Their addresses, with what is to be known of them."""
+        return [f"{a}: {self.doubtful[a]}" if a in self.doubtful else a for a in self.addresses]
 
 
 @frozen(eq=False)
@@ -89,6 +103,7 @@ def strays_of(state: State, recorded: Recorded) -> Strays:
     changes = recorded.changes_after(state)
     last = {(change.address, change.key): change.resource for change in changes}
     strays = Strays()
+    twins = _twins(state, last)
     for (address, key), resource in last.items():
         if resource is None or resource.mode != "managed":
             continue
@@ -96,6 +111,10 @@ def strays_of(state: State, recorded: Recorded) -> Strays:
         known = state.resources.get(address)
         here = known.instances.get(key) if known is not None else None
         current = instance.current
+        there, is_same = twins.get((address, key), ("", False))
+        if current is not None and is_same:
+            strays.elsewhere.append((address + format_key(key), _shown(current), there))
+            current = None
         if current is not None and here is not None and here.current is not None:
             if _identity(current) != _identity(here.current):
                 strays.others.append((address + format_key(key), _shown(current), _shown(here.current)))
@@ -103,9 +122,42 @@ def strays_of(state: State, recorded: Recorded) -> Strays:
         in_state = here.deposed if here is not None else {}
         deposed = {mark: object for mark, object in instance.deposed.items() if mark not in in_state}
         if current is not None or deposed:
+            if current is not None and there:
+                strays.doubtful[address + format_key(key)] = f"{_shown(current)}, an id that {there} has in the state"
             absent = evolve(instance, current=current, deposed=deposed)
             strays.missing.append((address, key, evolve(resource, instances={key: absent})))
     return strays
+
+
+def _twins(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_Place, tuple[str, bool]]:
+    """The instances of a journal whose id an object at another address of the state has: that address, and whether it
+    is the same object, as nothing that both record differs. An id that several objects have does not count."""
+    recorded = _by_id((place, r, r.instances[place[1]]) for place, r in last.items() if r is not None)
+    known = _by_id(((r.address, i.key), r, i) for r, i in state.instances()) if recorded else {}
+    twins = {}
+    for id, objects in recorded.items():
+        in_state = known.get(id, [])
+        if len(objects) == len(in_state) == 1 and objects[0][0] != in_state[0][0]:
+            (place, mine), ((address, key), theirs) = objects[0], in_state[0]
+            twins[place] = address + format_key(key), _agree(mine.attributes, theirs.attributes)
+    return twins
+
+
+def _by_id(
+    instances: Iterable[tuple[_Place, ResourceState, InstanceState]],
+) -> dict[tuple[str, str, InstanceKey, str], list[tuple[_Place, ObjectState]]]:
+    """Objects and where they are, by type, provider configuration with its key, and id."""
+    found: dict[tuple[str, str, InstanceKey, str], list[tuple[_Place, ObjectState]]] = {}
+    for place, resource, instance in instances:
+        id = instance.current.attributes.get("id") if instance.current is not None else None
+        if instance.current is not None and resource.mode == "managed" and isinstance(id, str):
+            by = resource.type, resource.provider, instance.provider_key, id
+            found.setdefault(by, []).append((place, instance.current))
+    return found
+
+
+def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(value is None or other.get(name) in (None, value) for name, value in one.items())
 
 
 def _identity(object: ObjectState) -> object:
@@ -138,7 +190,7 @@ def _diverged(strays: Strays, state: State, recorded: Recorded, journal: str, pl
     problems = []
     if strays.missing:
         detail = (
-            f"{began} These objects are in the journal and not in the state:\n{_listed(strays.addresses)}\n\n`planner "
+            f"{began} These objects are in the journal and not in the state:\n{_listed(strays.described)}\n\n`planner "
             "state journal -adopt` reads each of them and adds those that exist to the state. If the state is right "
             "without them, `planner state journal -discard` sets the journal aside."
         )
@@ -150,6 +202,13 @@ def _diverged(strays: Strays, state: State, recorded: Recorded, journal: str, pl
             "still exist: check, and delete them by hand if nothing uses them."
         )
         problems.append(warning("state.journal_replaced", "Objects of an interrupted operation may be left", detail))
+    if strays.elsewhere:
+        listed = _listed([f"{address}: {id} (in the state as {there})" for address, id, there in strays.elsewhere])
+        detail = (
+            f"{began} The state has these objects of the journal at other addresses:\n{listed}\n\nThey are not added a "
+            "second time."
+        )
+        problems.append(warning("state.journal_moved", "Objects of an interrupted operation have moved", detail))
     return (*problems, *unfinished(recorded, has_moved_on=True))
 
 

@@ -39,7 +39,9 @@ class Apply:
 
     def make(self, name: str, id: str = "") -> None:
         number = self.journal.start(f"thing.{name}", "", "create", True)
-        self.work.set_object("", "managed", "thing", name, None, ObjectState({"id": id or name}), PROVIDER)
+        self.work.set_object(
+            "", "managed", "thing", name, None, ObjectState({"id": id or name, "name": name, "size": None}), PROVIDER
+        )
         self.journal.end(number, True)
 
     @property
@@ -115,6 +117,44 @@ def test_what_another_program_made_again_is_named_with_both_ids(tmp_path: Path) 
     assert "thing.second: second (in the state: made again)" in problems[0].detail
     journal, problems = store.begin_journal("apply")  # nothing would be made twice
     assert journal is not None and not problems
+
+
+@pytest.mark.parametrize(
+    ("there", "codes", "missing"),
+    [
+        ({"id": "second"}, ["state.journal_moved", "state.in_flight"], ()),
+        ({"id": "second", "size": 2}, ["state.journal_moved", "state.in_flight"], ()),  # what the journal does not say
+        ({"id": "second", "name": "b"}, ["state.journal_diverged", "state.in_flight"], ("thing.second",)),  # in doubt
+        ({"id": "other"}, ["state.journal_diverged", "state.in_flight"], ("thing.second",)),
+    ],
+)
+def test_an_object_that_the_state_has_at_another_address_is_not_added_again(
+    tmp_path: Path, there: dict[str, object], codes: list[str], missing: tuple[str, ...]
+) -> None:
+    apply = Apply(tmp_path / "s")
+    made = ObjectState(there)
+    apply.others_write(lambda b: b.set_object("", "managed", "thing", "imported", None, made, PROVIDER), 2)
+    store = StateStore(str(apply.path))
+    _, problems = store.read()
+    assert ([d.code for d in problems], store.missing) == (codes, missing)
+    assert ("second, an id that thing.imported has" in problems[0].detail) == ("name" in there)
+    if not missing:
+        assert "thing.second: second (in the state as thing.imported)" in problems[0].detail
+
+
+def test_objects_that_have_changed_places_are_not_left_over(tmp_path: Path) -> None:
+    apply = Apply(tmp_path / "s")
+    apply.others_write(lambda b: (thing("second", "other")(b), thing("moved", "second")(b)), 2)
+    _, problems = StateStore(str(apply.path)).read()
+    assert [d.code for d in problems] == ["state.journal_moved", "state.in_flight"]
+
+
+def test_an_id_that_several_objects_have_says_nothing(tmp_path: Path) -> None:
+    apply = Apply(tmp_path / "s")
+    apply.others_write(lambda b: (thing("b", "second")(b), thing("c", "second")(b)), 2)
+    store = StateStore(str(apply.path))
+    store.read()
+    assert store.missing == ("thing.second",)
 
 
 def test_a_secret_id_is_not_shown(tmp_path: Path) -> None:

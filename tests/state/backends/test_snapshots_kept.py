@@ -103,6 +103,26 @@ def test_when_something_else_goes_on_the_next_command_names_what_the_journal_has
     assert "No journal has an object" in one.good(OURS, "state", "journal", "-adopt")
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        "moved {\n  from = terraform_data.made[0]\n  to = terraform_data.first\n}",
+        "moved {\n  from = terraform_data.o\n  to = terraform_data.p\n}",  # of something else
+        'resource "terraform_data" "o" {\n  triggers_replace = [2]\n  lifecycle {\n    prevent_destroy = true\n  }\n}',
+    ],
+)
+def test_objects_are_adopted_whatever_the_configuration_plans_for_them(tmp_path: Path, more: str) -> None:
+    one, two = two_machines(tmp_path, "http")
+    killed(one.held(OURS))
+    unlock(two)
+    (two.folder / "main.tf").write_text('resource "terraform_data" "o" {}', "utf-8")
+    two.good(OURS, "apply", "-auto-approve")
+    (one.folder / "main.tf").write_text(f"{QUICK}\n{more}", "utf-8")
+    text = one.good(OURS, "state", "journal", "-adopt")
+    assert "terraform_data.made[0]: added to the state" in text and "does not exist" not in text
+    assert "terraform_data.made[0]" in one.good(OURS, "state", "list")
+
+
 def test_an_interval_that_cannot_be_is_refused_before_anything_is_done(tmp_path: Path) -> None:
     (tmp_path / "main.tf").write_text('resource "terraform_data" "a" {}')
     environment = {**os.environ, "TF_STATE_PERSIST_INTERVAL": "5"}
