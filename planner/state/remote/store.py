@@ -58,6 +58,8 @@ class RemoteStore:
         self._texts: Texts | None = None
         self._read = False
         self._is_pending = False
+        self._unanswered: dict[str, State] = {}
+        """states whose writing failed, which the service may have all the same, by the sums of their bytes"""
         self._lineage = ""
         self._info: LockInfo | None = None
         self._fence: Fence | None = None
@@ -264,6 +266,7 @@ class RemoteStore:
             _, problems = self.read()
             if has_errors(problems):
                 return state, problems
+        self._settle(OUTAGE if self.journal is not None else 0.0)
         new, changed = successor(self.current, state, self._lineage, self._is_pending)
         if not changed:
             return new, self._end_journal(new)
@@ -282,6 +285,7 @@ class RemoteStore:
         journal, copier = self.journal, self._copier
         if journal is None:
             return []
+        self._settle()
         included = journal.changes
         new, changed = successor(self.current, take(), self._lineage, self._is_pending)
         if not changed:
@@ -321,6 +325,7 @@ class RemoteStore:
                 self._version = kept.version if kept is not None else ""
             mark(state, sha256_of(data))
             self._back_up(state)
+            self._unanswered[checksum_of(sealed)] = state
             self._version = patiently(lambda: self._put(sealed), self._stop, longest=longest)
         except Failure as unreadable:
             return list(unreadable.diagnostics)
@@ -337,7 +342,24 @@ class RemoteStore:
             detail = f"{failed.filename or self.journal_path}: {failed.strerror or failed}."
             return [error("state.file", "Failed to save state", detail)]
         self.current, self._read, self._is_pending = state, True, False
+        self._unanswered.clear()
         return []
+
+    def _settle(self, longest: float = 0.0) -> None:
+        """Find out whether a write that failed was done although its answer got lost: what follows it has the next
+        serial, and replaces it. `longest`: seconds for which the service may be away."""
+        if not self._unanswered:
+            return
+        try:
+            kept = patiently(self.client.get, self._stop, longest=longest)
+        except ServiceError:
+            return
+        done = self._unanswered.get(checksum_of(kept.data)) if kept is not None else None
+        self._unanswered.clear()
+        if kept is not None and done is not None:
+            self.current, self._version, self._is_pending = done, kept.version, False
+            if self.journal is not None:
+                self.journal.kept(done)
 
     def _put(self, sealed: bytes) -> str:
         """A write that was done although its answer got lost is done."""
