@@ -325,7 +325,7 @@ class RemoteStore:
                 self._version = kept.version if kept is not None else ""
             mark(state, sha256_of(data))
             self._back_up(state)
-            self._unanswered[checksum_of(sealed)] = state
+            self._unanswered[sha256_of(sealed)] = state
             self._version = patiently(lambda: self._put(sealed), self._stop, longest=longest)
         except Failure as unreadable:
             return list(unreadable.diagnostics)
@@ -354,7 +354,7 @@ class RemoteStore:
             kept = patiently(self.client.get, self._stop, longest=longest)
         except ServiceError:
             return
-        done = self._unanswered.get(checksum_of(kept.data)) if kept is not None else None
+        done = self._unanswered.get(sha256_of(kept.data)) if kept is not None else None
         self._unanswered.clear()
         if kept is not None and done is not None:
             self.current, self._version, self._is_pending = done, kept.version, False
