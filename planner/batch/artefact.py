@@ -34,6 +34,7 @@ from planner.batch.reads import A_FOLDER, digest
 from planner.batch.record import safe_name
 from planner.state.lock import myself
 from planner.support.disk import replace_file
+from planner.support.exact_json import dumps
 from planner.support.fast_json import orjson
 from planner.vocabulary.diagnostic import Failure, error
 from planner.vocabulary.records import evolve, field, frozen
@@ -123,7 +124,7 @@ def seen_as(result: Result, digests: tuple[tuple[str, str], ...]) -> str:
     values."""
     changed = [(name, digest) for name, digest in digests if name in result.changed]
     said = [result.lineage, result.serial, sorted(result.changed), sorted(result.unknown), sorted(changed)]
-    return sha256(orjson.dumps(said)).hexdigest()[:32]
+    return sha256(dumps(said, escape_html=False)).hexdigest()[:32]
 
 
 def is_saved_plan(path: str) -> bool:

@@ -266,7 +266,9 @@ class RemoteStore:
             _, problems = self.read()
             if has_errors(problems):
                 return state, problems
-        self._settle(OUTAGE if self.journal is not None else 0.0)
+        problems = self._settle(OUTAGE if self.journal is not None else 0.0)
+        if problems:
+            return state, problems
         new, changed = successor(self.current, state, self._lineage, self._is_pending)
         if not changed:
             return new, self._end_journal(new)
@@ -285,7 +287,9 @@ class RemoteStore:
         journal, copier = self.journal, self._copier
         if journal is None:
             return []
-        self._settle()
+        problems = self._settle()
+        if problems:
+            return problems
         included = journal.changes
         new, changed = successor(self.current, take(), self._lineage, self._is_pending)
         if not changed:
@@ -336,8 +340,7 @@ class RemoteStore:
             )
             return [error(NEWER, "Failed to save state", detail)]
         except ServiceError as refused_write:
-            detail = f"Error saving state: {_where(refused_write, self.place)}"
-            return [error("state.remote_write", "Failed to save state", detail)]
+            return [self._not_saved(refused_write)]
         except OSError as failed:
             detail = f"{failed.filename or self.journal_path}: {failed.strerror or failed}."
             return [error("state.file", "Failed to save state", detail)]
@@ -345,21 +348,26 @@ class RemoteStore:
         self._unanswered.clear()
         return []
 
-    def _settle(self, longest: float = 0.0) -> None:
+    def _not_saved(self, problem: ServiceError) -> Diagnostic:
+        detail = f"Error saving state: {_where(problem, self.place)}"
+        return error("state.remote_write", "Failed to save state", detail)
+
+    def _settle(self, longest: float = 0.0) -> list[Diagnostic]:
         """Find out whether a write that failed was done although its answer got lost: what follows it has the next
         serial, and replaces it. `longest`: seconds for which the service may be away."""
         if not self._unanswered:
-            return
+            return []
         try:
             kept = patiently(self.client.get, self._stop, longest=longest)
-        except ServiceError:
-            return
+        except ServiceError as away:
+            return [self._not_saved(away)]
         done = self._unanswered.get(sha256_of(kept.data)) if kept is not None else None
         self._unanswered.clear()
         if kept is not None and done is not None:
             self.current, self._version, self._is_pending = done, kept.version, False
             if self.journal is not None:
                 self.journal.kept(done)
+        return []
 
     def _put(self, sealed: bytes) -> str:
         """A write that was done although its answer got lost is done."""

@@ -102,6 +102,21 @@ def test_what_a_lost_answer_stored_is_the_state_that_the_journal_adds_to(client:
     assert state is not None and sorted(state.resources) == ["thing.a", "thing.b"]
 
 
+def test_a_service_that_stays_away_is_asked_once_more_and_nothing_is_lost(client: Forgetful) -> None:
+    work = Work(client)
+    client.lost = [True]
+    work.make("a")
+    work.snapshot()
+    client.is_away = True
+    work.make("b")
+    _, problems = work.store.write(work.state.snapshot())
+    assert [problem.code for problem in problems] == ["state.remote_write"]
+    assert "503" in problems[0].detail
+    client.is_away = False
+    state, problems = work.store.write(work.state.snapshot())
+    assert not problems and sorted(state.resources) == ["thing.a", "thing.b"]
+
+
 def test_what_somebody_else_wrote_meanwhile_is_not_taken_for_ours(client: Forgetful) -> None:
     work = Work(client)
     client.lost = [False]
