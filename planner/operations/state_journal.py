@@ -15,6 +15,7 @@ from planner.vocabulary.records import evolve, frozen
 from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
+    from planner.state.backend import Store
     from planner.state.journal import Recorded
     from planner.walk.hooks import Hooks
 
@@ -60,14 +61,16 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[Shown], li
 @frozen
 class Adopted:
     """Objects of a journal, by the addresses of their instances: those added to the state, and those that do not exist
-    any more."""
+    any more. `saved`: whether the state was written."""
 
     added: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    saved: bool = False
 
 
 def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, list[Diagnostic]]:
-    """Read the objects that journals recorded and the state does not have, and add those that exist to the state."""
+    """Save the state with what journals add to it. The objects of those whose state has moved on are read first, and
+    only those that exist are added."""
     from planner.operations.apply import refresh
 
     told = Told()
@@ -76,14 +79,31 @@ def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, lis
         _, problems = store.read()
         told.check(problem for problem in problems if problem.is_error)
         missing = store.missing
-        if not missing:
+        if not missing and not store.journals():
             return Adopted(), told
+        if not missing:
+            with locked(store, options, "state-journal", told):
+                return _save(store, told), told
         options = evolve(options, mode="refresh-only", targets=missing, refresh=True, adopts_journal=True)
         applied = refresh(options, hooks)
         told.check(problem for problem in applied.diagnostics if problem.code != "plan.targeting")
         has = set() if applied.state is None else {r.address + format_key(i.key) for r, i in applied.state.instances()}
-        return Adopted(tuple(a for a in missing if a in has), tuple(a for a in missing if a not in has)), told
+        return Adopted(tuple(a for a in missing if a in has), tuple(a for a in missing if a not in has), True), told
     return Adopted(), told
+
+
+def _save(store: Store, told: Told) -> Adopted:
+    """Write what journals add to the state, which only planner knows of until then. Raises Failure."""
+    state, problems = store.read()
+    told.check(problems)
+    if state is None or store.missing:
+        return Adopted()
+    kept = store.current
+    before = set() if kept is None else {r.address + format_key(i.key) for r, i in kept.instances()}
+    saved, problems = store.write(state)
+    told.check(problems)
+    added = (r.address + format_key(i.key) for r, i in saved.instances())
+    return Adopted(tuple(address for address in added if address not in before), saved=True)
 
 
 def _unreadable(problem: OSError) -> Diagnostic:

@@ -25,6 +25,9 @@ DEFAULT_WORKSPACE = "default"
 class Store(Protocol):
     """The state of one workspace: locked, read, written."""
 
+    current: State | None
+    """what was last read or written, without a journal"""
+
     @property
     def seal(self) -> Seal:
         """How the state, and what stands beside it, is kept."""

@@ -509,7 +509,8 @@ def story(path: str, recorded: Recorded, count: int) -> list[Diagnostic]:
         how = "came to its end, but the state could not be saved"
     detail = (
         f"The {recorded.operation} of {recorded.time} {how}. Its journal {path} has {count} "
-        f"change{'' if count == 1 else 's'}, which count as part of the state from now on."
+        f"change{'' if count == 1 else 's'}, which count as part of the state from now on, "
+        "for other programs when planner has written it (`planner state journal -adopt` writes it at once)."
     )
     if recorded.is_torn:
         detail += " Its last line was cut off while it was written: nothing had gone on from there."

@@ -9,12 +9,13 @@ from planner.render.terminal import Terminal
 
 USAGE = "[options]"
 HELP = """Shows the journals of operations that ended before they could save the state: what was
-done, and what was under way. They count as part of the state until it is written
-again. When the state was changed by something else in the meantime, the objects that
-only a journal has are reported by each command: -adopt adds them to the state, and
--discard sets the journals aside."""
+done, and what was under way. They count as part of the state until planner writes it
+again; -adopt writes it at once, so that other programs see what was done, too. When
+the state was changed by something else in the meantime, the objects that only a
+journal has are reported by each command: -adopt reads them and adds those that exist
+to the state, and -discard sets the journals aside."""
 FLAGS = (
-    Flag("adopt", "bool", "Read the objects that only a journal has, and add those that exist to the state."),
+    Flag("adopt", "bool", "Save the state with what journals add to it, after reading objects that it lacks."),
     Flag("discard", "bool", "Set the journals aside: each is kept in a file that no longer counts."),
     *LOCK,
     *VARIABLES,
@@ -57,7 +58,9 @@ def _adopt(arguments: Arguments, terminal: Terminal) -> int:
     lines = [f"{address}: added to the state" for address in adopted.added]
     lines += [f"{address}: does not exist any more" for address in adopted.gone]
     if not lines and not any(problem.is_error for problem in problems):
-        lines = ["No journal has an object that the state does not have."]
+        lines = ["The state has everything that the journals say."]
+        if not adopted.saved:
+            lines = ["No journal has an object that the state does not have."]
     for line in lines:
         view.say(line, line, type="state_journal", added=list(adopted.added), gone=list(adopted.gone))
     return view.finish(problems)
