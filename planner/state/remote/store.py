@@ -267,8 +267,9 @@ class RemoteStore:
             if has_errors(problems):
                 return state, problems
         problems = self._settle(OUTAGE if self.journal is not None else 0.0)
-        if problems:
-            return state, problems
+        if problems:  # where it is kept instead, it follows whatever the service has
+            last = [*self._unanswered.values()][-1]
+            return successor(last, state, self._lineage)[0], problems
         new, changed = successor(self.current, state, self._lineage, self._is_pending)
         if not changed:
             return new, self._end_journal(new)

@@ -109,9 +109,10 @@ def test_a_service_that_stays_away_is_asked_once_more_and_nothing_is_lost(client
     work.snapshot()
     client.is_away = True
     work.make("b")
-    _, problems = work.store.write(work.state.snapshot())
+    rescued, problems = work.store.write(work.state.snapshot())
     assert [problem.code for problem in problems] == ["state.remote_write"]
     assert "503" in problems[0].detail
+    assert (rescued.serial, rescued.lineage) == (2, work.journal.lineage)
     client.is_away = False
     state, problems = work.store.write(work.state.snapshot())
     assert not problems and sorted(state.resources) == ["thing.a", "thing.b"]
