@@ -57,7 +57,7 @@ def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: Mo
             problem = unsupported(provisioner.type)
             return problems + in_body([problem] if problem else [], provisioner.body, it.address)
         config, found = decode_block(provisioner.body, schema, scope)
-        problems += [d.at(it.address) for d in found]
+        problems += found
         if has_errors(problems):
             return problems
         walk.hooks.provision_start(it.address, provisioner.type)

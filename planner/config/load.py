@@ -301,6 +301,7 @@ class _Loader:
             return variable.default
 
         child, child_scope = self._module(path, directory, call, given, problems)
+        child = evolve(child, is_remote=module.is_remote or call.source_kind != "local")
         child = self._with_children(child, child_scope, (*above, real), problems)
         if child.backend is not None and child.backend.type != "cloud":
             detail = "State is kept by the root module's backend; this one has no effect."

@@ -357,6 +357,8 @@ class ModuleConfig:
     encryption: EncryptionDecl | None = None
     """only that of the root module counts"""
     children: dict[str, ModuleConfig] = field(factory=dict)
+    is_remote: bool = False
+    """whether it, or a module that it is in, is called from elsewhere than a local directory"""
 
     def provider_source(self, local_name: str) -> str:
         """The full provider address that a local name stands for: from required_providers, else the default

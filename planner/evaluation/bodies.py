@@ -63,6 +63,11 @@ def _self_references(decl: ResourceDecl, schema: BlockSchema) -> Iterator[tuple[
             yield ref.key, error("plan.self_reference", "Self-referential block", detail, span)
 
 
+def of_instance(found: Iterable[Diagnostic], address: str) -> list[Diagnostic]:
+    """What was found in the body of an instance: of what is deprecated, the body has a value, not one expression."""
+    return [d.at(address) if d.deprecation is not None else d for d in found]
+
+
 def storage_problems(it: Instance, config: Value) -> list[Diagnostic]:
     """Values in arguments of an instance that cannot be stored: ephemeral ones, and infinite numbers."""
     assert it.decl is not None

@@ -43,7 +43,6 @@ class RuleResult:
     def about(self, kind: str, address: str, rule: RuleKind) -> Iterator[Diagnostic]:
         """What there is to say, about an object (`kind` as in `Checked`): whether its condition holds, and others."""
         for d in self.diagnostics:
-            d = d.at(address)
             yield evolve(d, checked=Checked(kind, address, rule)) if d.code in _VERDICTS else d
 
 

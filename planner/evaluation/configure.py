@@ -58,7 +58,7 @@ class ConfiguredProviders:
                 value = _nothing(configuration, schema)
             else:
                 value, found = decode_block(block.body, schema, module.with_repetition(repetition))
-            problems += [d.at(name) for d in found]
+            problems += found
             if not has_errors(found) and self.judge is not None:
                 found = self.judge(name, value)
                 problems += found
@@ -96,7 +96,7 @@ class ConfiguredProviders:
         for key, repetition in _repetitions(block):
             name = address + format_key(key)
             value, found = decode_block(block.body, schema, module.with_repetition(repetition))
-            problems += [d.at(name) for d in found]
+            problems += found
             if not has_errors(found):
                 problems += in_body(provider.validate_provider(unmark_deep(value)[0]), block.body, name)
         return problems

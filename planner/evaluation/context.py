@@ -19,7 +19,6 @@ from planner.config.model import Config, ModuleCall, ModuleConfig, ModulePath, O
 from planner.evaluation.repetition import NO_REPETITION, Argument, Expansion, Repetition, repetition_argument
 from planner.evaluation.schema_marks import deprecation_marks
 from planner.evaluation.scope import ModuleScope, Resolver, ResolverKey
-from planner.language.deprecations import Deprecation
 from planner.values.paths import apply_marks
 from planner.values.types import DYNAMIC, ListType, MapType, ObjectType, Type
 from planner.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Mark, Null, Unknown, Value, mark
@@ -33,6 +32,7 @@ from planner.vocabulary.address import (
     format_module,
     parse_module,
 )
+from planner.vocabulary.diagnostic import Deprecation
 from planner.vocabulary.walks import Walk
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class ResourceObjects:
     def _deprecated(self, value: Value) -> Value:
         """The value with marks where the schema says that something is deprecated."""
         block = self.context.schemas.of(self.module.config, self.decl).block
-        marks = deprecation_marks(block, value, self.decl.key)
+        marks = deprecation_marks(block, value, Deprecation(self.decl.key, is_remote=self.module.config.is_remote))
         if not marks:
             return value
         self.context.deprecations = True
@@ -431,7 +431,8 @@ def output_marks(module: ModuleInstance, decl: OutputDecl) -> frozenset[Mark]:
     marks = declared_marks(decl.sensitive, decl.ephemeral)
     if not decl.deprecated:
         return marks
-    return marks | {Deprecation(f"{format_module(module.address.steps[-1:])}.{decl.name}", decl.deprecated)}
+    name = f"{format_module(module.address.steps[-1:])}.{decl.name}"
+    return marks | {Deprecation(name, decl.deprecated, module.config.is_remote)}
 
 
 def declared_marks(sensitive: bool, ephemeral: bool) -> frozenset[Mark]:

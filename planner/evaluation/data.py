@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.evaluation.bodies import storage_problems
+from planner.evaluation.bodies import of_instance, storage_problems
 from planner.evaluation.conditions import RuleResult
 from planner.evaluation.configuration_walk import ConfigurationWalk
 from planner.evaluation.instance import Instance
@@ -39,7 +39,7 @@ def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
     """The configuration of an instance, with marks. Raises Failure with all problems so far."""
     assert it.decl is not None
     config, found = decode_block(it.decl.body, it.schema.block, it.scope)
-    problems += [d.at(it.address) for d in found]
+    problems += of_instance(found, it.address)
     problems += storage_problems(it, config)
     if has_errors(problems):
         raise Failure(problems)

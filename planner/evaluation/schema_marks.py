@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planner.language.deprecations import Deprecation
 from planner.values.convert import path_text
 from planner.values.paths import Path, PathMarks, apply_marks, marked_paths, parts
 from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes, contains_sensitive
 from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Value, mark, unmark
+from planner.vocabulary.diagnostic import Deprecation
+from planner.vocabulary.records import evolve
 
 _SENSITIVE = frozenset((SENSITIVE,))
 _EPHEMERAL = frozenset((EPHEMERAL,))
@@ -43,7 +44,7 @@ def sensitive_paths(value: Value) -> frozenset[str]:
     return frozenset(repr(path) for path, marks in marked_paths(value) if SENSITIVE in marks)
 
 
-def deprecation_marks(block: BlockSchema, value: Value, by: str) -> list[PathMarks]:
+def deprecation_marks(block: BlockSchema, value: Value, by: Deprecation) -> list[PathMarks]:
     """The paths of what the schema calls deprecated in a value of its type, which `by` names."""
     return list(_deprecated(block, value, (), by)) if contains_deprecated(block) else []
 
@@ -61,9 +62,10 @@ def contains_deprecated(block: BlockSchema) -> bool:
     return bool(known)
 
 
-def _below(path: Path) -> str:
+def _below(by: Deprecation, path: Path, message: str) -> frozenset[Deprecation]:
     text = path_text(path)
-    return f".{text}" if text and not text.startswith("[") else text
+    below = f".{text}" if text and not text.startswith("[") else text
+    return frozenset((evolve(by, by=by.by + below, message=message),))
 
 
 def _is_deprecated(attribute: AttributeSchema) -> bool:
@@ -71,9 +73,9 @@ def _is_deprecated(attribute: AttributeSchema) -> bool:
     return attribute.deprecated or any(map(_is_deprecated, nested))
 
 
-def _deprecated(block: BlockSchema, value: Value, path: Path, by: str) -> Iterator[PathMarks]:
+def _deprecated(block: BlockSchema, value: Value, path: Path, by: Deprecation) -> Iterator[PathMarks]:
     if block.deprecated:
-        yield path, frozenset((Deprecation(by + _below(path), block.deprecation_message),))
+        yield path, _below(by, path, block.deprecation_message)
     value = unmark(value)[0]
     if value.__class__ is not dict:
         return
@@ -89,13 +91,16 @@ def _deprecated(block: BlockSchema, value: Value, path: Path, by: str) -> Iterat
 
 
 def _deprecated_attributes(
-    attributes: dict[str, AttributeSchema], value: Value, path: Path, by: str
+    attributes: dict[str, AttributeSchema], value: Value, path: Path, by: Deprecation, is_nested: bool = False
 ) -> Iterator[PathMarks]:
+    """Within a nested attribute that has a mark itself, nothing else is looked for."""
     for name, attribute in attributes.items():
         here = (*path, ("attr", name))
         if attribute.deprecated:
-            yield here, frozenset((Deprecation(by + _below(here), attribute.deprecation_message),))
+            yield here, _below(by, here, attribute.deprecation_message)
         if attribute.nested is None or not _is_deprecated(attribute):
+            continue
+        if is_nested and (attribute.deprecated or attribute.sensitive):
             continue
         inner = unmark(value[name])[0]
         items = [(here, inner)]
@@ -104,7 +109,7 @@ def _deprecated_attributes(
         for place, item in items:
             item = unmark(item)[0]
             if item.__class__ is dict:
-                yield from _deprecated_attributes(attribute.nested.attributes, item, place, by)
+                yield from _deprecated_attributes(attribute.nested.attributes, item, place, by, True)
 
 
 def _of_block(block: BlockSchema, value: Value, path: Path) -> Iterator[PathMarks]:

@@ -14,7 +14,7 @@ from planner.syntax.nodes import GetAttr, Traversal, Variable
 from planner.syntax.references import variables
 from planner.values.value import Unknown, Value, mark
 from planner.vocabulary.address import join
-from planner.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+from planner.vocabulary.diagnostic import Deprecation, Diagnostic, error, has_errors, warning
 from planner.vocabulary.span import Source, Span
 
 UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "config.ephemeral_variable"))
@@ -68,15 +68,15 @@ def validate_variable(module: ModuleInstance, name: str, checks: CheckState, con
 
 
 def deprecated_argument(module: ModuleConfig, name: str) -> list[Diagnostic]:
-    """A warning when the call of a module gives a value to a variable that is deprecated; its code tells variables of
-    local modules from those of others."""
+    """A warning when the call of a module gives a value to a variable that is deprecated."""
     decl, call = module.variables[name], module.call
     argument = call.inputs.get(name) if call is not None else None
     if not decl.deprecated or argument is None or call is None:
         return []
-    code = "plan.deprecated_variable" if call.source_kind == "local" else "plan.deprecated_remote_variable"
+    title = "Variable marked as deprecated by the module author"
     detail = f"The author of the module says about {name}: {decl.deprecated}"
-    return [warning(code, "Variable marked as deprecated by the module author", detail, argument.expr_span)]
+    cause, where = Deprecation(name, decl.deprecated, module.is_remote), argument.expr_span
+    return [warning("plan.deprecated_variable", title, detail, where, deprecation=cause, group=detail)]
 
 
 def check_validations(

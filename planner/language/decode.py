@@ -46,7 +46,6 @@ from planner.values.value import (
     type_of,
 )
 from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Span
 
 
@@ -94,8 +93,7 @@ class Decoder(Problems):
             value, problems, refused = evaluate_parts(attribute.expr, instance.scope, attribute.source)
             self.refused += refused
             if instance.scope.deprecations:  # of a whole object, so the place is that of its block
-                where = instance.body.missing_span
-                problems = [evolve(d, subject=where) if d.code == "language.deprecated" else d for d in problems]
+                problems = _of_body(problems, instance.body.missing_span)
             self.diagnostics += problems
         if instance.marks:
             value = mark(value, instance.marks)
@@ -269,3 +267,9 @@ def _element_schema(t: ObjectType) -> BlockSchema:
         known = BlockSchema({n: AttributeSchema(a, optional=True) for n, a in t.attributes.items()})
         _ELEMENT_SCHEMAS[t] = known
     return known
+
+
+def _of_body(problems: list[Diagnostic], span: Span) -> list[Diagnostic]:
+    from planner.language.deprecations import of_body
+
+    return [of_body(d, span) for d in problems]

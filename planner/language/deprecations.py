@@ -1,4 +1,4 @@
-"""Marks of values that come from something deprecated: whoever uses such a value is told so, once, where it is used.
+"""Marks of values that come from something deprecated: an expression that uses such a value has a warning.
 
 A value keeps the mark through whatever is computed from it, until the evaluation of the expression ends: the warnings
 of the expression take the place of the marks.
@@ -6,33 +6,40 @@ of the expression take the place of the marks.
 
 from __future__ import annotations
 
-from planner.values.paths import apply_marks, marked_paths
+from planner.values.convert import path_text
+from planner.values.paths import Path, apply_marks, marked_paths
 from planner.values.value import Value, unmark_deep
-from planner.vocabulary.diagnostic import Diagnostic, warning
-from planner.vocabulary.records import frozen
+from planner.vocabulary.diagnostic import Deprecation, Diagnostic, warning
+from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Span
-
-
-@frozen
-class Deprecation:
-    """The mark: what is deprecated (`module.a.old`), and what its author says about it, if anything."""
-
-    by: str
-    message: str = ""
 
 
 def take_deprecations(value: Value, span: Span) -> tuple[Value, list[Diagnostic]]:
     """The value without such marks, and a warning for each place that had one."""
     marked = marked_paths(value)
-    causes = [cause for _, marks in marked for cause in marks if cause.__class__ is Deprecation]
+    causes = [(cause, path) for path, marks in marked for cause in marks if isinstance(cause, Deprecation)]
     if not causes:
         return value, []
     kept = [(path, frozenset(m for m in marks if m.__class__ is not Deprecation)) for path, marks in marked]
     value = apply_marks(unmark_deep(value)[0], kept)
-    return value, [_warning(cause, span) for cause in sorted(causes, key=lambda c: c.by)]
+    return value, [_warning(cause, path, span) for cause, path in sorted(causes, key=lambda c: c[0].by)]
 
 
-def _warning(cause: Deprecation, span: Span) -> Diagnostic:
+def of_body(problem: Diagnostic, span: Span) -> Diagnostic:
+    """The problem of an argument, as that of the body that it stands in if a deprecated source is meant."""
+    if problem.deprecation is None:
+        return problem
+    return evolve(problem, detail=_detail(problem.deprecation, ()), subject=span, group="")
+
+
+def _warning(cause: Deprecation, path: Path, span: Span) -> Diagnostic:
+    title = "Value derived from a deprecated source"
+    detail = _detail(cause, path)
+    return warning("language.deprecated", title, detail, span, deprecation=cause, group=cause.by)
+
+
+def _detail(cause: Deprecation, path: Path) -> str:
+    part = path_text(path)
+    what = f"This value's attribute {part}" if part else "This value"
     words = f" with the following message:\n\n{cause.message}" if cause.message else "."
-    detail = f"This value is derived from {cause.by}, which is deprecated{words}"
-    return warning("language.deprecated", "Value derived from a deprecated source", detail, span)
+    return f"{what} is derived from {cause.by}, which is deprecated{words}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.evaluation.bodies import extend, path_name, storage_problems
+from planner.evaluation.bodies import extend, of_instance, path_name, storage_problems
 from planner.evaluation.ignore import ignore_changes
 from planner.evaluation.instance import Instance
 from planner.evaluation.objects import RemoteObject
@@ -214,7 +214,7 @@ def configuration_of(it: Instance, problems: list[Diagnostic]) -> Value:
     """The configuration of an instance, with marks. Raises Failure with all problems so far."""
     assert it.decl is not None
     config, found = decode_block(it.decl.body, it.schema.block, it.scope)
-    extend(problems, [d.at(it.address) for d in found])
+    extend(problems, of_instance(found, it.address))
     extend(problems, storage_problems(it, config))
     return config
 

@@ -6,47 +6,49 @@ find `Error: ` at the start of a line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from collections.abc import Collection, Iterable
+from typing import Any
 
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.streams import visible
 from planner.render.terminal import Paint, Terminal, wrap
-from planner.vocabulary.diagnostic import Diagnostic
+from planner.vocabulary.diagnostic import Deprecation, Diagnostic
 from planner.vocabulary.records import evolve
-
-Note: TypeAlias = Callable[[str, list[Diagnostic]], str]
-"""what the first of several diagnostics of one severity tells of the others"""
 
 TYPED = "<query>"
 """the name of what was typed as a word of the command line: a caret shows the place, as there is no editor to go to"""
 
-DEPRECATIONS = {
-    "all": frozenset[str](),
-    "local": frozenset(("plan.deprecated_remote_variable",)),
-    "none": frozenset(("plan.deprecated_variable", "plan.deprecated_remote_variable")),
-}
-"""level of -deprecation -> codes of the warnings that are left out"""
 
-
-def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, note: Note | None = None) -> None:
+def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool = False) -> None:
     """Print diagnostics, repeated ones together: errors on standard error, warnings on standard output, unless programs
-    read that. `note`: what the first of several tells of the others; then they are in their order already."""
-    left_out = DEPRECATIONS[terminal.deprecation]
-    ordered = sort_diagnostics(diagnostics) if note is None else diagnostics
-    shown = [d for d in ordered if d.code not in left_out]
-    for severity, wanted in terminal.consolidate.items():
-        if wanted:
-            shown = consolidate(shown, severity, note or others_note)
-    if not shown:
+    read that."""
+    ordered = list(diagnostics) if is_ordered else sort_diagnostics(diagnostics)
+    shown = _deprecations(ordered, terminal.deprecation)
+    groups = consolidate(shown, [severity for severity, wanted in terminal.consolidate.items() if wanted])
+    if not groups:
         return
     if terminal.compact_warnings and not any(d.is_error for d in shown):
-        terminal.remark(compact(shown, _paint(terminal)))
+        terminal.remark(compact(groups, _paint(terminal)))
         return
-    for diagnostic in shown:
+    for group in groups:
+        diagnostic = together(*group)
         paint = terminal.error_paint if diagnostic.is_error else _paint(terminal)
         text = render(diagnostic, paint, terminal.error_width, terminal.boxed)
         (terminal.err if diagnostic.is_error else terminal.remark)(text)
+
+
+def _deprecations(diagnostics: list[Diagnostic], level: str) -> list[Diagnostic]:
+    """All but the deprecations that the level of -deprecation leaves out, and each of the others once."""
+    first: dict[Deprecation, Diagnostic] = {}
+    shown = []
+    for d in diagnostics:
+        cause = d.deprecation
+        if cause is not None:
+            is_wanted = level == "all" or (level == "local" and not cause.is_remote)
+            if not is_wanted or first.setdefault(cause, d) is not d:
+                continue
+        shown.append(d)
+    return shown
 
 
 def _paint(terminal: Terminal) -> Paint:
@@ -168,43 +170,37 @@ def _shortened(line: str) -> str:
     return line if len(line) <= LONGEST_LINE // 4 else f"{line[: LONGEST_LINE // 4]}..."
 
 
-def others_note(severity: str, others: list[Diagnostic]) -> str:
-    """How many more there are, and where."""
-    noun = severity if len(others) == 1 else f"{severity}s"
-    places = ", ".join(str(d.subject) for d in others[:3]) + (", ..." if len(others) > 3 else "")
-    return f"(and {len(others)} more similar {noun}: {places})"
-
-
-def consolidate(diagnostics: list[Diagnostic], severity: str, note: Note = others_note) -> list[Diagnostic]:
-    """Keep the first of several diagnostics of this severity with the same title that have a place; it tells how many
-    more there are and where."""
-    groups: dict[str, list[Diagnostic]] = {}
-    out: list[Diagnostic | str] = []
+def consolidate(diagnostics: list[Diagnostic], severities: Collection[str]) -> list[list[Diagnostic]]:
+    """Diagnostics of these severities with the same title (and group) that have a place together, where the first of
+    them is; each other one by itself."""
+    groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
+    out: list[list[Diagnostic]] = []
     for d in diagnostics:
-        if d.severity != severity or d.subject is None or d.is_check:
-            out.append(d)
-            continue
-        if d.summary not in groups:
-            groups[d.summary] = []
-            out.append(d.summary)
-        groups[d.summary].append(d)
-    return [_together(groups[d], note) if isinstance(d, str) else d for d in out]
+        group: list[Diagnostic] = []
+        if d.severity in severities and d.subject is not None and not d.is_check:
+            group = groups.setdefault((d.severity, d.summary, d.group), group)
+        if not group:
+            out.append(group)
+        group.append(d)
+    return out
 
 
-def _together(group: list[Diagnostic], note: Note) -> Diagnostic:
-    first, *others = group
+def together(first: Diagnostic, *others: Diagnostic) -> Diagnostic:
+    """The first of several similar diagnostics, with the number of the others."""
     if not others:
         return first
-    text = note(first.severity, others)
+    count, ending = ("one", "") if len(others) == 1 else (str(len(others)), "s")
+    text = f"(and {count} more similar {first.severity}{ending} elsewhere)"
     return evolve(first, detail=f"{first.detail}\n\n{text}" if first.detail else text)
 
 
-def compact(diagnostics: list[Diagnostic], paint: Paint) -> str:
+def compact(groups: list[list[Diagnostic]], paint: Paint) -> str:
     """Only the titles of warnings."""
     lines = [paint("Warnings:", "bold", "yellow"), ""]
-    for d in diagnostics:
-        lines.append(f"- {d.summary}")
-        if d.subject is not None:
-            lines.append(f"  on {d.subject.filename} line {d.subject.line}")
+    for first, *others in groups:
+        lines.append(f"- {first.summary}")
+        if first.subject is not None:
+            more = f" (and {len(others)} more)" if others else ""
+            lines.append(f"  on {first.subject.filename} line {first.subject.line}{more}")
     lines += ["", "The full text of these warnings is shown without -compact-warnings."]
     return "\n" + "\n".join(lines)

@@ -43,22 +43,10 @@ def _counts(files: Iterable[FileResult]) -> dict[str, int]:
     return counts
 
 
-def elsewhere(severity: str, others: list[Diagnostic]) -> str:
-    """What the first of several diagnostics tells of the others."""
-    count = len(others)
-    return f"(and {'one' if count == 1 else count} more similar {severity}{'' if count == 1 else 's'} elsewhere)"
-
-
 def _order(d: Diagnostic) -> tuple[Any, ...]:
     """Warnings before errors, what has no place before what has one, by place; else as it came up."""
     place = (d.subject.filename, d.subject.start, d.subject.end) if d.subject is not None else ("", 0, 0)
     return (d.is_error, d.subject is not None, *place)
-
-
-def _once(found: list[Diagnostic]) -> list[Diagnostic]:
-    """Each deprecated thing is warned about at the first place only."""
-    first: dict[str, Diagnostic] = {}
-    return [d for d in found if d.code != "language.deprecated" or first.setdefault(d.detail, d) is d]
 
 
 class TestView:
@@ -137,7 +125,7 @@ class HumanTestView(TestView):
     def diagnostics(
         self, found: Iterable[Diagnostic], file: FileResult | None = None, run: RunResult | None = None
     ) -> None:
-        show(_once(sorted(found, key=_order)), self.terminal, elsewhere)
+        show(sorted(found, key=_order), self.terminal, is_ordered=True)
 
     def cleaned(self, file: FileResult, run: RunResult, left: Left) -> None:
         name = f"{cell(file.name)}/{run.name}"

@@ -27,13 +27,24 @@ class Checked:
 
 
 @frozen
+class Deprecation:
+    """What is deprecated (`module.a.old`), what its author says about it, if anything, and whether it belongs to a
+    module from elsewhere. As a mark: the value comes from it."""
+
+    by: str
+    message: str = ""
+    is_remote: bool = False
+
+
+@frozen
 class Diagnostic:
     """One problem. `code` is stable and short (`config.duplicate_resource`); `summary` is a title without a full stop;
     `detail` says what, why and what to do; `subject` is the span the caret points at; `context` the wider block shown;
     `address` the object concerned; `values` are lines like `var.x is 5` about expression operands;
     `called` is the function whose call failed; `is_check`: a check block says so, which never stands for others;
     `checked` is the object whose condition says so; `difference`: the two values that were to be equal; `because`:
-    where the values come from, step by step (planner.explain.assertions)."""
+    where the values come from, step by step (planner.explain.assertions); `deprecation` is what the warning is about,
+    which people are told of once; `group`: it stands for others of its summary only if they have the same group."""
 
     severity: Severity
     code: str
@@ -46,6 +57,8 @@ class Diagnostic:
     called: str = ""
     is_check: bool = False
     checked: Checked | None = None
+    deprecation: Deprecation | None = None
+    group: str = ""
     difference: tuple[Any, Any] | None = field(default=None, eq=False, repr=False)
     because: tuple[Any, ...] = field(default=(), eq=False, repr=False)
 

@@ -68,3 +68,39 @@ def test_prevent_destroy_is_used_where_something_is_destroyed(planner_here: Call
 def test_an_apply_uses_them_again(planner_here: Callable[..., Ran]) -> None:
     counted = DATA.replace("BODY", "count = module.old.n")
     assert places(planner_here, counted, "apply", "-auto-approve") == ["module.old.n"] * 2
+
+
+def test_what_a_remote_module_calls_deprecated(planner_here: Callable[..., Ran]) -> None:
+    """A module within a remote one is as remote."""
+    Path("remote/in").mkdir(parents=True)
+    Path("remote/main.tf").write_text(
+        'module "in" {\n  source = "./in"\n  v      = 1\n}\noutput "o" {\n  value = module.in.n\n}\n'
+    )
+    declared = 'variable "v" {\n  deprecated = "no"\n}\n'
+    Path("remote/in/main.tf").write_text(MODULE + declared.replace("no", "never"))
+    Path("old/v.tf").write_text(declared)
+    calls = 'module "far" {\n  source = "FAR"\n}\nmodule "old" {\n  source = "./old"\n  v      = 1\n}\n'
+    Path("main.tf").write_text(
+        calls.replace("FAR", str(Path("remote").absolute())) + 'output "o" {\n  value = module.old.n\n}\n'
+    )
+    assert planner_here("init").code == 0
+    counts = {level: planner_here("plan", f"-deprecation=module:{level}").out.count("Warning: ") for level in LEVELS}
+    assert counts == LEVELS
+
+
+LEVELS = {"all": 4, "local": 2, "none": 0}
+
+
+def test_conditions_are_places_and_not_objects(planner_here: Callable[..., Ran]) -> None:
+    checks = (
+        'check "c" {\n  assert {\n    condition     = module.old.n == 2\n    error_message = "no"\n  }\n}\n'
+        'resource "terraform_data" "p" {\n  input = module.old.n\n}\n'
+    )
+    Path("main.tf").write_text('module "old" {\n  source = "./old"\n}\n' + checks)
+    assert planner_here("init").code == 0
+    found = [json.loads(line).get("diagnostic") for line in planner_here("plan", "-json").out.splitlines()]
+    assert sorted((d["summary"], d.get("address", "")) for d in found if d) == [
+        ("Check block assertion failed", ""),
+        ("Value derived from a deprecated source", ""),
+        ("Value derived from a deprecated source", "terraform_data.p"),
+    ]

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from planner.language.deprecations import Deprecation
 from planner.language.evaluate import MappingScope, evaluate, try_evaluate
 from planner.syntax.parse import parse_expression
 from planner.values.types import NUMBER
 from planner.values.value import SENSITIVE, List, Marked
+from planner.vocabulary.diagnostic import Deprecation
 from planner.vocabulary.span import Source
 
 OLD = Marked("o", frozenset((Deprecation("module.m.old", "use new"),)))
@@ -45,3 +45,20 @@ def test_warnings_in_place_of_marks(text: str, value: Any, causes: list[str]) ->
     ]
     assert all(cause in w.detail for cause, w in zip(causes, warnings, strict=True))
     assert evaluate(node, scope, source) == value
+
+
+def test_the_place_within_the_value() -> None:
+    scope = Marking({"m": {"old": OLD, "two": BOTH}})
+    source = Source("x.tf", '{ a = [m.old], b = "${m.two}" }')
+    node, _ = parse_expression(source)
+    assert node is not None
+    _, warnings = try_evaluate(node, scope, source)
+    assert [w.detail for w in warnings] == [
+        "This value's attribute a[0] is derived from module.m.old, which is deprecated with the following message:"
+        "\n\nuse new",
+        "This value's attribute b is derived from module.m.two, which is deprecated with the following message:\n\nno",
+    ]
+    assert [(w.deprecation and w.deprecation.by, w.group) for w in warnings] == [
+        ("module.m.old",) * 2,
+        ("module.m.two",) * 2,
+    ]

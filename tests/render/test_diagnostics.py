@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from planner.language.evaluate import try_evaluate
 from planner.language.scope import MappingScope
 from planner.render import source_context
-from planner.render.diagnostics import consolidate, render, show
+from planner.render.diagnostics import consolidate, render, show, together
 from planner.render.diagnostics_json import diagnostic_json, validate_json
 from planner.render.source_context import enclosing_block
 from planner.render.terminal import Paint, wrap
 from planner.syntax.parse import parse_expression
-from planner.vocabulary.diagnostic import error, warning
+from planner.vocabulary.diagnostic import Deprecation, error, warning
+from planner.vocabulary.records import evolve
 from planner.vocabulary.span import Source, Span
 
 TEXT = """variable "x" {}
@@ -152,18 +153,35 @@ def test_errors_and_warnings_go_apart():
 
 
 def test_similar_warnings_stand_together():
-    found = consolidate(
-        [warning("x", "Old", "Use new.", at(p)) for p in ("var.nope", "local-exec", "input")], "warning"
-    )
-    assert len(found) == 1
-    assert found[0].detail == "Use new.\n\n(and 2 more similar warnings: main.tf:6, main.tf:4)"
+    problems = [warning("x", "Old", "Use new.", at(p)) for p in ("var.nope", "local-exec", "input")]
+    apart = [evolve(problems[0], group="other"), evolve(problems[0], severity="error")]
+    found = consolidate([*problems, *apart, problems[0]], ["warning"])
+    assert [len(group) for group in found] == [4, 1, 1]
+    assert together(*found[0][:3]).detail == "Use new.\n\n(and 2 more similar warnings elsewhere)"
+    assert together(*found[0][:2]).detail == "Use new.\n\n(and one more similar warning elsewhere)"
+
+
+@pytest.mark.parametrize(("level", "shown"), [("all", ["b", "a"]), ("local", ["b"]), ("none", [])])
+def test_each_deprecation_is_shown_once(level, shown):
+    screen = make_terminal()
+    screen.deprecation = level
+    causes = [Deprecation("a", is_remote=True), Deprecation("b")]
+    problems = [
+        warning("x", "Old", cause.by, at(place), deprecation=cause, group=cause.by)
+        for place in ("input", "var.nope")
+        for cause in causes
+    ]
+    show(problems, screen)
+    text = screen.stdout.getvalue()
+    assert text.count("Warning: Old") == len(shown)
+    assert all(f"\n{name}\n" in text for name in shown)
 
 
 def test_compact_warnings():
     screen = make_terminal()
     screen.compact_warnings = True
-    show([warning("x", "Old", "Use new.", at("input"))], screen)
-    assert "- Old\n  on main.tf line 4" in screen.stdout.getvalue()
+    show([warning("x", "Old", "Use new.", at(p)) for p in ("input", "var.nope")], screen)
+    assert "- Old\n  on main.tf line 4 (and 1 more)\n" in screen.stdout.getvalue()
     assert "Use new." not in screen.stdout.getvalue()
 
 

@@ -93,18 +93,12 @@ def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) ->
         if kind == "nothing":
             met.update(e.address for e in mine[:1])
         else:
-            left.append(as_test(evolve(problem, severity="error" if kind == "error" else "warning")))
+            left.append(evolve(problem, severity="error" if kind == "error" else "warning"))
     for e in expected:
         if e.address not in met:
             detail = f"The checkable object, {e.text}, was expected to report an error but did not."
             left.append(error("test.no_failure", "Missing expected failure", detail, e.span))
     return left
-
-
-def as_test(problem: Diagnostic) -> Diagnostic:
-    """A problem as tests tell it: that of an expression is about the expression, not about the object."""
-    of_condition = problem.checked is not None and problem.checked.rule != "data"
-    return evolve(problem, address=None) if of_condition or problem.code == "language.deprecated" else problem
 
 
 def spoils_apply(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:

@@ -20,7 +20,7 @@ from planner.operations.options import Limits, Options
 from planner.operations.testing.assertions import AssertionScope, check, mentions
 from planner.operations.testing.beside_runs import in_order
 from planner.operations.testing.decisions import Judged, RunFacts, judge, order
-from planner.operations.testing.expected import Expectation, as_test, expectations, settle, spoils_apply
+from planner.operations.testing.expected import Expectation, expectations, settle, spoils_apply
 from planner.operations.testing.left_states import LEFT_OVER, kept_path, left_before, save, save_beside
 from planner.operations.testing.plan_options import is_limited, limits_of
 from planner.operations.testing.results import FileResult, Interrupted, Left, Listener, RunResult, Shown
@@ -273,9 +273,9 @@ class FileRunner:
             context.take_apart()
         if not is_limited(it.run) and not self._checked(it, subject.validate()):
             return
-        errors = [as_test(d) for d in problems if d.is_error]
+        errors = [d for d in problems if d.is_error]
         # what checks say is said again by the apply, if there is one
-        told = [as_test(d) for d in problems if not d.is_error and (errors or not _of_check(d))]
+        told = [d for d in problems if not d.is_error and (errors or not _of_check(d))]
         if not self._checked(it, [*told, *errors, *spoils_apply(problems, expected)]) or made is None:
             return
         creating = tuple(c.address for c in made.changes if c.action == "create")
@@ -385,7 +385,7 @@ class FileRunner:
         if values is None or kept.subject is None:
             return Left(kept.state, tuple(found))
         state, problems = destroy(kept.subject, kept.state, values.root, self.subjects.parallelism)
-        return Left(state, (*kept.subject.remarks, *(as_test(d) for d in problems)))
+        return Left(state, (*kept.subject.remarks, *problems))
 
 
 # ---------------------------------------------------------------- helpers

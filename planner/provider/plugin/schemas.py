@@ -95,7 +95,8 @@ def _attribute(attribute: Any) -> AttributeSchema:
     # protocol 5 has no nested attributes
     if "nested_type" in attribute.DESCRIPTOR.fields_by_name and attribute.HasField("nested_type"):
         parts = attribute.nested_type
-        nested = NestedAttributes({a.name: _attribute(a) for a in parts.attributes}, _nesting(parts.nesting))
+        inner = {a.name: evolve(_attribute(a), deprecation_message="") for a in parts.attributes}  # OpenTofu has none
+        nested = NestedAttributes(inner, _nesting(parts.nesting))
     return AttributeSchema(
         DYNAMIC if nested is not None else read_type(attribute.type),
         attribute.required,
