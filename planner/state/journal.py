@@ -110,7 +110,8 @@ class Journal:
     """A journal that is being written, from the first line on: there is no file before. All methods may be called from
     several threads. Where the folder takes no new files none is kept, and `unkept` says so.
 
-    It adds to the state `stored`; when the work begins with another one, `begins_with`, the difference comes first."""
+    It adds to the state `stored`; when the work begins with another one, `begins_with`, the difference comes first.
+    `mode`: the permissions of the file."""
 
     def __init__(
         self,
@@ -121,11 +122,12 @@ class Journal:
         stored: State | None = None,
         begins_with: State | None = None,
         seal: Seal = PLAIN,
+        mode: int = 0o600,
     ) -> None:
         self.path, self.lineage, self.serial, self.operation = path, lineage, serial, operation
         self.unkept = False
         self._stored, self._begins_with = stored, begins_with
-        self._seal = seal
+        self._seal, self._mode = seal, mode
         self._line_seal: LineSeal | None = None
         self._length = self._chain = 0
         self._lock = threading.RLock()
@@ -237,6 +239,8 @@ class Journal:
             self._problem = problem
             return
         hold(self._descriptor)
+        with suppress(OSError):
+            os.fchmod(self._descriptor, self._mode)
         if not self._seal.is_plain and not self._begin_sealed():
             return
         begin = {"version": 1, "lineage": self.lineage, "serial": self.serial, "operation": self.operation}

@@ -84,6 +84,17 @@ def test_a_first_apply_that_is_cut_off(tmp_path: Path) -> None:
     assert [d.code for d in problems] == ["state.recovered"]
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_who_may_read_the_state_may_read_its_journal(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "s"
+    path.touch()
+    path.chmod(mode)
+    journal, _ = StateStore(str(path)).begin_journal("apply")
+    assert journal is not None
+    journal.start("thing.a", "", "create", True)
+    assert path.with_name("s.journal").stat().st_mode & 0o777 == mode
+
+
 @pytest.mark.parametrize("cut", range(1, 40, 3))
 def test_any_end_of_a_journal_may_be_missing(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "s"

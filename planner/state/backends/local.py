@@ -216,8 +216,17 @@ class StateStore:
         base = self.current
         self._lineage = lineage_after(base)
         serial = base.serial if base is not None else 0
-        self.journal = Journal(self.journal_path, self._lineage, serial, operation, base, begins_with, self.seal)
+        self.journal = Journal(
+            self.journal_path, self._lineage, serial, operation, base, begins_with, self.seal, self._permissions()
+        )
         return self.journal, []
+
+    def _permissions(self) -> int:
+        """Those of the state: who may go on with it may read its journal."""
+        try:
+            return os.stat(self.path).st_mode & 0o666
+        except OSError:
+            return 0o600
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state, and return it with its new serial. The serial grows only when the content differs from what
