@@ -229,7 +229,7 @@ class Journal:
     def _open(self) -> None:
         if self._problem is not None or self.unkept:
             return
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             self._descriptor = os.open(self.path, flags, 0o600)
         except PermissionError:
@@ -305,7 +305,7 @@ def is_written(path: str) -> bool:
     import fcntl
 
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:

@@ -13,7 +13,7 @@ import pytest
 from planner.state.backends.local import StateStore
 from planner.state.build import StateBuilder
 from planner.state.file import state_document
-from planner.state.journal import Journal, journal_in, read_journal, replayed
+from planner.state.journal import Journal, is_written, journal_in, read_journal, replayed
 from planner.state.journal_lines import line_of, text_of
 from planner.state.model import ObjectState, State
 from planner.vocabulary.diagnostic import Failure
@@ -257,3 +257,18 @@ def test_lines_that_wait_together_come_to_the_disk_together(tmp_path: Path, monk
     written.close()
     assert not missing
     assert len(on_disk) - before < 50
+
+
+def test_a_journal_is_not_written_through_a_link(tmp_path: Path) -> None:
+    """What it holds would stay wherever the link leads when the journal is removed."""
+    path = tmp_path / "s.journal"
+    path.symlink_to(tmp_path / "elsewhere")
+    journal = Journal(str(path), "l", 0, "apply")
+    with pytest.raises(Failure, match="Cannot write the journal"):
+        journal.start("thing.a", "", "create", True)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_pipe_in_the_place_of_a_journal_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "s.journal")
+    assert not is_written(str(tmp_path / "s.journal"))
