@@ -21,6 +21,8 @@ from planner.vocabulary.records import evolve, field, frozen
 _MOST_LISTED = 20
 _Place: TypeAlias = "tuple[str, InstanceKey]"
 """an instance: the address of its resource, and its key"""
+_Slot: TypeAlias = "tuple[str, InstanceKey, str]"
+"""an object: the same and its deposed key, "" for the current one"""
 
 
 @frozen(eq=False)
@@ -107,52 +109,69 @@ def strays_of(state: State, recorded: Recorded) -> Strays:
     for (address, key), resource in last.items():
         if resource is None or resource.mode != "managed":
             continue
-        instance = resource.instances[key]
+        instance, name = resource.instances[key], address + format_key(key)
         known = state.resources.get(address)
-        here = known.instances.get(key) if known is not None else None
-        current = instance.current
-        there, is_same = twins.get((address, key), ("", False))
-        if current is not None and is_same:
-            strays.elsewhere.append((address + format_key(key), _shown(current), there))
-            current = None
-        if current is not None and here is not None and here.current is not None:
-            if _identity(current) != _identity(here.current):
-                strays.others.append((address + format_key(key), _shown(current), _shown(here.current)))
-            current = None
-        in_state = here.deposed if here is not None else {}
-        deposed = {mark: object for mark, object in instance.deposed.items() if mark not in in_state}
-        if current is not None or deposed:
-            if current is not None and there:
-                strays.doubtful[address + format_key(key)] = f"{_shown(current)}, an id that {there} has in the state"
-            absent = evolve(instance, current=current, deposed=deposed)
-            strays.missing.append((address, key, evolve(resource, instances={key: absent})))
+        here = _objects(known.instances.get(key)) if known is not None else {}
+        absent: dict[str, ObjectState] = {}
+        for mark, object in _objects(instance).items():
+            if _is_among(object, mark, here):
+                continue
+            there, is_same = twins.get((address, key, mark), ("", False))
+            if is_same:
+                strays.elsewhere.extend([(name, _shown(object), there)] if there != name else [])
+            elif mark in here:
+                strays.others.append((name, _shown(object), _shown(here[mark])))
+            else:
+                absent[mark] = object
+                if there:
+                    strays.doubtful[name] = f"{_shown(object)}, an id that {there} has in the state"
+        if absent:
+            missing = evolve(instance, current=absent.pop("", None), deposed=absent)
+            strays.missing.append((address, key, evolve(resource, instances={key: missing})))
     return strays
 
 
-def _twins(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_Place, tuple[str, bool]]:
-    """The instances of a journal whose id an object at another address of the state has: that address, and whether it
-    is the same object, as nothing that both record differs. An id that several objects have does not count."""
+def _objects(instance: InstanceState | None) -> dict[str, ObjectState]:
+    """The objects of an instance by deposed key, "" for the current one."""
+    if instance is None:
+        return {}
+    return {**({} if instance.current is None else {"": instance.current}), **instance.deposed}
+
+
+def _is_among(object: ObjectState, mark: str, here: Mapping[str, ObjectState]) -> bool:
+    """Whether the objects of its instance in the state have this one."""
+    if mark in here and (mark or _identity(here[mark]) == _identity(object)):
+        return True
+    return any(_identity(one) == _identity(object) and one.attributes == object.attributes for one in here.values())
+
+
+def _twins(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_Slot, tuple[str, bool]]:
+    """The objects of a journal whose id an object in another place of the state has: the address of that instance, and
+    whether it is the same object. It is in the same instance, where it was set aside or not any more, and at another
+    address when nothing that both record differs. An id that several objects have does not count."""
     recorded = _by_id((place, r, r.instances[place[1]]) for place, r in last.items() if r is not None)
     known = _by_id(((r.address, i.key), r, i) for r, i in state.instances()) if recorded else {}
     twins = {}
     for id, objects in recorded.items():
         in_state = known.get(id, [])
         if len(objects) == len(in_state) == 1 and objects[0][0] != in_state[0][0]:
-            (place, mine), ((address, key), theirs) = objects[0], in_state[0]
-            twins[place] = address + format_key(key), _agree(mine.attributes, theirs.attributes)
+            (slot, mine), (other, theirs) = objects[0], in_state[0]
+            is_same = slot[:2] == other[:2] or _agree(mine.attributes, theirs.attributes)
+            twins[slot] = other[0] + format_key(other[1]), is_same
     return twins
 
 
 def _by_id(
     instances: Iterable[tuple[_Place, ResourceState, InstanceState]],
-) -> dict[tuple[str, str, InstanceKey, str], list[tuple[_Place, ObjectState]]]:
+) -> dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]]:
     """Objects and where they are, by type, provider configuration with its key, and id."""
-    found: dict[tuple[str, str, InstanceKey, str], list[tuple[_Place, ObjectState]]] = {}
+    found: dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]] = {}
     for place, resource, instance in instances:
-        id = instance.current.attributes.get("id") if instance.current is not None else None
-        if instance.current is not None and resource.mode == "managed" and isinstance(id, str):
-            by = resource.type, resource.provider, instance.provider_key, id
-            found.setdefault(by, []).append((place, instance.current))
+        for mark, object in _objects(instance).items() if resource.mode == "managed" else ():
+            id = object.attributes.get("id")
+            if isinstance(id, str):
+                by = resource.type, resource.provider, instance.provider_key, id
+                found.setdefault(by, []).append(((*place, mark), object))
     return found
 
 

@@ -149,6 +149,33 @@ def test_objects_that_have_changed_places_are_not_left_over(tmp_path: Path) -> N
     assert [d.code for d in problems] == ["state.journal_moved", "state.in_flight"]
 
 
+@pytest.mark.parametrize("updated", [False, True])
+def test_an_object_that_the_journal_set_aside_and_the_state_did_not_is_not_added_again(
+    tmp_path: Path, updated: bool
+) -> None:
+    """A replacement that creates first was cut off, and another program went on with the object of before."""
+    path = tmp_path / "s"
+    store = StateStore(str(path))
+    builder = StateBuilder(State())
+    thing("a", "old")(builder)
+    store.write(builder.snapshot())
+    journal, _ = store.begin_journal("apply")
+    assert journal is not None and store.current is not None
+    work = StateBuilder(store.current, journal.instance)
+    work.depose("thing.a")
+    work.set_object("", "managed", "thing", "a", None, ObjectState({"id": "new"}), PROVIDER)
+    journal.close()
+    builder = StateBuilder(store.current)
+    made = ObjectState({"id": "old", "size": 2} if updated else {"id": "old"})
+    builder.set_object("", "managed", "thing", "a", None, made, PROVIDER)
+    thing("b", "b")(builder)
+    path.write_bytes(write_state(evolve(builder.snapshot(), serial=9, lineage=store.current.lineage), compact=True))
+    store = StateStore(str(path))
+    (problem,) = store.read()[1]
+    assert (problem.code, store.missing) == ("state.journal_replaced", ())
+    assert "thing.a: new (in the state: old)" in problem.detail
+
+
 def test_an_id_that_several_objects_have_says_nothing(tmp_path: Path) -> None:
     apply = Apply(tmp_path / "s")
     apply.others_write(lambda b: (thing("b", "second")(b), thing("c", "second")(b)), 2)
