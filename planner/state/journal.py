@@ -310,8 +310,10 @@ def is_written(path: str) -> bool:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return True
+    except OSError:  # files cannot be locked here, so nobody holds one
+        return False
     finally:
         os.close(descriptor)
     return False

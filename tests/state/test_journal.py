@@ -272,3 +272,15 @@ def test_a_journal_is_not_written_through_a_link(tmp_path: Path) -> None:
 def test_a_pipe_in_the_place_of_a_journal_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "s.journal")
     assert not is_written(str(tmp_path / "s.journal"))
+
+
+def test_a_journal_that_is_being_written_is_nobody_elses(tmp_path: Path) -> None:
+    """Without locks another apply would remove it while it grows."""
+    first, second = StateStore(str(tmp_path / "s")), StateStore(str(tmp_path / "s"))
+    journal, problems = first.begin_journal("apply")
+    assert journal is not None and not problems
+    journal.start("thing.a", "", "create", True)
+    found, problems = second.begin_journal("apply")
+    assert found is None and [problem.summary for problem in problems] == ["Another operation is at work"]
+    journal.close()
+    assert [problem.code for problem in second.read()[1]] == ["state.recovered", "state.in_flight"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from planner.state.backend import DEFAULT_WORKSPACE
 from planner.state.file import read_state, same_content
 from planner.state.history import lineage_after, successor
-from planner.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, mark_saving, read_journal
+from planner.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, is_written, mark_saving, read_journal
 from planner.state.lock import FileLock, LockInfo, Stop, held_by, remove_info
 from planner.state.model import State
 from planner.state.recovery import recovered, refusal
@@ -204,6 +204,12 @@ class StateStore:
     ) -> tuple[Journal | None, list[Diagnostic]]:
         """A journal for an operation that changes the state, to be closed by the next `write`. What an older one holds
         is saved first. `begins_with`: the state that the operation begins with, as refreshing and moving made it."""
+        if is_written(self.journal_path):
+            detail = (
+                f"Another process is writing {self.journal_path}, although nobody keeps the lock of the state. What it "
+                "records would be lost: wait until it has ended."
+            )
+            return None, [error("state.journal", "Another operation is at work", detail)]
         state, problems = self.read()
         if has_errors(problems):
             return None, problems
