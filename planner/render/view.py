@@ -89,7 +89,7 @@ class HumanView(View):
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
         from planner.render.diagnostics import show
 
-        show(list(dict.fromkeys(diagnostics)), self.terminal)
+        show(diagnostics, self.terminal)
 
     def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
         from planner.render.plan import PlanText

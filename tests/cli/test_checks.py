@@ -76,6 +76,22 @@ def test_every_failing_check_is_told_once(here: Path, planner: Planner, words: t
     assert "more similar" not in ran.out
 
 
+@pytest.mark.parametrize("words", [("apply", "-auto-approve"), ("plan",), ("plan", "-consolidate-errors")])
+def test_each_instance_has_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Planner, words: tuple[str, ...]
+) -> None:
+    """An expression that fails is told for each instance, though nothing in the message says for which."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(
+        'variable "v" {\n  default = {}\n}\nresource "terraform_data" "a" {\n  count = 2\n  input = var.v.no\n}\n'
+    )
+    ran = planner(*words)
+    assert ran.code == 1 and "with terraform_data" not in ran.err
+    together = "-consolidate-errors" in words
+    assert ran.err.count("Error: ") == 2 - together
+    assert ("(and one more similar error elsewhere)" in ran.err) == together
+
+
 def test_who_is_asked_sees_the_checks_before(here: Path, planner: Planner) -> None:
     ran = planner("apply", stdin="yes\n")
     question = ran.out.index("Enter a value")

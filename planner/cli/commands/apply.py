@@ -94,7 +94,7 @@ def _approve_and_carry_out(
     """Show the plan, ask, and apply it. `destroyed`: the command is destroy, which ends in its own words."""
     from planner.render.schema_lookup import SchemaLookup
 
-    made, problems = planned.made, list(dict.fromkeys(planned.diagnostics))
+    made, problems = planned.made, list(planned.diagnostics)
     if made is not None and (made.plan.changes or made.plan.outputs or planned.complete is not None):
         view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told_causes(made, arguments, terminal))
     if settings.judges and planned.complete is not None:
