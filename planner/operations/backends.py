@@ -252,7 +252,7 @@ def _first(how: BackendInit, wanted: Wanted, folder: str, workspace: str) -> lis
     if default is None or backend is None:
         return problems
     if any(has_objects(default.store(name)) for name in default.workspaces()):
-        copied = migrate(default, backend, _migration(how, "local", wanted.type))
+        copied = migrate(default, backend, _migration(how, "local", wanted.type, problems))
         places = {os.path.normpath(backend.store(name).place) for name in copied}
         for name in copied:
             store = default.store(name)
@@ -274,7 +274,7 @@ def _change(how: BackendInit, pointer: BackendPointer, wanted: Wanted, folder: s
     old, new, problems = _opened(how, pointer, wanted)
     if old is None or new is None:
         return problems
-    migrate(old, new, _migration(how, pointer.type, wanted.type))
+    migrate(old, new, _migration(how, pointer.type, wanted.type, problems))
     return problems + _remember(how, wanted, new, folder, workspace)
 
 
@@ -289,7 +289,7 @@ def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagn
     problems += found
     if old is None or default is None:
         return problems
-    migrate(old, default, _migration(how, pointer.type, "local"))
+    migrate(old, default, _migration(how, pointer.type, "local", problems))
     problems += write_pointer(folder, None)
     if not has_errors(problems):
         how.log(f'Successfully unset the backend "{pointer.type}". The state is kept in this directory now.')
@@ -324,13 +324,15 @@ def _remember(how: BackendInit, wanted: Wanted, backend: Backend, folder: str, w
     return problems
 
 
-def _migration(how: BackendInit, source: str, target: str) -> Migration:
+def _migration(how: BackendInit, source: str, target: str, told: list[Diagnostic]) -> Migration:
     from planner.state.migrate import Migration
     from planner.state.workspace import current_workspace
 
     options = how.options
     workspace, _, _ = current_workspace(options.directory, os.environ)
-    return Migration(source, target, how.ask, how.force_copy, options.lock, options.lock_timeout, workspace)
+    return Migration(
+        source, target, how.ask, how.force_copy, options.lock, options.lock_timeout, workspace, told.extend
+    )
 
 
 def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:

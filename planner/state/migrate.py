@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from planner.state.backend import DEFAULT_WORKSPACE, Backend, Store
 from planner.state.model import State
+from planner.state.recovery import refusal_to_copy
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.records import evolve, frozen
 
@@ -26,6 +27,8 @@ class Migration:
     lock_timeout: float = 0.0
     workspace: str = DEFAULT_WORKSPACE
     """the selected one"""
+    warn: Callable[[list[Diagnostic]], None] = lambda problems: None
+    """takes what there is to know of the states that are copied, such as operations that were cut off"""
 
     def confirmed(self, question: str, remark: str) -> bool:
         """Whether the answer is yes. Raises Failure when nobody can be asked."""
@@ -91,12 +94,14 @@ def _migrated(source: Backend, target: Backend, names: list[str], how: Migration
 def _migrate_one(old: Store, new: Store, how: Migration) -> bool:
     """Whether the state of one is that of the other now."""
     here, there = _read(old), _read(new)
+    if old.missing:
+        raise Failure(refusal_to_copy(old.place, old.missing))
     if _empty(here):
         return False
     if _same(here, there):
         return True
     with _locked(old, "migration source state", how), _locked(new, "migration destination state", how):
-        here, there = _read(old), _read(new)
+        here, there = _read(old, how), _read(new)
         if here is None or here.is_empty:
             return False
         with _compared(here, there, how, old.seal.is_plain and new.seal.is_plain) as files:
@@ -159,10 +164,12 @@ def _same(left: State | None, right: State | None) -> bool:
     return left.lineage == right.lineage and same_content(left, right)
 
 
-def _read(store: Store) -> State | None:
+def _read(store: Store, how: Migration | None = None) -> State | None:
     state, problems = store.read()
     if has_errors(problems):
         raise Failure(problems)
+    if how is not None:
+        how.warn(problems)
     return state
 
 

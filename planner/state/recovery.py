@@ -238,9 +238,28 @@ def _listed(lines: list[str]) -> str:
 
 def refusal(place: str, missing: tuple[str, ...]) -> Diagnostic:
     """The error of an operation that would make these objects again."""
+    return _refusal(
+        place,
+        missing,
+        "They would be made a second time, or be left when everything is destroyed. Run `planner state journal -adopt` "
+        "to add those that exist to the state, or `planner state journal -discard` if it is right without them.",
+    )
+
+
+def refusal_to_copy(place: str, missing: tuple[str, ...]) -> Diagnostic:
+    """The error of copying a state to a place where no journal would be found that has these objects."""
+    return _refusal(
+        place,
+        missing,
+        "No journal is found where the state would be copied to. Put the former backend block back and run `planner "
+        "state journal -adopt` to add those that exist to the state, or `planner state journal -discard` if it is "
+        "right without them; then copy it.",
+    )
+
+
+def _refusal(place: str, missing: tuple[str, ...], advice: str) -> Diagnostic:
     detail = (
         f"An interrupted operation made objects that the state in {place} does not have, because it was changed since:"
-        f"\n{_listed(list(missing))}\n\nThey would be made a second time. Run `planner state journal -adopt` to add "
-        "those that exist to the state, or `planner state journal -discard` if it is right without them."
+        f"\n{_listed(list(missing))}\n\n{advice}"
     )
     return error("state.journal_diverged", "Objects of an interrupted operation are missing", detail)

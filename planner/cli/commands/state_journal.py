@@ -58,7 +58,7 @@ def _adopt(arguments: Arguments, terminal: Terminal) -> int:
     lines = [f"{address}: added to the state" for address in adopted.added]
     lines += [f"{address}: does not exist any more" for address in adopted.gone]
     if not lines and not any(problem.is_error for problem in problems):
-        lines = ["The state has everything that the journals say."]
+        lines = ["No object was added to the state. The journals are settled: they count no more."]
         if not adopted.saved:
             lines = ["No journal has an object that the state does not have."]
     for line in lines:

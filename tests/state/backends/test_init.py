@@ -16,7 +16,12 @@ from state.backends.servers import SERVERS, block
 
 from planner.clients.problem import ServiceError
 from planner.state.backends import pg
+from planner.state.backends.local import StateStore
+from planner.state.build import StateBuilder
+from planner.state.file import write_state
+from planner.state.model import ObjectState
 from planner.state.seal import PLAIN
+from planner.vocabulary.records import evolve
 
 Run = Callable[..., Ran]
 MAIN = 'resource "terraform_data" "a" { input = "%s" }\n'
@@ -295,3 +300,36 @@ def test_an_init_does_not_write_into_files_of_another_one(here: Directory) -> No
     here.good("init")
     assert here.record["backend"]["type"] == "local"
     here.good("plan")
+
+
+@pytest.mark.parametrize("others_went_on", [False, True])
+def test_what_a_journal_says_is_told_before_the_state_goes_where_no_journal_is_found(
+    here: Directory, others_went_on: bool
+) -> None:
+    here.backend("local", {"path": "a.tfstate"})
+    here.good("init")
+    here.good("apply", "-auto-approve")
+    path = here.path / "a.tfstate"
+    store = StateStore(str(path))
+    before, _ = store.read()
+    journal, _ = store.begin_journal("apply")
+    assert before is not None and journal is not None
+    journal.start("terraform_data.c", "", "create", True)
+    work = StateBuilder(before, journal.instance)
+    provider = 'provider["terraform.io/builtin/terraform"]'
+    work.set_object("", "managed", "terraform_data", "b", None, ObjectState({"id": "b"}), provider)
+    journal.close()
+    if others_went_on:
+        path.write_bytes(write_state(evolve(before, serial=before.serial + 1)))
+    here.backend("http", SERVERS["http"]().settings())
+    if not others_went_on:
+        assert "The create of terraform_data.c was under way" in here.good("init", "-migrate-state", "-force-copy")
+        assert [one["name"] for one in here.state()["resources"]] == ["a", "b"]
+        return
+    text = here.bad("init", "-migrate-state", "-force-copy")
+    assert "- terraform_data.b" in text and "Put the former backend block back" in text
+    here.backend("local", {"path": "a.tfstate"})
+    assert "terraform_data.b: added to the state" in here.good("state", "journal", "-adopt")
+    here.backend("http", SERVERS["http"]().settings())
+    here.good("init", "-migrate-state", "-force-copy")
+    assert [one["name"] for one in here.state()["resources"]] == ["a", "b"]
