@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 from planner.state.backend import DEFAULT_WORKSPACE, Backend, Store
 from planner.state.model import State
-from planner.state.recovery import refusal_to_copy
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.vocabulary.records import evolve, frozen
 
@@ -93,6 +92,8 @@ def _migrated(source: Backend, target: Backend, names: list[str], how: Migration
 
 def _migrate_one(old: Store, new: Store, how: Migration) -> bool:
     """Whether the state of one is that of the other now."""
+    from planner.state.recovery import refusal_to_copy
+
     here, there = _read(old), _read(new)
     if old.missing:
         raise Failure(refusal_to_copy(old.place, old.missing))
