@@ -27,7 +27,10 @@ def provisions_creation(it: Instance) -> bool:
 def provision_created(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
     """Run the create-time provisioners of a new object."""
     wanted = [p for p in it.decl.provisioners if p.when == "create"] if it.decl is not None else []
-    return _run(walk, it, wanted, it.scope.inside(self_value=value)) if wanted else []
+    if not wanted:
+        return []
+    assert it.objects is not None
+    return _run(walk, it, wanted, it.scope.inside(self_value=it.objects.deprecated(value)))
 
 
 def provision_departing(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:

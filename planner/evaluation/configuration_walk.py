@@ -230,6 +230,8 @@ class ConfigurationWalk(ValueWalk):
         rules = lifecycle.preconditions if kind == "precondition" else lifecycle.postconditions
         if not rules:
             return []
+        if self_value is not None and it.objects is not None:
+            self_value = it.objects.deprecated(self_value)
         scope = it.scope.inside(self_value=self_value)
         severity: Severity = "warning" if self.is_lenient else "error"
         problems: list[Diagnostic] = []

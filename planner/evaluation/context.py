@@ -91,7 +91,7 @@ class ResourceObjects:
 
     def set(self, key: InstanceKey, value: Value) -> None:
         """The object of an instance: planned, read or applied; with its marks."""
-        self._objects[key] = self._deprecated(value)
+        self._objects[key] = self.deprecated(value)
         self._removed.discard(key)
         self._whole = None
 
@@ -108,10 +108,10 @@ class ResourceObjects:
             known = self.context.objects.keys(self.module, self.decl)
             if known and key in known:
                 found = self.context.objects.object(self.module, self.decl, key)
-                found = self._objects[key] = self._deprecated(found)
+                found = self._objects[key] = self.deprecated(found)
         return found
 
-    def _deprecated(self, value: Value) -> Value:
+    def deprecated(self, value: Value) -> Value:
         """The value with marks where the schema says that something is deprecated."""
         block = self.context.schemas.of(self.module.config, self.decl).block
         marks = deprecation_marks(block, value, Deprecation(self.decl.key, is_remote=self.module.config.is_remote))
@@ -177,7 +177,7 @@ class ResourceObjects:
             return mark(UNKNOWN, ephemeral)
         if self.argument == "enabled":
             return mark(Unknown(self.type), ephemeral)
-        return mark(self._deprecated(self.context.schemas.unknown_object(self.module.config, self.decl)), ephemeral)
+        return mark(self.deprecated(self.context.schemas.unknown_object(self.module.config, self.decl)), ephemeral)
 
 
 class ModuleInstance:

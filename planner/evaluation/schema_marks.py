@@ -8,7 +8,7 @@ from typing import Any
 from planner.values.convert import path_text
 from planner.values.paths import Path, PathMarks, apply_marks, marked_paths, parts
 from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes, contains_sensitive
-from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Value, mark, unmark
+from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, mark, unmark
 from planner.vocabulary.diagnostic import Deprecation
 from planner.vocabulary.records import evolve
 
@@ -46,17 +46,16 @@ def sensitive_paths(value: Value) -> frozenset[str]:
 
 def deprecation_marks(block: BlockSchema, value: Value, by: Deprecation) -> list[PathMarks]:
     """The paths of what the schema calls deprecated in a value of its type, which `by` names."""
-    return list(_deprecated(block, value, (), by)) if contains_deprecated(block) else []
+    return list(_deprecated(block, value, (), by)) if block.deprecated or contains_deprecated(block) else []
 
 
 def contains_deprecated(block: BlockSchema) -> bool:
-    """Whether the block, or anything at any depth of it, is deprecated."""
+    """Whether an attribute at any depth of the block is deprecated. A block in it that is deprecated but has no such
+    attribute makes no difference, as in OpenTofu."""
     known = block.cache.get("contains_deprecated")
     if known is None:
-        known = (
-            block.deprecated
-            or any(map(_is_deprecated, block.attributes.values()))
-            or any(contains_deprecated(n.block) for n in block.blocks.values())
+        known = any(map(_is_deprecated, block.attributes.values())) or any(
+            contains_deprecated(n.block) for n in block.blocks.values()
         )
         block.cache["contains_deprecated"] = known
     return bool(known)
@@ -83,10 +82,13 @@ def _deprecated(block: BlockSchema, value: Value, path: Path, by: Deprecation) -
     for name, nested in block.blocks.items():
         if contains_deprecated(nested.block) and name in value:
             here = (*path, ("attr", name))
+            inner = unmark(value[name])[0]
+            if inner.__class__ is Null or inner.__class__ is Unknown:
+                continue
             if nested.nesting in ("single", "group"):
-                yield from _deprecated(nested.block, value[name], here, by)
+                yield from _deprecated(nested.block, inner, here, by)
             else:
-                for step, item in parts(unmark(value[name])[0]):
+                for step, item in parts(inner):
                     yield from _deprecated(nested.block, item, (*here, step), by)
 
 

@@ -56,6 +56,8 @@ def decode_block(body: Body, schema: BlockSchema, scope: Scope) -> tuple[Value, 
     value = decoder.body(Instance("", "", body, scope, body.missing_span), schema)
     if decoder.refused:
         return Unknown(implied_type(schema)), decoder.refused
+    if scope.deprecations:
+        return _of_whole(value, body.missing_span, decoder.diagnostics)
     return value, decoder.diagnostics
 
 
@@ -90,10 +92,8 @@ class Decoder(Problems):
         if instance.unknown:
             value: Value = UNKNOWN
         else:
-            value, problems, refused = evaluate_parts(attribute.expr, instance.scope, attribute.source)
+            value, problems, refused = evaluate_parts(attribute.expr, instance.scope, attribute.source, True)
             self.refused += refused
-            if instance.scope.deprecations:  # of a whole object, so the place is that of its block
-                problems = _of_body(problems, instance.body.missing_span)
             self.diagnostics += problems
         if instance.marks:
             value = mark(value, instance.marks)
@@ -269,7 +269,8 @@ def _element_schema(t: ObjectType) -> BlockSchema:
     return known
 
 
-def _of_body(problems: list[Diagnostic], span: Span) -> list[Diagnostic]:
-    from planner.language.deprecations import of_body
+def _of_whole(value: Value, span: Span, problems: list[Diagnostic]) -> tuple[Value, list[Diagnostic]]:
+    from planner.language.deprecations import take_from_body
 
-    return [of_body(d, span) for d in problems]
+    value, warnings = take_from_body(value, span)
+    return value, [*problems, *warnings]

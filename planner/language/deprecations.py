@@ -25,11 +25,10 @@ def take_deprecations(value: Value, span: Span) -> tuple[Value, list[Diagnostic]
     return value, [_warning(cause, path, span) for cause, path in sorted(causes, key=lambda c: c[0].by)]
 
 
-def of_body(problem: Diagnostic, span: Span) -> Diagnostic:
-    """The problem of an argument, as that of the body that it stands in if a deprecated source is meant."""
-    if problem.deprecation is None:
-        return problem
-    return evolve(problem, detail=_detail(problem.deprecation, ()), subject=span, group="")
+def take_from_body(value: Value, span: Span) -> tuple[Value, list[Diagnostic]]:
+    """As `take_deprecations`, of the object that a body describes: the warnings are about the body as a whole."""
+    value, warnings = take_deprecations(value, span)
+    return value, [evolve(w, detail=_detail(w.deprecation, ()), group="") for w in warnings if w.deprecation]
 
 
 def _warning(cause: Deprecation, path: Path, span: Span) -> Diagnostic:

@@ -28,7 +28,7 @@ from planner.values.value import (
     type_of,
     unmark,
 )
-from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
@@ -93,6 +93,10 @@ class IteratorScope(Scope):
     def context(self) -> CallContext:
         return self.outer.context
 
+    @property
+    def deprecations(self) -> bool:  # type: ignore[override]
+        return self.outer.deprecations
+
 
 def expand(parent: Instance, content: Content, labels: dict[str, tuple[str, ...]], into: Problems) -> list[Instance]:
     """The blocks of a body in order, each `dynamic` block replaced by those that it makes. `labels`: the block types
@@ -120,10 +124,10 @@ def _expand_one(parent: Instance, block: Block, label_names: tuple[str, ...], in
     if spec is None:
         return
     iterator = spec.iterator or kind
-    collection, problems, refused = evaluate_parts(spec.for_each.expr, parent.scope, spec.for_each.source)
+    collection, problems, refused = evaluate_parts(spec.for_each.expr, parent.scope, spec.for_each.source, True)
     into.refused += refused
     into.diagnostics += problems
-    if problems or refused:
+    if has_errors(problems) or refused:
         return
     plain, marks = unmark(collection)
     why = _unsuitable(plain)
@@ -220,10 +224,10 @@ class _Spec:
         for node in self.labels:
             assert self.labels_attribute is not None
             source = self.labels_attribute.source
-            value, problems, refused = evaluate_parts(node, scope, source)
+            value, problems, refused = evaluate_parts(node, scope, source, True)
             into.refused += refused
             into.diagnostics += problems
-            if problems or refused:
+            if has_errors(problems) or refused:
                 return None
             try:
                 value = convert(value, STRING)

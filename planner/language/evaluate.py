@@ -64,15 +64,16 @@ def try_evaluate(node: Expression, scope: Scope, source: Source | None = None) -
 
 
 def evaluate_parts(
-    node: Expression, scope: Scope, source: Source | None = None
+    node: Expression, scope: Scope, source: Source | None = None, marks_deprecated: bool = False
 ) -> tuple[Value, list[Diagnostic], list[Diagnostic]]:
-    """As `try_evaluate`, with references that are wrong in themselves apart from other errors."""
+    """As `try_evaluate`, with references that are wrong in themselves apart from other errors. `marks_deprecated`: what
+    is derived from a deprecated source keeps the mark and has no warning, as this is but a part of what has one."""
     program = compile_expression(node)
     env = Environment(node, program, scope, source, evaluate_template)
     value = program.run(env)
     if program.lazy:
         _resolve_rest(env, program)
-    if scope.deprecations:
+    if scope.deprecations and not marks_deprecated:
         value, warnings = _used(value, node, env)
         env.errors.extend(warnings)
     return value, env.errors, _distinct(env.refused) if env.refused else env.refused

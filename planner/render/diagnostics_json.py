@@ -81,9 +81,17 @@ def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     return sorted(diagnostics, key=_order)
 
 
+def by_place(d: Diagnostic) -> tuple[Any, ...]:
+    """A key to sort by: warnings before errors, what has no place before what has one, the files of a directory before
+    those below it."""
+    if d.subject is None:
+        return (d.is_error, False)
+    name = d.subject.filename
+    return (d.is_error, True, name.count("/"), name, d.subject.start, d.subject.end)
+
+
 def _order(d: Diagnostic) -> tuple[Any, ...]:
-    place = (d.subject.filename, d.subject.start, d.subject.end) if d.subject is not None else ("", 0, 0)
-    return (d.is_error, d.subject is not None, *place, d.summary, d.detail)
+    return (*by_place(d), d.summary, d.detail)
 
 
 def _at_least_one_byte(span: Span) -> tuple[dict[str, int], dict[str, int]]:

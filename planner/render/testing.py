@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.operations.testing.results import FileResult, Interrupted, Left, RunResult, object_addresses
 from planner.render.diagnostics import show
+from planner.render.diagnostics_json import by_place
 from planner.render.json_ui import JsonLines
 from planner.render.streams import cell
 from planner.render.terminal import Terminal, wrap
@@ -41,12 +42,6 @@ def _counts(files: Iterable[FileResult]) -> dict[str, int]:
         for run in file.runs:
             counts[run.status] += 1
     return counts
-
-
-def _order(d: Diagnostic) -> tuple[Any, ...]:
-    """Warnings before errors, what has no place before what has one, by place; else as it came up."""
-    place = (d.subject.filename, d.subject.start, d.subject.end) if d.subject is not None else ("", 0, 0)
-    return (d.is_error, d.subject is not None, *place)
 
 
 class TestView:
@@ -125,7 +120,7 @@ class HumanTestView(TestView):
     def diagnostics(
         self, found: Iterable[Diagnostic], file: FileResult | None = None, run: RunResult | None = None
     ) -> None:
-        show(sorted(found, key=_order), self.terminal, is_ordered=True)
+        show(sorted(found, key=by_place), self.terminal, is_ordered=True)
 
     def cleaned(self, file: FileResult, run: RunResult, left: Left) -> None:
         name = f"{cell(file.name)}/{run.name}"

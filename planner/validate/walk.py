@@ -15,7 +15,7 @@ from planner.config.lint import lint_discarded, may_discard
 from planner.config.model import CheckRule, Config, ImportDecl, ModulePath, Provisioner, ResourceDecl
 from planner.config.reading import Piece, Problems
 from planner.config.variables import finalize
-from planner.evaluation.bodies import ephemeral_values
+from planner.evaluation.bodies import ephemeral_values, of_instance
 from planner.evaluation.conditions import check_rule
 from planner.evaluation.configure import ConfiguredProviders
 from planner.evaluation.context import EvaluationContext, ModuleInstance, declared_marks
@@ -245,7 +245,7 @@ class ValidateWalk(VertexWalk):
             return [*problems, self._unknown_type(source, decl)]
         scope = module.with_repetition(unknown_repetition(decl))
         config, found = decode_block(decl.body, schema.block, scope)
-        problems += found
+        problems += of_instance(found, address)
         if has_errors(found):
             return problems
         problems += ephemeral_values(decl, schema.block, config, address)

@@ -104,3 +104,13 @@ def test_conditions_are_places_and_not_objects(planner_here: Callable[..., Ran])
         ("Value derived from a deprecated source", ""),
         ("Value derived from a deprecated source", "terraform_data.p"),
     ]
+
+
+def test_files_of_a_directory_come_before_those_below(planner_here: Callable[..., Ran]) -> None:
+    Path("a").mkdir()
+    Path("a/main.tf").write_text('module "old" {\n  source = "../old"\n}\noutput "o" {\n  value = module.old.n\n}\n')
+    calls = 'module "a" {\n  source = "./a"\n}\nmodule "old" {\n  source = "./old"\n}\n'
+    Path("main.tf").write_text(calls + 'output "o" {\n  value = module.old.b\n}\n')
+    assert planner_here("init").code == 0
+    out = planner_here("plan").out
+    assert -1 < out.index("on main.tf line") < out.index("on a/main.tf line")

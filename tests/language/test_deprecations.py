@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from planner.language.decode import decode_block
 from planner.language.evaluate import MappingScope, evaluate, try_evaluate
-from planner.syntax.parse import parse_expression
-from planner.values.types import NUMBER
+from planner.language.traverse import elements
+from planner.syntax.parse import parse_config, parse_expression
+from planner.values.paths import marked_paths
+from planner.values.schema import AttributeSchema, BlockSchema, NestedBlock
+from planner.values.types import NUMBER, STRING
 from planner.values.value import SENSITIVE, List, Marked
 from planner.vocabulary.diagnostic import Deprecation
 from planner.vocabulary.span import Source
@@ -62,3 +66,27 @@ def test_the_place_within_the_value() -> None:
         ("module.m.old",) * 2,
         ("module.m.two",) * 2,
     ]
+
+
+@pytest.mark.parametrize(
+    ("each", "content", "count", "warnings"),
+    [
+        ("[m.old]", "made.value", 1, 1),
+        ("m.whole", "made.value", 2, 4),
+        ("[1, 2]", "m.old", 2, 2),
+        ("[m.old]", '"x"', 1, 0),
+        ("[]", "m.old", 0, 0),
+    ],
+)
+def test_a_dynamic_block_over_something_deprecated(each: str, content: str, count: int, warnings: int) -> None:
+    """It makes its blocks, and the body has the warnings: one for each block or argument with the mark."""
+    source = Source("x.tf", f'dynamic "made" {{\n  for_each = {each}\n  content {{\n    to = {content}\n  }}\n}}\n')
+    body, problems = parse_config(source)
+    assert not problems
+    schema = BlockSchema({}, {"made": NestedBlock(BlockSchema({"to": AttributeSchema(STRING, optional=True)}), "list")})
+    scope = Marking({"m": {"old": OLD, "whole": Marked(("a", "b"), OLD.marks)}})
+    value, found = decode_block(body, schema, scope)
+    assert isinstance(value, dict)
+    assert len(list(elements(value["made"]))) == count
+    assert not [marks for _, marks in marked_paths(value) if marks]
+    assert [(d.severity, d.subject, d.group) for d in found] == [("warning", body.missing_span, "")] * warnings
