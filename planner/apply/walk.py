@@ -131,7 +131,7 @@ class ApplyWalk(ApplyWork):
         if self.destroys and forgotten and not has_errors(problems) and not self.options.suppress_forget_errors:
             detail = (
                 "Everything else is destroyed, but as the configuration asks, some objects were only forgotten: they "
-                "still exist. With -suppress-forget-errors this is no error."
+                "still exist. With -suppress-forget-errors this is not an error."
             )
             summary = "Destroy was successful but left behind forgotten instances"
             problems.append(error("apply.forgotten_left", summary, detail))

@@ -240,7 +240,7 @@ def read_bounded(path: str) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
-            raise OSError(errno.EINVAL, "is no ordinary file, or too large")
+            raise OSError(errno.EINVAL, "is not an ordinary file, or too large")
         return file.read(MOST_BYTES)
 
 
@@ -257,9 +257,9 @@ def read(folder: str) -> Manifest:
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as bad:
-        raise _unusable(folder, f"{NAME} is no JSON ({bad})") from None
+        raise _unusable(folder, f"{NAME} is not JSON ({bad})") from None
     if document.__class__ is not dict or document.get("format") != FORMAT:
-        raise _unusable(folder, f"{NAME} is no manifest of a planned fleet")
+        raise _unusable(folder, f"{NAME} is not a manifest of a planned fleet")
     if document.get("version") != VERSION or document.get("planner_version") != __version__:
         said = f"planner {document.get('planner_version')} (format {document.get('version')}) wrote it"
         raise _unusable(folder, f"{said}; this is {__version__} (format {VERSION}). Make the plan again")

@@ -58,7 +58,9 @@ def do_deployment(request: Request, check: Check) -> Result:
     session = _opened(request, told)
     (deployment,) = session.chosen([request.deployment] if request.deployment else [])[:1]
     if not request.deployment:
-        raise Failure(error("stack.deployments", "Deployments are not known", "The names of deployments are no names."))
+        raise Failure(
+            error("stack.deployments", "Deployments are not known", "Deployment names are not valid identifiers.")
+        )
     if request.command == "state":
         return _state(request, session)
     options = options_of(request)

@@ -125,7 +125,7 @@ class AroundReader:
             return 0.0
         parts = _TIME.findall(text)
         if not parts or "".join(number + unit for number, unit in parts) != text:
-            detail = f'"{text}" is no time; write it like 90s, 10m or 1h30m.'
+            detail = f'"{text}" is not a valid time; write it like 90s, 10m or 1h30m.'
             self.problems.error("time", "Invalid time", detail, attribute.expr_span)
             return 0.0
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
@@ -176,7 +176,7 @@ class AroundReader:
             try:
                 re.compile(pattern)
             except (re.error, RecursionError, OverflowError) as problem:
-                detail = f'"{pattern}" is no regular expression: {problem}.'
+                detail = f'"{pattern}" is not a regular expression: {problem}.'
                 self.problems.error("pattern", "Invalid pattern", detail, content.attributes["matches"].expr_span)
         return patterns
 

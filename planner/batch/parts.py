@@ -44,9 +44,9 @@ def read_part(name: str) -> PartRead:
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as bad:
-        raise _unusable(name, f"{path} is no JSON ({bad})") from None
+        raise _unusable(name, f"{path} is not JSON ({bad})") from None
     if document.__class__ is not dict or document.get("format_version") != "1.0" or "shard" not in document:
-        raise _unusable(name, f"{path} is no report of a batch")
+        raise _unusable(name, f"{path} is not a report of a batch")
     if document["shard"] is None and not _has_errors(document):
         raise _unusable(name, "it was made without -shard, so it is a whole already")
     try:

@@ -48,7 +48,7 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
             told.append(warning("batch.removed", "Nothing to remove", detail))
             continue
         if entry.backend is not None and not _is_backend(*entry.backend):
-            detail = f"What {NAME} says of the state of {removal.unit} is no backend: it is not as planner wrote it."
+            detail = f"What {NAME} says of the state of {removal.unit} is not a backend: it is not as planner wrote it."
             told.append(error("batch.removed", "A unit cannot be removed", detail))
             continue
         if removal.action == "forget":

@@ -174,7 +174,7 @@ class _Selecting:
 
     def _outcome(self, text: str, value: str) -> None:
         if value not in OUTCOMES:
-            detail = f"{value} is no outcome.{did_you_mean(value, OUTCOMES)} Outcomes are {', '.join(OUTCOMES)}."
+            detail = f"{value} is not an outcome.{did_you_mean(value, OUTCOMES)} Outcomes are {', '.join(OUTCOMES)}."
             raise Failure(error("batch.unknown_outcome", "Unknown outcome", detail))
         self._outcomes()
         self.facts.add("asks_outcome", text, value, source=CommandLine(text))

@@ -255,7 +255,7 @@ def _addresses(arguments: Arguments, name: str) -> tuple[str, ...]:
         try:
             found.append(str(parse_target(text)))
         except AddressError as problem:
-            problems.append(error("cli.address", f'-{name}="{text}" is no address', problem.detail))
+            problems.append(error("cli.address", f'-{name}="{text}" is not a valid address', problem.detail))
     for path in arguments.get(f"{name}-file", ()):
         try:
             source = Source(path, read_text(path, given=True))

@@ -178,7 +178,7 @@ def asked_program(*words: str) -> Any:
     try:
         return json.loads(run.stdout)
     except (ValueError, RecursionError):
-        raise ServiceError("Azure CLI: its answer is no valid JSON") from None
+        raise ServiceError("Azure CLI: its answer is not valid JSON") from None
 
 
 def _of_program(resource: str, account: AzureAccount) -> tuple[str, float]:

@@ -95,7 +95,7 @@ def _parsed(data: bytes) -> Any:
     try:
         root = ElementTree.fromstring(data)
     except ElementTree.ParseError as bad:
-        raise ServiceError(f"the answer is no valid XML ({bad})") from None
+        raise ServiceError(f"the answer is not valid XML ({bad})") from None
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     return root

@@ -210,7 +210,7 @@ def _installation(config: CliConfig, methods: Any, base: Path) -> CliConfig:
                 overrides[_address(source)] = os.path.normpath(os.path.join(base, path))
             continue
         if kind not in _LOCATIONS:
-            raise SettingsError(f"{kind} is no way to install providers")
+            raise SettingsError(f"{kind} is not a way to install providers")
         given = {key[0]: value for key, value in _block(body, kind)}
         location = given.get(_LOCATIONS[kind], "")
         if _LOCATIONS[kind] and (not isinstance(location, str) or not location):
@@ -268,7 +268,7 @@ def _address(source: str) -> str:
     try:
         return provider_source(source)
     except ValueError:
-        raise SettingsError(f"{source!r} is no provider address") from None
+        raise SettingsError(f"{source!r} is not a provider address") from None
 
 
 def _matches(pattern: str, address: str) -> bool:

@@ -103,4 +103,4 @@ def value_of(kept: Mapping[str, Any]) -> bytes:
     try:
         return b64decode(kept.get("Value") or "", validate=True)
     except ValueError:
-        raise ServiceError(f"Consul's value of {kept.get('Key')} is no Base64") from None
+        raise ServiceError(f"Consul's value of {kept.get('Key')} is not Base64") from None

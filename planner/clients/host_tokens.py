@@ -78,7 +78,7 @@ class HostTokens:
             said = getattr(problem, "strerror", None) or problem
             raise ServiceError(f"{self.path} cannot be read: {said}") from None
         if not isinstance(whole, dict) or not isinstance(whole.get("credentials", {}), dict):
-            raise ServiceError(f"{self.path} is no JSON object with credentials")
+            raise ServiceError(f"{self.path} is not a JSON object with credentials")
         return whole
 
     def _read(self) -> dict[str, Any]:

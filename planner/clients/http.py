@@ -63,7 +63,7 @@ class Answer:
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as bad:
-            raise ServiceError(f"the answer is no valid JSON ({bad})") from None
+            raise ServiceError(f"the answer is not valid JSON ({bad})") from None
 
 
 @frozen
@@ -163,7 +163,7 @@ class Http:
     def _once(self, method: str, url: str, headers: dict[str, str], body: bytes, timeout: float) -> Answer:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ServiceError(f"{shown(url)} is no URL with http or https")
+            raise ServiceError(f"{shown(url)} is not a URL with http or https")
         proxy = self._proxy(parts.scheme, parts.hostname)
         try:
             port = parts.port or (443 if parts.scheme == "https" else 80)

@@ -137,10 +137,10 @@ def _read(path: str) -> dict[str, Any]:
         said = getattr(problem, "strerror", None) or " ".join(str(problem).split())
         raise ServiceError(f'error loading config file "{path}": {said}') from None
     if not isinstance(read or {}, dict):
-        raise ServiceError(f'error loading config file "{path}": it is no mapping')
+        raise ServiceError(f'error loading config file "{path}": it is not a mapping')
     for kind in ("contexts", "clusters", "users"):
         if not isinstance((read or {}).get(kind) or [], list):
-            raise ServiceError(f'error loading config file "{path}": {kind} is no list')
+            raise ServiceError(f'error loading config file "{path}": {kind} is not a list')
     return read or {}
 
 
@@ -234,7 +234,7 @@ def _data(body: Mapping[str, Any], name: str, whose: str) -> str:
     try:
         return b64decode(_text(body, name), validate=True).decode("ascii")
     except ValueError:
-        raise ServiceError(f"{name} of {whose} is no Base64 of a PEM text") from None
+        raise ServiceError(f"{name} of {whose} is not Base64 of a PEM text") from None
 
 
 def _readable(path: str, what: str) -> None:

@@ -112,7 +112,7 @@ class _Given:
             until = status.get("expirationTimestamp")
             self._until = datetime.fromisoformat(str(until)).timestamp() if until else 0.0
         except ValueError:
-            raise ServiceError(f"getting credentials: {until} is no time") from None
+            raise ServiceError(f"getting credentials: {until} is not a valid time") from None
 
     @property
     def is_over(self) -> bool:

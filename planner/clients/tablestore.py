@@ -196,5 +196,5 @@ def cells(data: bytes) -> dict[str, str]:
             else:
                 at += {_TYPE: 1, _TIME: 8, _SUM: 1, _CELL_SUM: 1}.get(tag, 0)
     except (struct.error, IndexError, ValueError):
-        raise ServiceError("TableStore: the answer is no valid row") from None
+        raise ServiceError("TableStore: the answer is not a valid row") from None
     return found

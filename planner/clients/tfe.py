@@ -85,7 +85,7 @@ class Host:
             if isinstance(services.get(name), str):
                 url = urljoin(base, str(services[name]))
                 if urlsplit(url).scheme not in ("http", "https"):
-                    raise ServiceError(f"the host {self.name} names {url} as its {name}, which is no URL with http")
+                    raise ServiceError(f"the host {self.name} names {url} as its {name}, which is not a URL with http")
                 return url if url.endswith("/") else f"{url}/"
         raise ServiceError(f"host {self.name} does not provide a {names[0].partition('.')[0]} service")
 

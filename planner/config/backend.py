@@ -133,7 +133,7 @@ def read_overrides(items: Iterable[str], schema: BlockSchema) -> tuple[Overrides
             overrides.append((name, text))
         else:
             names: Mapping[str, Any] = {**schema.attributes, **schema.blocks}
-            what = "is a block: write it in a file" if name in schema.blocks else "is no setting of this backend"
+            what = "is a block: write it in a file" if name in schema.blocks else "is not a setting of this backend"
             detail = f'"{name}" {what}.{did_you_mean(name, names)}'
             problems.error("backend_argument", "Invalid backend configuration argument", detail)
     return Overrides(tuple(overrides)), problems

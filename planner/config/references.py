@@ -83,7 +83,7 @@ def parse_reference(node: nodes.Traversal | nodes.Variable) -> Parsed:
 
 def _attribute(root: str, start: int, root_end: int, steps: tuple[nodes.Step, ...]) -> Parsed:
     if not steps:
-        detail = f'"{root}" is no value by itself; name one of its attributes.'
+        detail = f'"{root}" is not a value by itself; name one of its attributes.'
         return BadReference("Invalid reference", detail, start, root_end)
     first = steps[0]
     if not isinstance(first, nodes.GetAttr):

@@ -86,7 +86,7 @@ def _host(text: str) -> str:
         for label in labels
     )
     if not sound or "--" in host or (colon and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536)):
-        raise SourceError(f"{text} is no valid host name.")
+        raise SourceError(f"{text} is not a valid host name.")
     return f"{host}:{int(port)}" if colon and int(port) != 443 else host
 
 
@@ -155,7 +155,7 @@ def _registry(text: str) -> str:
             raise SourceError("The host name of a module registry must contain a dot.")
         parts = parts[1:]
     if host in ("github.com", "bitbucket.org"):
-        raise SourceError(f"{host} is no module registry.")
+        raise SourceError(f"{host} is not a module registry.")
     if not (re.fullmatch(_NAME, parts[0]) and re.fullmatch(_NAME, parts[1])):
         raise SourceError("A namespace or module name has 1 to 64 letters, digits, dashes and underscores.")
     if not re.fullmatch("[0-9a-z]{1,64}", parts[2]):

@@ -151,7 +151,7 @@ def read_plan(path: str, seal: Seal = PLAIN) -> tuple[Plan | None, dict[str, byt
     except OSError as e:
         return None, {}, [error("plan_file.read", "Cannot read the plan file", f"{path}: {e.strerror or e}.")]
     except BadZipFile:
-        return None, {}, [_not_a_plan(path, "it is no zip archive, or a damaged one")]
+        return None, {}, [_not_a_plan(path, "it is not a zip archive, or a damaged one")]
     except (LargeZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, ValueError) as e:
         return None, {}, [_not_a_plan(path, f"its archive is damaged ({e})")]
 
@@ -314,7 +314,9 @@ def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list
         os.makedirs(root, exist_ok=True)
         for name, normal in names.items():
             if normal.startswith("/") or "\0" in normal or above > 100:
-                detail = f"The plan file holds a file named {name!r}, which is no path relative to the root module."
+                detail = (
+                    f"The plan file holds a file named {name!r}, which is not a valid path relative to the root module."
+                )
                 return root, [error("plan_file.source_name", "Not a usable plan file", detail)]
             target = os.path.normpath(os.path.join(root, normal))
             os.makedirs(os.path.dirname(target), exist_ok=True)

@@ -51,16 +51,16 @@ def read_envelope(data: bytes) -> Envelope:
     except JsonError as bad:
         raise NotAnEnvelopeError(str(bad)) from None
     if not isinstance(document, dict):
-        raise NotAnEnvelopeError("it is no JSON object")
+        raise NotAnEnvelopeError("it is not a JSON object")
     version = document.get("encryption_version")
     if version is None or version == "":
         raise NotAnEnvelopeError
     try:
         if not isinstance(version, str):
-            raise NotAnEnvelopeError("encryption_version is no string")
+            raise NotAnEnvelopeError("encryption_version is not a string")
         meta = document.get("meta") or {}
         if not isinstance(meta, dict):
-            raise NotAnEnvelopeError("meta is no object")
+            raise NotAnEnvelopeError("meta is not an object")
         metadata = {str(name): decode(_text(value, f"meta of {name}")) for name, value in meta.items()}
         encrypted = decode(_text(document.get("encrypted_data"), "encrypted_data"))
     except Base64Error as bad:
@@ -96,5 +96,5 @@ def _text(value: Any, what: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise NotAnEnvelopeError(f"{what} is no string")
+        raise NotAnEnvelopeError(f"{what} is not a string")
     return value

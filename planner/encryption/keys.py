@@ -92,7 +92,7 @@ def decoded(data: bytes | None) -> Metadata | None:
     except JsonError as bad:
         raise MetadataError(str(bad)) from None
     if not isinstance(found, dict):
-        raise MetadataError("they are no JSON object")
+        raise MetadataError("they are not a JSON object")
     return found
 
 
@@ -102,7 +102,7 @@ def text_of(metadata: Metadata, name: str) -> str:
     if value is None:
         return ""
     if value.__class__ is not str:
-        raise MetadataError(f"{name} is no string")
+        raise MetadataError(f"{name} is not a string")
     return str(value)
 
 
@@ -122,5 +122,5 @@ def number_of(metadata: Metadata, name: str) -> int:
     if value is None:
         return 0
     if value.__class__ is not int or not -(1 << 63) <= value < 1 << 63:
-        raise MetadataError(f"{name} is no whole number")
+        raise MetadataError(f"{name} is not a whole number")
     return int(value)

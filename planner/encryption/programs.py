@@ -60,7 +60,7 @@ def ask(kind: Kind, command: Sequence[str], request: bytes) -> tuple[dict[str, A
     except (ValueError, RecursionError) as bad:
         raise AnswerError(str(bad), stderr) from None
     if not isinstance(answer, dict):
-        raise AnswerError("it is no object", stderr)
+        raise AnswerError("it is not an object", stderr)
     return answer, stderr
 
 

@@ -181,7 +181,9 @@ def _text(value: Value, span: Span, problems: list[Diagnostic]) -> str:
     try:
         return str(convert(unmark_deep(value)[0], STRING)).strip()
     except ConversionError as bad:
-        problems.append(error("plan.message_type", "Invalid error message", f"The message is no text: {bad}.", span))
+        problems.append(
+            error("plan.message_type", "Invalid error message", f"The message is not a string: {bad}.", span)
+        )
         return ""
 
 

@@ -89,7 +89,7 @@ def _number(prefix: str, count: str) -> int:
     try:
         return int(count)
     except ValueError:
-        raise ValueError(f'{prefix}# is "{count}", which is no number') from None
+        raise ValueError(f'{prefix}# is "{count}", which is not a number') from None
 
 
 def _empty(wanted: Type) -> Value:

@@ -15,7 +15,7 @@ _LACKS = {
     "exists": "there is no object of it yet",
     "desired": "nothing declares it, or everything is destroyed",
     "changed": "nothing about it differs from its configuration",
-    "data_source": "it is no data source",
+    "data_source": "it is not a data source",
     "read_later": "all that it reads by is known, and nothing that it waits for changes: it is read while planning",
     "tainted": "it is not tainted",
     "replace_requested": "-replace does not name it",

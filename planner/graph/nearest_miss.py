@@ -89,7 +89,7 @@ class _Look:
             return
         proof = self.prover.why("excluded", (node,)) or self.prover.why("dropped", (node,))
         if proof is None or proof.rule is None:
-            yield Near("left-out", f"{node} is no vertex of this graph.")
+            yield Near("left-out", f"{node} is not a vertex of this graph.")
             return
         reason = reason_text(proof.rule, proof.assignment)
         given = sorted(

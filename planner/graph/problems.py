@@ -43,7 +43,7 @@ def missing_providers(graph: Graph) -> list[Diagnostic]:
 _LACKS = {
     "form": (
         "Unable to parse provider function",
-        "{name} is no function of a provider: those are called as provider::NAME::FUNCTION, or with an alias as "
+        "{name} is not a function of a provider: those are called as provider::NAME::FUNCTION, or with an alias as "
         "provider::NAME::ALIAS::FUNCTION.",
     ),
     "provider": (

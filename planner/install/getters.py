@@ -67,7 +67,7 @@ class Fetcher:
         try:
             scheme = urlsplit(rest).scheme
         except ValueError as bad:
-            raise InstallError(f"{shown(rest)} is no valid URL ({without_secrets(str(bad))})") from None
+            raise InstallError(f"{shown(rest)} is not a valid URL ({without_secrets(str(bad))})") from None
         scheme = forced or scheme
         if scheme in _UNSUPPORTED:
             raise InstallError(f"modules from {_UNSUPPORTED[scheme]} ({scheme}::) cannot be installed by this program")
@@ -98,7 +98,7 @@ class Fetcher:
         elif path.is_dir():
             target.symlink_to(path, target_is_directory=True)
         else:
-            raise InstallError(f"{path} is no directory" if path.exists() else f"there is no directory {path}")
+            raise InstallError(f"{path} is not a directory" if path.exists() else f"there is no directory {path}")
 
     # ------------------------------------------------------------ http
 
@@ -178,7 +178,9 @@ class Fetcher:
         repository = f"{bare}?{rest}" if rest else bare
         port = urlsplit(repository).netloc.rpartition("@")[2].partition(":")[2]
         if port and not port.isdigit():
-            raise InstallError(f"{port!r} is no port; for git@HOST:PATH leave out ssh:// and write git:: alone")
+            raise InstallError(
+                f"{port!r} is not a valid port; for git@HOST:PATH leave out ssh:// and write git:: alone"
+            )
         environ = _restricted(self.environ)
         if not self.terminal:
             environ["GIT_TERMINAL_PROMPT"] = "0"  # nobody is there to answer
@@ -243,7 +245,7 @@ def _kind(url: str, parameters: Mapping[str, str]) -> str:
         if given.lower() in ("false", "0", "f"):
             return ""
         if given not in KINDS:
-            raise InstallError(f"{given} is no kind of archive; there are {', '.join(KINDS)}")
+            raise InstallError(f"{given} is not a kind of archive; there are {', '.join(KINDS)}")
         return KINDS[given]
     endings = [ending for ending in KINDS if url.endswith(f".{ending}")]
     return KINDS[max(endings, key=len)] if endings else ""
@@ -264,7 +266,7 @@ def _compare(file: Path, name: str, wanted: str, web: Web) -> None:
         kind, value = "", fitting[0]
     kind = kind or {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}.get(len(value), "")
     if kind not in ("md5", "sha1", "sha256", "sha512"):
-        raise InstallError(f"{wanted} is no checksum of a kind that this program knows")
+        raise InstallError(f"{wanted} is not a checksum of a known kind")
     with file.open("rb") as content:
         digest = hashlib.file_digest(content, kind).hexdigest()
     if digest != value.lower():
@@ -292,7 +294,7 @@ def _write_key(path: Path, encoded: str) -> None:
     try:
         text = b64decode(encoded, validate=True)
     except ValueError:
-        raise InstallError("the parameter sshkey is no Base64 text") from None
+        raise InstallError("the parameter sshkey is not a Base64 text") from None
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(text)
 

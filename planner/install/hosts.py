@@ -36,7 +36,7 @@ class Hosts:
             raise InstallError(f"the host {host} has no registry of {kind}{more}", "no_service")
         url = resolve(base, named)
         if urlsplit(url).scheme not in ("http", "https"):
-            raise InstallError(f"the host {host} names {named} as its registry, which is no URL with http or https")
+            raise InstallError(f"the host {host} names {named} as its registry, which is not a URL with http or https")
         return url if url.endswith("/") else f"{url}/"
 
     def _discover(self, host: str) -> tuple[str, Mapping[str, Any]]:
@@ -55,7 +55,7 @@ class Hosts:
             else:
                 services = answer.json()
             if not isinstance(services, dict):
-                raise InstallError(f"the document about the services of {host} is no JSON object")
+                raise InstallError(f"the document about the services of {host} is not a JSON object")
             self._services[host] = (answer.url, services)
         return self._services[host]
 

@@ -160,7 +160,7 @@ class ModuleInstaller:
             raise InstallError(f"the registry names {named} as its location: {bad}", "registry") from None
         if source.kind != "remote":
             named = without_secrets(location)
-            raise InstallError(f"the registry names {named}, which is no address to download from", "registry")
+            raise InstallError(f"the registry names {named}, which is not an address to download from", "registry")
         inner, more = split_subdirectory(source.text)
         return _Origin(inner, posixpath.normpath(posixpath.join(more, sub)) if more and sub else more or sub)
 

@@ -52,8 +52,8 @@ class PackFetcher:
                 raise InstallError(str(problem)) from None
             if parsed.kind != "remote":
                 raise InstallError(
-                    f"{without_secrets(source)} is no source of packs: name a directory (./tags), git::URL, the URL of "
-                    "an archive, or that of a list of archives (.json)"
+                    f"{without_secrets(source)} is not a source of packs: name a directory (./tags), git::URL, the URL "
+                    "of an archive, or that of a list of archives (.json)"
                 )
             address, more = split_subdirectory(parsed.text)
             sub = sub or more
@@ -95,7 +95,7 @@ def _entries(web: Web, address: str) -> list[_Listed]:
     try:
         document: Any = json.loads(web.document(address))
     except (ValueError, RecursionError) as problem:
-        raise InstallError(f"{shown(address)} is no JSON ({problem})") from None
+        raise InstallError(f"{shown(address)} is not JSON ({problem})") from None
     versions = document.get("versions") if isinstance(document, dict) else None
     if not isinstance(versions, list):
         raise InstallError(f"{shown(address)} lists no versions")

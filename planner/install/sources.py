@@ -40,7 +40,7 @@ class MirrorDirectory:
 
     def versions(self, address: str) -> tuple[list[Version], list[str]]:
         if not self.path.is_dir():
-            raise InstallError(f"{self.path} is no directory that can be read")
+            raise InstallError(f"{self.path} is not a directory that can be read")
         by_text = {str(v): v for v in self._all_versions(address)}
         return sorted(by_text.values()), []
 
@@ -156,7 +156,7 @@ class Registry:
             raise no_platform(address, version, platform)
         body = self._accepted(address, answer).json()
         if not isinstance(body, dict):
-            raise InstallError(f"the registry's answer about {address} is no JSON object")
+            raise InstallError(f"the registry's answer about {address} is not a JSON object")
         self._check_protocols(address, version, body)
         if (body.get("os"), body.get("arch")) != (system, machine):
             raise InstallError(f"the registry answered with a package for {body.get('os')}_{body.get('arch')}")
@@ -311,7 +311,7 @@ def _addresses(base: Path) -> list[str]:
 def _url(base: str, text: Any, name: str) -> str:
     url = resolve(base, text) if isinstance(text, str) and text else ""
     if urlsplit(url).scheme not in ("http", "https"):
-        raise InstallError(f"the registry's {name} is {text!r}, which is no URL with http or https")
+        raise InstallError(f"the registry's {name} is {text!r}, which is not a URL with http or https")
     return url
 
 

@@ -61,7 +61,7 @@ class Answer:
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as bad:
-            raise InstallError(f"the answer of {host_of(self.url)} is no valid JSON ({bad})") from None
+            raise InstallError(f"the answer of {host_of(self.url)} is not valid JSON ({bad})") from None
 
 
 @frozen
@@ -123,7 +123,9 @@ class Web:
         try:
             return self._follow(url, headers)
         except ValueError as bad:
-            raise InstallError(f"{shown(url)} is or leads to no valid URL ({without_secrets(str(bad))})") from None
+            raise InstallError(
+                f"{shown(url)} is not a valid URL, or leads to one that is not ({without_secrets(str(bad))})"
+            ) from None
 
     def _follow(self, url: str, headers: Mapping[str, str]) -> Any:
         """Raises ValueError for a URL that is none."""
@@ -138,7 +140,7 @@ class Web:
             response.close()
             url = urljoin(plain, quote(target, safe=string.punctuation, encoding="iso-8859-1"))
             if urlsplit(url).scheme not in ("http", "https"):
-                raise InstallError(f"{host_of(plain)} leads to {shown(url)}, which is no URL with http or https")
+                raise InstallError(f"{host_of(plain)} leads to {shown(url)}, which is not a URL with http or https")
             if host_of(url) != host_of(plain) or (plain.startswith("https:") and url.startswith("http:")):
                 sent.pop("Authorization", None)
             else:
@@ -147,7 +149,7 @@ class Web:
 
     def _ask(self, url: str, headers: dict[str, str]) -> Any:
         if urlsplit(url).scheme not in ("http", "https"):
-            raise InstallError(f"{shown(url)} is no URL with http or https")
+            raise InstallError(f"{shown(url)} is not a URL with http or https")
         try:
             return _opener().open(urllib.request.Request(url, headers=headers), timeout=self.timeout)
         except urllib.error.HTTPError as answer:
@@ -255,7 +257,7 @@ def resolve(base: str, url: str) -> str:
         joined = urljoin(base, url)
         urlsplit(joined)  # joining lets some pass that are no URL
     except ValueError as bad:
-        raise InstallError(f"{host_of(base)} names {shown(url)}, which is no valid URL ({bad})") from None
+        raise InstallError(f"{host_of(base)} names {shown(url)}, which is not a valid URL ({bad})") from None
     return joined
 
 

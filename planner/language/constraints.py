@@ -165,7 +165,7 @@ class _Parser:
         if node.name == "tuple":
             return self._tuple(argument)
         if node.name == "optional":
-            detail = "optional(...) marks attributes of an object type; it is no type by itself."
+            detail = "optional(...) marks attributes of an object type; it is not a type by itself."
             self.report(detail, node.start, node.name_end)
         else:
             self.report(f'"{node.name}" does not make a type.', node.start, node.end)

@@ -233,7 +233,7 @@ class _Spec:
                 value = convert(value, STRING)
                 why = _no_label(value)
             except ConversionError as e:
-                why = f"The value is no label: {e}."
+                why = f"The value is not a valid label: {e}."
             if why:
                 into.report("dynamic_label", INVALID_LABEL, why, Span(source, node.start, node.end))
                 return None

@@ -172,7 +172,7 @@ def _source(net: Connections, directory: str, plugin_dirs: tuple[str, ...]) -> S
     if plugin_dirs:
         for path in plugin_dirs:
             if not os.path.isdir(path):
-                detail = f"-plugin-dir names {path}, which is no directory that can be read."
+                detail = f"-plugin-dir names {path}, which is not a directory that can be read."
                 raise Failure(error("install.plugin_dir", "Plugin directory cannot be used", detail))
         return all_of([Method("filesystem_mirror", path) for path in plugin_dirs], net.web, net.hosts)
     if net.config.methods is not None:

@@ -115,7 +115,7 @@ def parse(text: str) -> Address:
     try:
         return parse_address(text)
     except AddressError as problem:
-        raise Failure(error("state.address", f'"{text}" is no address', problem.detail)) from None
+        raise Failure(error("state.address", f'"{text}" is not a valid address', problem.detail)) from None
 
 
 def unknown(address: str) -> Diagnostic:

@@ -38,4 +38,4 @@ def _provider(text: str) -> str:
         return provider_source(text)
     except ValueError:
         detail = "A provider is written as type, namespace/type or host/namespace/type."
-        raise Failure(error("state.provider", f'"{text}" is no provider', detail)) from None
+        raise Failure(error("state.provider", f'"{text}" is not a provider', detail)) from None

@@ -28,7 +28,7 @@ def _mark(options: StateOptions, text: str, tainted: bool, allow_missing: bool) 
     try:
         address = parse_resource_instance(text)
     except AddressError as problem:
-        raise Failure(error("state.address", f'"{text}" is no address', problem.detail)) from None
+        raise Failure(error("state.address", f'"{text}" is not a valid address', problem.detail)) from None
     if address.mode != "managed":
         raise Failure(
             error("state.not_managed", "Not a managed resource", f"{text} is nothing that could be replaced.")

@@ -59,7 +59,7 @@ def _make(
 ) -> tuple[Plan | None, list[Diagnostic]]:
     if options.replace and options.mode != "normal":
         detail = "Only an ordinary plan can replace objects: leave out -replace, or -destroy or -refresh-only."
-        return None, [error("plan.replace_mode", "Replacing is no part of this kind of plan", detail)]
+        return None, [error("plan.replace_mode", "Replacing is not part of this kind of plan", detail)]
     if options.mode == "normal":
         problems = [*check_imports(config), *check_removed(config.root)]
         if has_errors(problems):

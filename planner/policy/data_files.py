@@ -97,7 +97,7 @@ def _table(source: Source, leaves: Iterable[Leaf], types: dict[str, str]) -> Ite
                 cells[names[0]] = value
             elif len(steps) > 1 and steps[1] in names:
                 if len(steps) > 2 or value is EMPTY:
-                    raise _failure(source, place, f"{steps[1]} is no text, number or truth value.")
+                    raise _failure(source, place, f"{steps[1]} is not a string, number or truth value.")
                 cells[str(steps[1])] = value
         for name, kind in types.items():
             value = cells.get(name)
@@ -146,7 +146,7 @@ def _csv(source: Source, types: dict[str, str]) -> tuple[Columns, Rows]:
         try:
             cells = next(reader, None)
         except csv.Error as problem:
-            raise _at_line(source, begin, f"This is no CSV: {problem}.") from None
+            raise _at_line(source, begin, f"This is not CSV: {problem}.") from None
         if cells is None:
             break
         if not header:
@@ -178,7 +178,7 @@ def _header(source: Source, cells: list[str], types: dict[str, str]) -> list[str
         raise _at_line(source, 1, f"A data file has at most {MOST_COLUMNS} columns.")
     for name in names:
         if not _NAME.fullmatch(name):
-            detail = f'The first line names the columns, and "{name}" is no name: small letters, digits and _.'
+            detail = f'The first line names the columns, and "{name}" is not a valid name: small letters, digits and _.'
             raise _at_line(source, 1, detail)
         if names.count(name) > 1:
             raise _at_line(source, 1, f"There are two columns {name}.")
@@ -207,7 +207,7 @@ def _json(source: Source) -> Iterator[Leaf]:
     text = source.text
 
     def constant(word: str) -> None:
-        raise ValueError(f"{word} is no number")
+        raise ValueError(f"{word} is not a valid number")
 
     try:
         json.loads(text, parse_constant=constant, parse_float=_decimal)
@@ -216,7 +216,7 @@ def _json(source: Source) -> Iterator[Leaf]:
     except ValueError as problem:
         place = getattr(problem, "pos", 0)
         message = getattr(problem, "msg", str(problem))
-        raise _failure(source, place, f"This is no JSON: {message}.") from None
+        raise _failure(source, place, f"This is not JSON: {message}.") from None
     space = re.compile(r"[ \t\r\n]*")
     decoder = json.JSONDecoder(parse_float=_decimal)
     end = 0
@@ -289,7 +289,7 @@ def _yaml(source: Source) -> Iterator[Leaf]:
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         message = getattr(problem, "problem", None) or "it cannot be read"
-        raise _failure(source, place(mark), f"This is no YAML: {message}.") from None
+        raise _failure(source, place(mark), f"This is not YAML: {message}.") from None
     if len(nodes) > 1:
         raise _failure(source, place(nodes[1].start_mark), "The file has several documents; one is read.")
 

@@ -177,10 +177,12 @@ def _manifest(file: File) -> Manifest:
     root = file.root
     name = root.needed("name")
     if name and not PACK_NAME.fullmatch(name):
-        root.problem("name", f'"{name}" is no name of a pack: small letters, digits and _, parts joined with a dot.')
+        root.problem(
+            "name", f'"{name}" is not a valid name of a pack: small letters, digits and _, parts joined with a dot.'
+        )
     version = root.text("version")
     if version and not _VERSION.fullmatch(version):
-        root.problem("version", f'"{version}" is no version. Write one like 1.2.0.')
+        root.problem("version", f'"{version}" is not a valid version. Write one like 1.2.0.')
     parameters = dict(_named(root, "parameters", _parameter))
     data = dict(_named(root, "data", _data))
     for both in sorted(parameters.keys() & data.keys()):
@@ -198,7 +200,7 @@ def _manifest(file: File) -> Manifest:
 def _named(root: Table, key: str, make: Any) -> Iterator[tuple[str, Any]]:
     for name, table in root.tables(key):
         if not _NAME.fullmatch(name):
-            root.table(key).problem(name, f'"{name}" is no name of a relation: small letters, digits and _.')
+            root.table(key).problem(name, f'"{name}" is not a valid name of a relation: small letters, digits and _.')
             continue
         made = make(name, table)
         table.done()
@@ -222,7 +224,7 @@ def _data(name: str, table: Table) -> DataFile:
     file = table.needed("file")
     parts = file.split("/")
     if file and (file.startswith("/") or ".." in parts or "\\" in file or any(p.startswith(".") for p in parts)):
-        table.problem("file", f'"{file}" is no file of the pack: name one below its folder.')
+        table.problem("file", f'"{file}" is not a file of the pack: name one below its folder.')
         file = ""
     elif file and not file.endswith((".csv", ".json", ".yaml", ".yml")):
         table.problem("file", f'"{file}" ends in none of .csv, .json, .yaml, .yml, so nobody knows how to read it.')
@@ -230,7 +232,7 @@ def _data(name: str, table: Table) -> DataFile:
     types = tuple((key, columns.word(key, _BASES, "string")) for key in columns.data)
     for key, _ in types:
         if not _NAME.fullmatch(key):
-            columns.problem(key, f'"{key}" is no name of a column: small letters, digits and _.')
+            columns.problem(key, f'"{key}" is not a valid name of a column: small letters, digits and _.')
     return DataFile(name, file, table.text("description"), types, table.span)
 
 
@@ -244,7 +246,7 @@ def _policies(root: Table, pack: str) -> Iterator[PolicyInfo]:
         title, links, controls = table.text("title"), table.texts("links"), table.texts("controls")
         for link in links:
             if not link.startswith(("https://", "http://")):
-                table.problem("links", f'"{link}" is no link: it begins with https://.')
+                table.problem("links", f'"{link}" is not a valid link: it begins with https://.')
         secret = table.value("secret", bool, "a truth value", False)
         yield PolicyInfo(code, level, override, severity, title, links, controls, pack, table.span, secret)
         table.done()

@@ -253,7 +253,7 @@ class _Layered(Table):
 def _uses(section: Table, is_organisation: bool) -> Iterator[PackUse]:
     for name, table in section.tables("packs"):
         if not PACK_NAME.fullmatch(name):
-            section.table("packs").problem(name, f'"{name}" is no name of a pack.')
+            section.table("packs").problem(name, f'"{name}" is not a valid name of a pack.')
         source, version = table.text("source"), table.text("version")
         policies = table.texts("policies") if "policies" in table else None
         parameters = table.table("parameters")
@@ -278,7 +278,7 @@ def _check_version(table: Table, version: str) -> None:
         if version:
             parse_constraints(version)
     except ValueError as problem:
-        table.problem("version", f'"{version}" is no version constraint: {problem}.')
+        table.problem("version", f'"{version}" is not a valid version constraint: {problem}.')
 
 
 def _said(section: Table, root: Table, is_organisation: bool) -> Iterator[PolicySetting]:
@@ -414,7 +414,7 @@ def _moment(table: Table) -> tuple[str, int]:
         try:
             found = datetime.date.fromisoformat(found)
         except ValueError:
-            table.problem("expires", f'"{found[:40]}" is no day. Write one like 2026-12-31.')
+            table.problem("expires", f'"{found[:40]}" is not a valid day. Write one like 2026-12-31.')
             return "", 0
     if isinstance(found, datetime.datetime):
         if found.tzinfo is None:
@@ -422,7 +422,7 @@ def _moment(table: Table) -> tuple[str, int]:
             return "", 0
         return found.isoformat(), int(found.timestamp())
     if not isinstance(found, datetime.date):
-        table.problem("expires", "expires is no day. Write one like 2026-12-31.")
+        table.problem("expires", "expires is not a valid day. Write one like 2026-12-31.")
         return "", 0
     days = (found - datetime.date(1970, 1, 1)).days + 1
     return found.isoformat(), 86_400 * days

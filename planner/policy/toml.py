@@ -197,7 +197,7 @@ def plain_number(number: Decimal, text: str) -> int | Decimal:
     """A number as plans have it: whole ones are whole, however they are written. Raises ValueError for what is none,
     and for what would take long to compute with."""
     if not number.is_finite() or abs(number.adjusted()) > 1000:
-        raise ValueError(f"{text[:60]} is no number to compute with")
+        raise ValueError(f"{text[:60]} is not a number to compute with")
     return int(number) if number == number.to_integral_value() else number
 
 
@@ -223,7 +223,7 @@ def _syntax(problem: Exception, source: Source, what: str, code: str) -> Diagnos
         text = text.replace(" (at end of document)", ", at the end of the file")
     begin = max(0, min(start, len(source.text) - 1))
     span = Span(source, begin, min(begin + 1, len(source.text)))
-    return error(code, f"Syntax error in {what}", f"This is no TOML: {text}.", span)
+    return error(code, f"Syntax error in {what}", f"This is not TOML: {text}.", span)
 
 
 class _Places:

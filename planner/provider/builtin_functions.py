@@ -34,7 +34,7 @@ def decode_tfvars(content: str) -> Value:
 def _refuse(found: list[Diagnostic]) -> None:
     if has_errors(found):
         first = next(d for d in found if d.is_error)
-        raise FunctionError(f"The text is no tfvars file: {first.summary}. {first.detail}", 0)
+        raise FunctionError(f"The text is not a tfvars file: {first.summary}. {first.detail}", 0)
 
 
 @function(Param("input", DYNAMIC, "An object whose keys are valid names"), result=STRING, into=FUNCTIONS)

@@ -65,7 +65,7 @@ def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
                 detail = f"{path} locks modules, which only providers can be; that part has no effect."
                 warnings = [warning("lock.modules", "Locked modules are not supported", detail)]
             elif name[0] != "provider" or len(name) != 2 or not isinstance(body, list):
-                raise SettingsError(f"{name[0]} is no block of a lock file")
+                raise SettingsError(f"{name[0]} is not a block of a lock file")
             elif name[1] in locks:
                 raise SettingsError(f"there are two selections for {name[1]}")
             else:
@@ -79,11 +79,11 @@ def _lock(address: str, given: dict[str, Any]) -> Lock:
     try:
         full = provider_source(address)
     except ValueError:
-        raise SettingsError(f"{address!r} is no provider address") from None
+        raise SettingsError(f"{address!r} is not a provider address") from None
     if full != address or not lockable(address):
         raise SettingsError(f"the provider {address!r} must be named by its full address, and not be builtin")
     if unknown := sorted(set(given) - {"version", "constraints", "hashes"}):
-        raise SettingsError(f"{unknown[0]} is no argument of a provider's selection")
+        raise SettingsError(f"{unknown[0]} is not an argument of a provider's selection")
     text, constraints, hashes = given.get("version"), given.get("constraints", ""), given.get("hashes", [])
     try:
         version = Version(text if isinstance(text, str) else "")

@@ -18,7 +18,7 @@ def schema_problems(block: BlockSchema, prefix: str = "") -> Iterator[str]:
         if name in block.attributes:
             yield f"{prefix}{name} is both an attribute and a block"
         elif not name or not _NAME_CHARACTERS.issuperset(name):
-            yield f"{prefix}{name} is no name for a block"
+            yield f"{prefix}{name} is not a valid name for a block"
         yield from _limits(nested, prefix + name)
         yield from schema_problems(nested.block, f"{prefix}{name}.")
 

@@ -28,7 +28,7 @@ def why(
     known = {str(step.name) for step in plan.steps}
     for word in filter(None, (name, other)):
         if word not in known:
-            detail = f"{word} is no instance of a component in the deployment {plan.deployment}."
+            detail = f"{word} is not an instance of a component in the deployment {plan.deployment}."
             raise Failure(error("stack.unknown", "Nothing to explain", f"{detail}{did_you_mean(word, known)}"))
     rows = [row for row in database.sorted(predicate) if row[0] == name and (not other or row[1] == other)]
     if predicate == "made_from" and not rows:

@@ -21,7 +21,7 @@ def chosen(names: Collection[Name], words: Iterable[str], deployment: str) -> li
     for word in words:
         hits = {name for name in names if _means(word, name)}
         if not hits:
-            raise _unknown(f"{word} is no component of the deployment {deployment}.", names, word)
+            raise _unknown(f"{word} is not a component of the deployment {deployment}.", names, word)
         found |= hits
     return sorted(found, key=str)
 

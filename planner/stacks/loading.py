@@ -36,7 +36,7 @@ def check_directory(directory: str) -> None:
     if not os.path.isdir(directory):
         raise Failure(error("stack.directory", "No such directory", f"There is no directory {directory}."))
     if not is_stack(directory):
-        detail = f"There is no file *.tfcomponent.hcl in {directory}: it is no stack."
+        detail = f"There is no file *.tfcomponent.hcl in {directory}: it is not a stack."
         raise Failure(error("stack.none", "No stack", detail))
 
 

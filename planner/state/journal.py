@@ -481,14 +481,14 @@ def _text(entry: dict[str, Any], name: str) -> str:
     """A member that others may have written. Raises MalformedError, KeyError."""
     value = entry[name]
     if value.__class__ is not str:
-        raise MalformedError(f'"{name}" is no text')
+        raise MalformedError(f'"{name}" is not a string')
     return str(value)
 
 
 def _whole(entry: dict[str, Any], name: str) -> int:
     value = entry[name]
     if value.__class__ is not int or not 0 <= value < LARGEST:
-        raise MalformedError(f'"{name}" is no whole number')
+        raise MalformedError(f'"{name}" is not a whole number')
     return int(value)
 
 

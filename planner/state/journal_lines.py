@@ -66,7 +66,7 @@ def read_lines(data: bytes) -> Lines:
     damage += _named(missing, "lines are missing before line {}", "lines are missing before each of lines {}")
     is_torn = bool(tail and _BEGINNING.fullmatch(tail))
     if tail and not is_torn:
-        damage.append(f"the last {len(tail)} bytes are no line of a journal")
+        damage.append(f"the last {len(tail)} bytes are not a line of a journal")
     has_beginning = not (damaged[:1] == [1] or missing[:1] == [1]) and bool(entries or not damage)
     return Lines(entries, chain or 0, len(data) - len(tail), is_torn, tuple(damage), has_beginning)
 

@@ -48,7 +48,7 @@ def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagno
             raise TypeError("it has no settings, or no number of them")
         pointer = BackendPointer(str(backend.get("type") or ""), settings, hash)
     except (ValueError, TypeError, AttributeError, RecursionError) as problem:
-        return None, [_damaged(path, f"it is no description of a backend ({problem})")]
+        return None, [_damaged(path, f"it is not a description of a backend ({problem})")]
     return (pointer if pointer.type else None), []
 
 

@@ -63,7 +63,7 @@ class StateReader:
             try:
                 _check_version(version)
             except ValueError:
-                detail = f'{self.where} says that version "{version}" wrote it, which is no version.'
+                detail = f'{self.where} says that version "{version}" wrote it, which is not a valid version.'
                 self.problem("state.invalid_version", "Invalid version in state", detail)
         return version
 
@@ -294,7 +294,7 @@ class StateReader:
         self.problem(
             "state.invalid_address",
             "Invalid address in state",
-            f'{self.where} names the object "{text}", which is no address. {e.detail}',
+            f'{self.where} names the object "{text}", which is not a valid address. {e.detail}',
         )
 
 

@@ -100,7 +100,7 @@ def _check_head(found: Decrypted) -> None:
     serial, lineage = _serial_and_lineage(found.data)
     outer, history = found.head.get("serial"), found.head.get("lineage")
     if outer is not None and outer.__class__ is not int:
-        raise TargetError("the serial of the encrypted state is no whole number")
+        raise TargetError("the serial of the encrypted state is not a whole number")
     if outer is not None and serial is not None and outer != serial:
         raise TargetError(f"invalid state metadata, serial field mismatch {outer} vs {serial}")
     if history and history != lineage:

@@ -61,7 +61,9 @@ def _path(module: dict[str, Any], place: str, version: int) -> list[str]:
     if not path and version == 1:
         return []
     if not path or path[0] != "root" or not all(name.__class__ is str and valid_identifier(name) for name in path[1:]):
-        raise MalformedError(f"{place}.path is no path of a module, which begins with root and goes on with names")
+        raise MalformedError(
+            f"{place}.path is not a valid path of a module, which begins with root and goes on with names"
+        )
     return path[1:]
 
 
@@ -93,12 +95,12 @@ def _address(text: str) -> tuple[str, str, str, int | None]:
     mode = "data" if len(parts) > 2 and parts[0] == "data" else "managed"
     names = parts[1:] if mode == "data" else parts
     if not 2 <= len(names) <= 3 or names[0] == "data":
-        raise MalformedError(f'"{text}" is no address of a resource')
+        raise MalformedError(f'"{text}" is not a valid address of a resource')
     if len(names) == 2:
         return mode, names[0], names[1], None
     match = _WHOLE.fullmatch(names[2])
     if match is None:
-        raise MalformedError(f'"{text}" is no address of a resource: "{names[2]}" is no whole number')
+        raise MalformedError(f'"{text}" is not a valid address of a resource: "{names[2]}" is not a whole number')
     digits = match[2].replace("_", "")
     octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
     return mode, names[0], names[1], int(match[1] + digits, 8 if octal else 0)
@@ -115,9 +117,9 @@ def _provider(text: str, type_: str, path: list[str], place: str) -> str:
     try:
         steps: list[Step] = scan_traversal(text)
     except AddressError as e:
-        raise MalformedError(f'{place}.provider, "{text}", is no name of a provider') from e
+        raise MalformedError(f'{place}.provider, "{text}", is not a valid name of a provider') from e
     if any(step.is_index for step in steps[:2]):
-        raise MalformedError(f'{place}.provider, "{text}", is no name of a provider')
+        raise MalformedError(f'{place}.provider, "{text}", is not a valid name of a provider')
     return f"{here}provider." + ".".join(str(step.value) for step in steps[:2])
 
 

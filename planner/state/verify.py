@@ -116,7 +116,9 @@ def _content(state: State) -> str:
 def _relation(store: KeptFiles, state: State, backup: State) -> list[Diagnostic]:
     """The backup is what was there before the last change."""
     if backup.lineage != state.lineage:
-        detail = f"{store.backup_path} has lineage {backup.lineage}, the state {state.lineage}: it is no backup of it."
+        detail = (
+            f"{store.backup_path} has lineage {backup.lineage}, the state {state.lineage}: it is not a backup of it."
+        )
         return [warning("state.backup_foreign", "The backup is of another state", detail)]
     if backup.serial > state.serial:
         detail = (

@@ -44,7 +44,9 @@ def current_workspace(directory: str, environment: Mapping[str, str]) -> tuple[s
     except UnicodeDecodeError:
         name = "\N{REPLACEMENT CHARACTER}"
     if name and not valid_workspace_name(name):
-        detail = f"{path} names the selected workspace, but its content is no name. Remove it, then select again."
+        detail = (
+            f"{path} names the selected workspace, but its content is not a valid name. Remove it, then select again."
+        )
         return name, False, [error("state.workspace_file", "Cannot tell which workspace is selected", detail)]
     return name or DEFAULT_WORKSPACE, False, []
 

@@ -209,7 +209,7 @@ class _Place:
             raise InstallError(f"the archive has several members that are named {member.name!r}") from None
         except OSError as problem:
             if problem.errno in (errno.ELOOP, errno.ENOTDIR):
-                raise InstallError(f"the archive has {member.name!r} below something that is no folder") from None
+                raise InstallError(f"the archive has {member.name!r} below something that is not a folder") from None
             raise
 
     @contextmanager

@@ -88,7 +88,7 @@ def _decimal(text: str) -> Decimal:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def has_wide_numbers(data: bytes) -> bool:

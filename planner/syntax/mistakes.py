@@ -517,14 +517,18 @@ _INVALID = {
 
 _LITERAL = {
     "short_escape": ("escape", "Incomplete escape", "Four hexadecimal digits follow \\u, eight follow \\U."),
-    "no_character": ("escape", "Escape of no character", "{text} is no character that a text can hold."),
+    "no_character": ("escape", "Escape of no character", "{text} is not a character that a text can hold."),
     "unknown_escape": (
         "escape",
         "Unknown escape",
         'The sequence {text} has no meaning. The escapes are \\n, \\r, \\t, \\", \\\\, \\u and \\U; '
         "for a backslash write two.",
     ),
-    "number": ("number", "Not a number", "{text} is no number: at most one dot and one exponent may stand in it."),
+    "number": (
+        "number",
+        "Not a number",
+        "{text} is not a valid number: at most one dot and one exponent may stand in it.",
+    ),
     "stray_directive": ("directive", "Unexpected {text}", "No directive is open here that this one could belong to."),
     "wrong_directive": (
         "directive",

@@ -27,7 +27,7 @@ class Version:
     def __init__(self, text: str) -> None:
         match = re.fullmatch(_VERSION, text)
         if not match:
-            raise ValueError(f"{text!r} is no version")
+            raise ValueError(f"{text!r} is not a valid version")
         numbers = tuple(int(n) for n in match[1].split("."))
         self.given = len(numbers)
         self.numbers = numbers + (0,) * (3 - len(numbers))
@@ -122,7 +122,7 @@ def parse_constraints(text: str) -> Constraints:
     for piece in text.split(","):
         match = re.fullmatch(r"\s*(=|!=|>=|<=|>|<|~>|)\s*(\S+)\s*", piece)
         if not match:
-            raise ValueError(f"{piece.strip()!r} is no version constraint")
+            raise ValueError(f"{piece.strip()!r} is not a valid version constraint")
         items.append(Constraint(match[1], Version(match[2])))
     return Constraints(tuple(items))
 

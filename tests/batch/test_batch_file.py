@@ -320,7 +320,7 @@ WRONG = {
     'unit "a" { for_each = toset([timestamp()]) }\nunit "a" {}\n': "Duplicate unit",
     'include "nowhere.hcl" {}\nunit "a" {}\n': "No file is called nowhere.hcl",
     'include "../outside.hcl" {}\nunit "a" {}\n': "lies outside",
-    'unit "a" { time_limit = "soon" }\n': '"soon" is no time',
+    'unit "a" { time_limit = "soon" }\n': '"soon" is not a valid time',
     'unit "a" {\n  hook "h" {\n    when = "befor"\n    run = ["x"]\n  }\n}\n': 'Did you mean "before"?',
     'unit "a" {\n  hook "h" {\n    when = "after"\n    run = ["x"]\n    commands = ["aply"]\n  }\n}\n': 'mean "apply"?',
     'unit "a" {\n  hook "h" {\n    when = "after"\n    run = []\n  }\n}\n': "run of the hook h is empty",

@@ -73,7 +73,7 @@ def test_a_fleet_without_a_place_for_records_is_told_so(fleet: Path) -> None:
 def test_a_run_is_named_by_its_folder_alone(fleet: Path, name: str) -> None:
     run_folder(fleet)
     ran = batch(fleet, "resume", name)
-    assert ran.code == 1 and f"{name} is no name of a run" in said(ran)
+    assert ran.code == 1 and f"{name} is not a valid name of a run" in said(ran)
 
 
 EVIL = 'path = "x"\n  }\n}\nresource "terraform_data" "evil" {\n  lifecycle {\n    prevent_destroy'
@@ -87,7 +87,7 @@ def test_a_manifest_puts_nothing_but_a_backend_into_a_configuration(fleet: Path,
         ".planner/batch/manifest.json": json.dumps({"format_version": "1.0", "units": {"old": entry}}),
     })  # fmt: skip
     ran = batch(fleet, "plan")
-    assert ran.code == 1 and "is no backend" in said(ran)
+    assert ran.code == 1 and "is not a backend" in said(ran)
     assert not (fleet / ".planner/removed/old/main.tf").exists()
 
 

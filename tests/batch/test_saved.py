@@ -180,7 +180,7 @@ CHANGES: list[tuple[Callable[[Path], object], str]] = [
         ),
         "manifest.json: ",
     ),
-    (lambda root: replace(root, "saved/manifest.json", "{"), "is no JSON"),
+    (lambda root: replace(root, "saved/manifest.json", "{"), "is not JSON"),
     (lambda root: replace(root, "saved/manifest.json", "[" * 100_000), "is no"),
     (
         lambda root: replace(root, "saved/manifest.json", DEEP_MANIFEST),

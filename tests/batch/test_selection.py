@@ -81,7 +81,7 @@ def test_a_word_that_names_nothing(fleet: Path) -> None:
 WRONG = {
     "tagg:core": 'Did you mean "tag"?',
     "reading:modules/m/main.ft": 'No unit reads a file modules/m/main.ft. Did you mean "modules/m/main.tf"?',
-    "outcome:fail": "fail is no outcome",
+    "outcome:fail": "fail is not an outcome",
     "deps(app": "is to be closed here",
     "dep(app)": 'There is no verb dep. Did you mean "deps"?',
     "app + ": "A name, a verb or a parenthesis is expected",

@@ -82,7 +82,7 @@ def read_point(text: str) -> Point:
     """A point as written. Raises Wrong."""
     words = text.split()
     if len(words) != 3 or not words[1].isascii() or not words[1].isdigit() or int(words[1]) < 1:
-        raise Wrong(f'"{text}" is no point: SHAPE SIZE COMMAND, such as "dag 100 plan"')
+        raise Wrong(f'"{text}" is not a point: SHAPE SIZE COMMAND, such as "dag 100 plan"')
     shape, size, command = words
     if shape not in (*SHAPES, *PLUGIN_SHAPES):
         raise Wrong(f'"{text}": there is no shape {shape}, but {", ".join((*SHAPES, *PLUGIN_SHAPES))}')
@@ -103,9 +103,9 @@ def read(path: Path) -> list[Entry]:
             for point, ratio in entry.ratios.items():
                 read_point(point)
                 if not isinstance(ratio, int | float) or ratio <= 0:
-                    raise Wrong(f'the ratio of "{point}" is no positive number')
+                    raise Wrong(f'the ratio of "{point}" is not a positive number')
         except (ValueError, TypeError, AttributeError, Wrong) as error:
-            raise Wrong(f"{path.name}:{number} is no entry: {error}") from error
+            raise Wrong(f"{path.name}:{number} is not an entry: {error}") from error
         entries.append(entry)
     return entries
 

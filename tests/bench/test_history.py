@@ -40,7 +40,7 @@ def test_a_line_that_is_no_entry_is_told(tmp_path, line):
     file = tmp_path / "history.jsonl"
     append(file, ENTRY)
     file.write_text(file.read_text() + line + "\n")
-    with pytest.raises(Wrong, match=r"history\.jsonl:2 is no entry"):
+    with pytest.raises(Wrong, match=r"history\.jsonl:2 is not an entry"):
         read(file)
 
 
@@ -48,7 +48,7 @@ def test_a_line_that_is_no_entry_is_told(tmp_path, line):
 def test_a_ratio_that_is_none_is_told(tmp_path, wrong):
     file = tmp_path / "history.jsonl"
     file.write_text(json.dumps({**asdict(ENTRY), "ratios": wrong}) + "\n")
-    with pytest.raises(Wrong, match=":1 is no entry"):
+    with pytest.raises(Wrong, match=":1 is not an entry"):
         read(file)
 
 

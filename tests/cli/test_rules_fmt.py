@@ -55,4 +55,4 @@ def test_files_with_mistakes_stay_as_they_are(folder: Path, data: bytes, said: s
 def test_files_of_another_kind(folder: Path) -> None:
     (folder / "main.tf").write_text("")
     code, _, problems = run("main.tf")
-    assert code == 2 and "main.tf is no file of rules or cases" in problems
+    assert code == 2 and "main.tf is not a file of rules or cases" in problems

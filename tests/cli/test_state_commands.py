@@ -102,7 +102,7 @@ def test_mv(planner, here, old, new, addresses):
         ("terraform_data.a", "module.m", "a resource"),
         ("module.m", "terraform_data.z", "a module"),
         ("terraform_data.b", "terraform_data.z[0]", "several instances"),
-        ("terraform_data.a", "terraform_data..", "is no address"),
+        ("terraform_data.a", "terraform_data..", "is not a valid address"),
     ],
 )
 def test_mv_refused(planner, here, old, new, needle):

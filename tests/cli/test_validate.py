@@ -58,7 +58,7 @@ VALID: dict[str, str] = {
         WEST + data("provider = terraform.west") + IMPORT.replace("  provider = terraform\n", "")
     ),
     "a command that is not known yet": 'variable "x" {}\n' + data('provisioner "local-exec" { command = var.x }'),
-    "an unknown function that is no provider's": "locals { a = can(nope()) }\n",
+    "an unknown function that is not a provider's": "locals { a = can(nope()) }\n",
     "a function that is there": BUILTIN + "locals { a = try(provider::terraform::encode_expr(1), 2) }\n",
 }
 

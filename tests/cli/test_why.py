@@ -249,7 +249,7 @@ def test_facts_about_instances(planner, work: Path):
     assert ran.out.split() == ["I", "-" * 23, "terraform_data.net", 'terraform_data.web["a"]']
     (work / "main.tf").write_text(text, encoding="utf-8")
     ran = planner("why", "terraform_data.self[1]", "terraform_data.self[0]")
-    assert ran.code == 0 and "is no instance in particular: all are meant" in ran.out and "main.tf:8" in ran.out
+    assert ran.code == 0 and "is not an instance in particular: all are meant" in ran.out and "main.tf:8" in ran.out
 
 
 def test_moved(planner, work: Path):

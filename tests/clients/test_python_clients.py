@@ -26,7 +26,7 @@ def test_tftest(run, root):
     assert seen["sensitive"] == ["secret"]
     assert seen["pulled"] == ["None.terraform_data.a", "module.m.terraform_data.b"]  # its own way of naming
     assert seen["prior"] == ["terraform_data.a"]
-    assert "no address" in seen["error"][0]
+    assert "not a valid address" in seen["error"][0]
     assert seen["left"] == {}
 
 

@@ -72,15 +72,15 @@ def test_no_part_is_believed(length: int) -> None:
         ({"serial": 7.5}, "no whole number"),
         ({"encryption_version": "v1"}, "invalid encrypted payload version: v1 != v0"),
         ({"encryption_version": ""}, "Given payload is not a state file"),
-        ({"encryption_version": 0}, "encryption_version is no string"),
+        ({"encryption_version": 0}, "encryption_version is not a string"),
         ({"encrypted_data": "AA=A"}, "illegal base64 data"),
         ({"encrypted_data": ""}, "cannot decrypt empty data"),
         ({"encrypted_data": "AAAA"}, "too small"),
-        ({"encrypted_data": ["x"]}, "encrypted_data is no string"),
+        ({"encrypted_data": ["x"]}, "encrypted_data is not a string"),
         ({"meta": []}, "no decryption key available"),
-        ({"meta": [1]}, "meta is no object"),
+        ({"meta": [1]}, "meta is not an object"),
         ({"meta": {}}, "no decryption key available"),
-        ({"meta": {"key_provider.pbkdf2.k": 5}}, "is no string"),
+        ({"meta": {"key_provider.pbkdf2.k": 5}}, "is not a string"),
     ],
 )
 def test_members_that_were_changed(members: dict[str, Any], says: str) -> None:
@@ -112,7 +112,7 @@ def test_fallbacks_in_their_order() -> None:
 
 def test_a_plan_is_no_state_and_a_document_is_neither() -> None:
     plans = plan_seal()
-    assert "is no state" in refused(SEAL, plans.seal(b"PK plan"))
+    assert "is not a state" in refused(SEAL, plans.seal(b"PK plan"))
     document = SEAL.seal_document("journal key", b"x" * 32)
     assert SEAL.unseal_document("journal key", document).data == b"x" * 32
     for kind in ("applied", "journal"):

@@ -207,7 +207,7 @@ LACKING = {
     "create": ["there is an object of it already"],
     "delete": ["the configuration declares it", "this plan does not destroy everything"],
     "forget": ["the configuration declares it", "this plan does not destroy everything"],
-    "read": ["it is no data source"],
+    "read": ["it is not a data source"],
     "replace": [
         "the provider can change input, output in place",
         "nothing asks for its replacement: no taint, no -replace, no replace_triggered_by",

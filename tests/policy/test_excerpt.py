@@ -148,7 +148,7 @@ def test_changes_that_are_no_list_are_no_plan(more: bytes) -> None:
     data = compact(plan()).replace(b'],"output_changes"', more + b'],"output_changes"', 1)
     with pytest.raises(Failure) as caught:
         facts(data)
-    assert "it is no JSON" in caught.value.diagnostics[0].detail
+    assert "it is not JSON" in caught.value.diagnostics[0].detail
 
 
 def test_large_numbers_keep_their_digits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,4 +161,4 @@ def test_a_state_file_with_a_provider_that_is_none_is_not_judged() -> None:
     resource = {"mode": "managed", "type": "a", "name": "b", "provider": "zz", "instances": [{"attributes": {}}]}
     with pytest.raises(Failure) as caught:
         facts(compact({"version": 4, "lineage": "a", "resources": [resource]}))
-    assert "'zz' is no provider configuration" in caught.value.diagnostics[0].detail
+    assert "'zz' is not a provider configuration" in caught.value.diagnostics[0].detail

@@ -64,7 +64,7 @@ def test_plans(tmp_path: Path, given: str) -> None:
     ("given", "files", "said"),
     [
         ("gone", {}, "There is no file or directory"),
-        ("plan.json", {"plan.json": "{"}, "it is no JSON"),
+        ("plan.json", {"plan.json": "{"}, "it is not JSON"),
         ("small", {"small/main.tf": "resource {"}, "cannot be planned"),
     ],
 )

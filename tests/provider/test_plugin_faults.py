@@ -204,7 +204,7 @@ def test_killed_while_asked_to_stop(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("start", "words"),
     [
-        ("babble", "Its first line of output is no handshake: 'hello, world'"),
+        ("babble", "Its first line of output is not a handshake: 'hello, world'"),
         ("old", "It speaks the plugin protocol 4; 5 or 6 is needed"),
         ("crash", "cannot start today"),
         pytest.param("hang", "waiting for something", marks=pytest.mark.slow),

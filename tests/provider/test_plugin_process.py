@@ -45,8 +45,8 @@ def test_handshakes() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("hello", "no handshake"),
-        ("", "no handshake"),
+        ("hello", "not a handshake"),
+        ("", "not a handshake"),
         ("2|5|unix|/x|grpc", "version '2' of the handshake"),
         ("1|4|unix|/x|grpc", "protocol 4"),
         ("1|7|unix|/x|grpc", "protocol 7"),
@@ -109,7 +109,7 @@ def test_a_plugin_and_its_directory_are_gone_after_the_end(tmp_path: Path) -> No
     [
         ("echo 'out of order' >&2; exit 3", r"(?s)exit status 3\..*out of order"),
         ("kill -SEGV $$", "killed by SIGSEGV"),
-        ("echo nonsense; exec sleep 300", "no handshake: 'nonsense'"),
+        ("echo nonsense; exec sleep 300", "not a handshake: 'nonsense'"),
         ("echo waiting >&2; exec sleep 300", r"(?s)within 0\.3 seconds.*waiting"),
         ("echo a >&2; echo 'panic: no' >&2; echo goroutine >&2; exit 2", r"output:\n  panic: no\n  goroutine$"),
     ],

@@ -266,7 +266,10 @@ def test_stop_and_close_reach_a_running_call(plugin: PluginProvider, world: Path
 @pytest.mark.parametrize("protocol", [5], indirect=True)
 @pytest.mark.parametrize(
     ("start", "text"),
-    [("crash", "exit status 1.\n\nIts last output:\n  cannot start today"), ("babble", "no handshake: 'hello, world'")],
+    [
+        ("crash", "exit status 1.\n\nIts last output:\n  cannot start today"),
+        ("babble", "not a handshake: 'hello, world'"),
+    ],
 )
 def test_a_plugin_that_does_not_start(
     plugin: PluginProvider, start: str, text: str, monkeypatch: pytest.MonkeyPatch

@@ -256,7 +256,7 @@ def attempt(base: Path, scenario: Scenario, how: str, number: int, folder: Path)
     elif code != ("Error: " in text):
         bad.append(f"exit code {code} with:\n{text}")
     if how == "short" and code:
-        bad.append(f"a short write is no reason to fail:\n{text}")
+        bad.append(f"a short write is not a reason to fail:\n{text}")
     state = folder / "terraform.tfstate"
     if state.exists() and state.read_text():
         json.loads(state.read_text())  # never half a state

@@ -78,7 +78,7 @@ def test_one_instance(applied: Stack) -> None:
     assert "Name one of a, b" in " ".join(applied.run("state", "show", f"{WEB}.terraform_data.x", code=1).split())
     assert "Not a resource" in applied.run("state", "show", "-deployment=a", WEB, code=1)
     assert "One address is needed" in applied.run("state", "show", "-deployment=a", code=1)
-    assert "is no address" in applied.run("state", "show", "-deployment=a", f"{WEB}.]", code=1)
+    assert "is not a valid address" in applied.run("state", "show", "-deployment=a", f"{WEB}.]", code=1)
 
 
 def test_objects_get_another_address_in_their_component(applied: Stack) -> None:

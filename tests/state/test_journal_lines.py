@@ -12,6 +12,8 @@ from planner.state.journal_lines import Lines, line_of, read_lines, text_of
 
 ENTRIES = [{"begin": {"version": 1}}, {"start": 1}, {"instance": "a"}, {"end": 1}, {"start": 2}]
 
+NO_LINE = "bytes are not a line of a journal"
+
 
 def journal() -> list[bytes]:
     lines, chain = [], 0
@@ -29,8 +31,8 @@ def journal() -> list[bytes]:
         (lambda x: b"".join(x)[:-3], [0, 1, 2, 3], (), True),
         (lambda x: b"".join(x) + x[1][:4], [0, 1, 2, 3, 4], (), True),
         (lambda x: b"".join(x) + x[1][:14], [0, 1, 2, 3, 4], (), True),
-        (lambda x: b"".join(x[:3]) + bytes(40), [0, 1, 2], ("the last 40 bytes are no line of a journal",), False),
-        (lambda x: b"".join(x)[:-8] + bytes(8), [0, 1, 2, 3], ("the last 30 bytes are no line of a journal",), False),
+        (lambda x: b"".join(x[:3]) + bytes(40), [0, 1, 2], (f"the last 40 {NO_LINE}",), False),
+        (lambda x: b"".join(x)[:-8] + bytes(8), [0, 1, 2, 3], (f"the last 30 {NO_LINE}",), False),
         (lambda x: b"".join(x) + x[3][:-1], [0, 1, 2, 3, 4, 3], ("lines are missing before line 6",), False),
         (lambda x: b"".join((*x[:2], *x[3:])), [0, 1, 3, 4], ("lines are missing before line 3",), False),
         (lambda x: b"".join(x).replace(b'"a"', b'"b"'), [0, 1, 3, 4], ("Line 3 is damaged",), False),

@@ -60,7 +60,7 @@ SAFER = {
     "label with a dollar": ('a "x$y" "\\u200b$${x}" {}\n', 'a "x$y" "\\u200b$${x}" {}\n'),
     "wrapped twice": ('x = "${"${a}"}"\n', "x = a\n"),
     "comment inside": ('x = "${a + # c\n b}"\n', "x = (a + # c\nb)\n"),
-    "parentheses that are no pair": ('x = "${(a) +\n (b)}"\n', "x = ((a) +\n(b))\n"),
+    "parentheses that are not pair": ('x = "${(a) +\n (b)}"\n', "x = ((a) +\n(b))\n"),
 }
 
 

@@ -227,7 +227,7 @@ def _patterns(patterns: tuple[str, ...], span: Span) -> tuple[str, ...]:
         try:
             re.compile(pattern)
         except (re.error, RecursionError, OverflowError) as problem:
-            detail = f'"{pattern}" is no regular expression: {problem}.'
+            detail = f'"{pattern}" is not a regular expression: {problem}.'
             raise Failure(error("terragrunt.pattern", "Invalid pattern", detail, span)) from None
     return patterns
 
@@ -271,7 +271,9 @@ def unit_inputs(frame: Frame) -> Value:
         return value
     if is_null(value):
         return {}
-    raise Failure(error("terragrunt.inputs", "Inputs are no object", "An object is required.", _span(frame, "inputs")))
+    raise Failure(
+        error("terragrunt.inputs", "Inputs are not an object", "An object is required.", _span(frame, "inputs"))
+    )
 
 
 def generated_files(reading: Reading, frame: Frame) -> list[Generated]:

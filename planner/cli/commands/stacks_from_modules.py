@@ -30,7 +30,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     check_words(arguments)
     name = arguments["deployment"] or "main"
     if not valid_identifier(name):
-        raise UsageError("Wrong value for option -deployment", f"{name!r} is no name.")
+        raise UsageError("Wrong value for option -deployment", f"{name!r} is not a valid name.")
     view = HumanView(terminal)
     found = migrate(operation_options(arguments), name, arguments["write"])
     if found.converted is not None:

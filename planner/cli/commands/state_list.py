@@ -80,6 +80,6 @@ def _parse(text: str) -> Address:
     try:
         address = parse_address(text)
     except AddressError as problem:
-        raise Failure(error("cli.address", f'"{text}" is no address', problem.detail)) from None
+        raise Failure(error("cli.address", f'"{text}" is not a valid address', problem.detail)) from None
     assert isinstance(address, ModuleAddress | ResourceAddress)
     return address

@@ -15,7 +15,7 @@ HELP = (
     "Marks a resource instance as damaged, so that the next plan replaces it. Better: `planner apply -replace=ADDRESS`."
 )
 FLAGS = (
-    Flag("allow-missing", "bool", "It is no error when the instance does not exist."),
+    Flag("allow-missing", "bool", "It is not an error when the instance does not exist."),
     Flag("ignore-remote-version", "bool", ""),
     *STATE,
     *VARIABLES,

@@ -212,7 +212,7 @@ class _Resolver:
         elif elsewhere:
             self._private(text, elsewhere[0].rpartition(".")[0], span)
         elif self.own and text in world.declared:
-            detail = f"{text} is declared in {world.declared[text].source.filename}, which is no part of {self.own}."
+            detail = f"{text} is declared in {world.declared[text].source.filename}, which is not part of {self.own}."
             self._error("rules.unknown_predicate", "Predicate outside the pack", detail, span)
         elif self.own:
             visible = [bare(name) for name in world.declared if name.rpartition(".")[0] == self.own]

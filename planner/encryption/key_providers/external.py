@@ -25,7 +25,7 @@ class External:
     def provide(self, metadata: Metadata | None) -> tuple[Keys, Metadata]:
         known = metadata.get("external_data") if metadata is not None else None
         if known is not None and not isinstance(known, dict):
-            raise MetadataError("external_data is no object")
+            raise MetadataError("external_data is not an object")
         request = b"null" if known is None else go_json({"external_data": known})
         try:
             answer, stderr = ask(_KIND, self.command, request)

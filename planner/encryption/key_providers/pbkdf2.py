@@ -80,7 +80,7 @@ class Pbkdf2:
         if name not in _SIZES:
             raise ProviderError(f"invalid hash function name: invalid hash function name: {name}")
         if len(salt) > MOST_SALT or length > max(MOST_LENGTH, self.key_length):
-            raise MetadataError(f"a salt of {len(salt)} bytes and a key of {length} are no honest wish")
+            raise MetadataError(f"a salt of {len(salt)} bytes and a key of {length} are out of range")
         most = max(MOST_ROUNDS, _rounds(self.iterations, self.key_length, self.hash_function))
         if _rounds(iterations, length, name) > most:
             raise MetadataError(

@@ -33,7 +33,7 @@ def read(source: str) -> Value:
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} cannot be written as a number in JSON")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Value]:

@@ -70,7 +70,7 @@ def _render(source: str, filename: str, variables: Value, context: CallContext) 
     for name in sorted(scope):
         if not _is_identifier(name):
             _check_syntax(source, filename)
-            raise FunctionError(f'"{name}" is no name that a template could use.', 1)
+            raise FunctionError(f'"{name}" is not a valid name in a template.', 1)
     try:
         return context.evaluate_template(source, filename, scope, context)
     except Failure as failure:

@@ -190,9 +190,9 @@ def _check_address(address: str, module: str, mode: str, type_: str, name: str, 
     begin = f"{module}.{resource}" if module else resource
     rest = address[len(begin) :]
     if not address.startswith(begin) or (rest and not (rest[0] == "[" and rest[-1] == "]")):
-        raise Misshapen(f"{path}.address", f"{address[:200]!r} is no instance of {begin[:200]!r}")
+        raise Misshapen(f"{path}.address", f"{address[:200]!r} is not an instance of {begin[:200]!r}")
     if module and not _is_module(module):
-        raise Misshapen(f"{path}.module_address", f"{module[:200]!r} is no module instance")
+        raise Misshapen(f"{path}.module_address", f"{module[:200]!r} is not a module instance")
 
 
 @lru_cache(maxsize=10_000)
@@ -210,7 +210,7 @@ def _action(given: Any, path: str, member: str = ".change") -> str:
         action = _actions().get(tuple(given))
         if action is not None:
             return action
-    raise Misshapen(f"{path}{member}.actions", f"{str(given)[:100]} is no action that is known")
+    raise Misshapen(f"{path}{member}.actions", f"{str(given)[:100]} is not an action that is known")
 
 
 def _words(given: Any, path: str) -> tuple[str, ...]:

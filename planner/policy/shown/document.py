@@ -58,7 +58,7 @@ def _parsed(data: bytes, name: str) -> Document:
     try:
         root = _loaded(data)
     except JsonError as problem:
-        raise not_usable(name, f"it is no JSON: {problem}") from None
+        raise not_usable(name, f"it is not JSON: {problem}") from None
     if not isinstance(root, dict):
         raise not_usable(name, "it is JSON, but no object")
     version = root.get("format_version")

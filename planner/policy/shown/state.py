@@ -93,7 +93,7 @@ def _of_file(document: Document) -> Iterator[ResourceChange]:
         try:
             parse_provider_configuration(provider)
         except AddressError:
-            raise Misshapen(f"{path}.provider", f"{provider[:200]!r} is no provider configuration") from None
+            raise Misshapen(f"{path}.provider", f"{provider[:200]!r} is not a provider configuration") from None
         for j, instance in enumerate(objects(entry, "instances", path)):
             at = f"{path}.instances[{j}]"
             key = instance.get("index_key")

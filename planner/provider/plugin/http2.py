@@ -142,7 +142,7 @@ class Connection:
             self._socket.sendall(start)
             return self._answer(body)
         except ValueError as problem:
-            raise ConnectionError(f"the answer is no gRPC: {problem}") from None
+            raise ConnectionError(f"the answer is not gRPC: {problem}") from None
         except BlockingIOError:
             raise TimeoutError from None
 

@@ -220,7 +220,9 @@ def parse_handshake(line: str) -> Handshake:
     """The handshake that a plugin's first line is. Raises PluginError."""
     parts = line.strip().split("|")
     if len(parts) < 4:
-        raise PluginError(f"Its first line of output is no handshake: {line.strip()[:200]!r}. Is it a provider plugin?")
+        raise PluginError(
+            f"Its first line of output is not a handshake: {line.strip()[:200]!r}. Is it a provider plugin?"
+        )
     core, version, network, address = parts[:4]
     if core != CORE_VERSION:
         raise PluginError(f"It speaks version {core!r} of the handshake; {CORE_VERSION} is needed.")

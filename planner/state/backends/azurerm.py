@@ -346,7 +346,7 @@ class AzureBackend(RemoteBackend):
             except ServiceError as problem:
                 raise _with("error listing blobs: ", problem) from None
             except ElementTree.ParseError as bad:
-                raise ServiceError(f"error listing blobs: the answer is no valid XML ({bad})") from None
+                raise ServiceError(f"error listing blobs: the answer is not valid XML ({bad})") from None
             for name in (element.text or "" for element in listed.iterfind("Blobs/Blob/Name")):
                 if name.startswith(prefix) and "/" not in name.removeprefix(prefix):
                     found.append(name.removeprefix(prefix))

@@ -240,7 +240,7 @@ class ConsulClient(StateClient):
                 session.end()
 
     def force_unlock(self, lock_id: str) -> None:
-        """Remove the lock of a session. Other than OpenTofu's, this one looks whether it is that session's."""
+        """Remove the lock of a session. Unlike OpenTofu's, this one looks whether it is that session's."""
         kept, said = self._cluster.key(self._lock_key), self._said()
         holder = str((kept or {}).get("Session") or (said.id if said is not None else ""))
         if holder and holder != lock_id:

@@ -174,7 +174,7 @@ class CosClient(StateClient):
             raise ServiceError(f"lock file {self._lock} not exists", code="NoSuchKey")
         holder = lock_info_of(kept[0])
         if holder is None:
-            raise ServiceError(f"lock file {self._lock} is no lock")
+            raise ServiceError(f"lock file {self._lock} is not a lock")
         return evolve(holder, id=kept[1])
 
     def unlock(self, lock_id: str) -> None:

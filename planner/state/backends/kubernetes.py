@@ -284,7 +284,7 @@ class KubernetesClient(StateClient):
         whole = f"{self._secret}.{name.lower()}"
         found = self._at.read("secrets", whole)
         if found is not None and (found["metadata"].get("labels") or {}).get(_MINE) != self._mark:
-            raise ServiceError(f"the secret {whole} is in the way: it is no document beside {self.place}")
+            raise ServiceError(f"the secret {whole} is in the way: it is not a document beside {self.place}")
         return whole, found
 
     def get_beside(self, name: str) -> bytes | None:
@@ -323,7 +323,7 @@ def _decoded(kept: str, place: str) -> bytes:
     try:
         return b64decode(kept, validate=True)
     except ValueError:
-        raise ServiceError(f"what is kept in {place} is no Base64") from None
+        raise ServiceError(f"what is kept in {place} is not Base64") from None
 
 
 def _digest(kept: str) -> str:

@@ -24,7 +24,7 @@ def unpacked(data: bytes, place: str) -> bytes:
     try:
         result = decompressor.decompress(data, LARGEST)
     except zlib.error as bad:
-        raise ServiceError(f"what is kept in {place} is no gzip: {bad}") from None
+        raise ServiceError(f"what is kept in {place} is not gzip: {bad}") from None
     if decompressor.unconsumed_tail:
         raise ServiceError(f"what is kept in {place} is larger than {LARGEST >> 20} MiB")
     if not decompressor.eof:

@@ -202,7 +202,7 @@ def test_partial_configuration(here: Directory, monkeypatch: pytest.MonkeyPatch)
     (here.path / "more.tfbackend").write_text(f'address = "{address}2"\nheaders = {{ X-A = "b" }}\n', "utf-8")
     here.good("init", "-reconfigure", "-backend-config=more.tfbackend")
     assert here.record["backend"]["config"]["headers"] == {"X-A": "b"}
-    assert "is no setting of this backend" in here.bad("init", "-backend-config=addres=x")
+    assert "is not a setting of this backend" in here.bad("init", "-backend-config=addres=x")
     (here.path / ".terraform/terraform.tfstate").unlink()
     here.good("init", answer=f"{address}\n")
     assert here.record["backend"]["config"]["address"] == address
