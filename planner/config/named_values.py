@@ -24,7 +24,7 @@ from planner.language.constraints import TypeConstraint, parse_type_constraint
 from planner.syntax import nodes
 from planner.syntax.body import Attribute, Block, BlockSchema, BodySchema
 from planner.values.convert import ConversionError
-from planner.values.types import DYNAMIC, ListType, MapType, Primitive
+from planner.values.types import DYNAMIC, ListType, MapType, Primitive, has_dynamic
 from planner.values.value import NULL, UNKNOWN, Value, is_null
 from planner.vocabulary.address import valid_identifier
 from planner.vocabulary.records import evolve
@@ -168,9 +168,11 @@ def _default(expr: Piece, constraint: TypeConstraint | None, nullable: bool, pro
 
 
 def convert_default(value: Value, constraint: TypeConstraint, span: Span, problems: Problems) -> Value:
-    """The default in the variable's type; unknown when it does not fit (reported at the span)."""
+    """The default in the variable's type; unknown when it does not fit (reported at the span). It is converted again
+    wherever it is used, as in a saved plan: with `any` in the type a value can fit once and no second time."""
     try:
-        return constraint.convert(value)
+        value = constraint.convert(value)
+        return constraint.convert(value) if has_dynamic(constraint.written) else value
     except ConversionError as problem:
         detail = f"The default does not fit the type of the variable: {problem}."
         problems.error("default_does_not_fit", "Invalid default value for variable", detail, span)

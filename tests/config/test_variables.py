@@ -95,6 +95,23 @@ variable "d" {
 
 
 @pytest.mark.parametrize(
+    ("default", "fits"),
+    [
+        ('{ x = {}, y = { b = [{ d = "q" }] } }', False),
+        ('{ x = { b = [] }, y = { b = [{ d = "q" }] } }', False),
+        ('{ x = { b = [{}] }, y = { b = [{ d = "q" }] } }', True),
+        ("{ x = {} }", True),
+    ],
+)
+def test_a_default_fits_once_more(tmp_path, default, fits):
+    """It is converted again where it is used: one that fits only once made saved plans that could not be applied."""
+    of = "map(object({ b = optional(list(object({ d = optional(any) })), []) }))"
+    write_files(tmp_path, {"main.tf": f'variable "a" {{\n  type    = {of}\n  default = {default}\n}}\n'})
+    _, found = load_config(str(tmp_path))
+    assert [(d.summary, d.subject.line) for d in found] == [("Invalid default value for variable", 3)] * (not fits)
+
+
+@pytest.mark.parametrize(
     ("main", "files", "arguments", "expected"),
     [
         ('variable "a" {}\n', {}, (), ["error main.tf:1:1-1:13"]),
