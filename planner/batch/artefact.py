@@ -328,7 +328,7 @@ def _shard(raw: Any) -> Shard:
 def _saved(name: str, raw: Any) -> Saved:
     for column, kind in _SHAPE.items():
         if raw[column].__class__ is not kind:
-            raise ValueError(f"{column} of {name} is no {kind.__name__}")
+            raise ValueError(f"{column} of {name} is not of type {kind.__name__}")
     if raw["unit"] != name or raw["outcome"] not in _OUTCOMES or not _SHA.match(raw["plan"]):
         raise ValueError(f"what it says of {name} makes no sense")
     if (raw["plan"] == "") != (raw["outcome"] == "unchanged"):

@@ -224,7 +224,7 @@ def _files(layout: Layout, words: list[str], recursive: bool, problems: list[Dia
         elif path.endswith(layout.endings):
             yield path
         else:
-            detail = f"{path} is no {layout.what}; such files end with {', '.join(layout.endings)}."
+            detail = f"{path} is not {layout.what}; such files end with {', '.join(layout.endings)}."
             problems.append(error("fmt.ending", layout.wrong, detail))
 
 

@@ -168,7 +168,7 @@ def _decode_record(raw: dict[str, Any], records: dict[str, type]) -> Any:
     for field in fields(cls):
         expected = _PLAIN.get(str(field.type))
         if expected is not None and field.name in given and given[field.name].__class__ not in expected:
-            raise ValueError(f"{field.name} is no {field.type}")
+            raise ValueError(f"{field.name} is not of type {field.type}")
     return cls(**given)
 
 

@@ -115,9 +115,9 @@ def _serial_and_lineage(data: bytes) -> tuple[int | None, str | None]:
     try:
         document: Any = loads(data)
     except JsonError as bad:
-        raise TargetError(f"what is encrypted here is no state: {bad}") from None
+        raise TargetError(f"what is encrypted here is not a state: {bad}") from None
     if not isinstance(document, dict):
-        raise TargetError("what is encrypted here is no state")
+        raise TargetError("what is encrypted here is not a state")
     serial, lineage = document.get("serial"), document.get("lineage")
     return serial if serial.__class__ is int else None, lineage if isinstance(lineage, str) else None
 

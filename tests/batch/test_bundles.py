@@ -233,7 +233,7 @@ def test_values_are_no_paths(tmp_path: Path) -> None:
 def test_no_parcel(data: bytes) -> None:
     with pytest.raises(BadParcel):
         received(data, "/x")
-    assert "no bundle" in heard(host.work(data), "/x").problem
+    assert "not a bundle" in heard(host.work(data), "/x").problem
 
 
 def test_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -510,7 +510,7 @@ WRONG = {
     'terraform {\n  source = "../../modules//../live"\n}\n': "leads out of ../../modules",
     'generate "x" {\n  path = "x.tf"\n  if_exists = "sometimes"\n  contents = ""\n}\n': "if_exists is one of",
     'errors {\n  retry "x" {\n    retryable_errors = ["("]\n    max_attempts = 1\n    sleep_interval_sec = 1\n  }\n}\n':
-        "no regular expression",
+        "not a regular expression",
     'inputs = { x = dependency.y.outputs.z }\n': "No dependency is named y here",
     'inputs = { x = feature.y.value }\n': "No feature is named y here",
     'dependency "x" {\n  config_path = ""\n}\n': "dependency.x names no folder",

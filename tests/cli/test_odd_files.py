@@ -151,12 +151,12 @@ DEEP = [
         "at least one",
     ),
     (".terraform.lock.hcl", 'provider "registry.opentofu.org/a/b" {\n version = 1\n}', "cannot be read"),
-    (".terraform/terraform.tfstate", '{"backend":' + "[" * 100_000, "no description of a backend"),
-    (".terraform/terraform.tfstate", '{"backend": {"type": "local", "hash": 1e400}}', "no description of a backend"),
+    (".terraform/terraform.tfstate", '{"backend":' + "[" * 100_000, "not a description of a backend"),
+    (".terraform/terraform.tfstate", '{"backend": {"type": "local", "hash": 1e400}}', "not a description of a backend"),
     (
         ".terraform/terraform.tfstate",
         '{"backend": {"type": "local", "config": [[1, 2]]}}',
-        "no description of a backend",
+        "not a description of a backend",
     ),
 ]
 

@@ -69,7 +69,7 @@ def test_no_part_is_believed(length: int) -> None:
     [
         ({"serial": 8}, "serial field mismatch 8 vs 7"),
         ({"lineage": "another"}, "linage field mismatch another vs a-lineage"),
-        ({"serial": 7.5}, "no whole number"),
+        ({"serial": 7.5}, "not a whole number"),
         ({"encryption_version": "v1"}, "invalid encrypted payload version: v1 != v0"),
         ({"encryption_version": ""}, "Given payload is not a state file"),
         ({"encryption_version": 0}, "encryption_version is not a string"),

@@ -210,7 +210,7 @@ def test_what_the_organisation_sets_is_final() -> None:
         ('name = "a"\n[parameters.p]\ntype = "sting"\ndescription = ""\n', "There is no type sting of parameters."),
         (
             'name = "a"\n[parameters.p]\ntype = "number"\ndefault = inf\ndescription = "x"\n',
-            "inf is not a valid number",
+            "inf is not a number",
         ),
         ('name = "a"\n[data.d]\nfile = "../../etc/passwd"\n', "is not a file of the pack"),
         ('name = "a"\n[data.d]\nfile = "/etc/passwd.csv"\n', "is not a file of the pack"),
