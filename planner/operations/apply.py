@@ -11,6 +11,7 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import Made, Planned, Start, plan, release
 from planner.operations.plan_files import saved
 from planner.operations.storing import locked
+from planner.state.model import State, same_managed
 from planner.support.signals import STOP
 from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.vocabulary.provider_address import parse_provider_configuration
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from planner.model.graph import Graph
     from planner.policy.guard import PolicyGuard
     from planner.state.backend import Store
-    from planner.state.model import State
     from planner.walk.hooks import Hooks
 
 
@@ -128,8 +128,7 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
         snapshots.close()
     start.schemas.close()
     told += outcome.diagnostics
-    known = stored.resources if stored is not None else {}
-    if has_errors(told) and not outcome.has_begun and plan.prior_state.resources == known:
+    if has_errors(told) and not outcome.has_begun and same_managed(stored or State(), plan.prior_state):
         return Applied(None)  # what is stored is what the plan was made from, so the plan can still be applied
     state, problems = store.write(outcome.state)
     told += problems

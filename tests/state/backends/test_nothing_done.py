@@ -64,14 +64,20 @@ def test_a_plan_outlives_an_apply_without_its_providers(kind: str, words: tuple[
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_plan_outlives_an_apply_that_came_to_nothing(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_plan_outlives_an_apply_that_came_to_nothing(kind: str, is_new: bool, tmp_path: Path) -> None:
     place = placed(kind, tmp_path, CONDITION)
     place.good(OURS, "init")
+    if not is_new:
+        (place.folder / "old.tf").write_text('resource "terraform_data" "old" {\n  input = path.module\n}\n')
+        place.good(OURS, "apply", "-auto-approve", "-target=terraform_data.old")
+    before = place.good(OURS, "state", "pull")
     allowed = place.folder / "allowed"
     allowed.touch()
     place.good(OURS, "plan", "-out=plan")
     allowed.unlink()
     assert "Not allowed." in place.run(OURS, "apply", "plan")[1]
-    assert place.good(OURS, "state", "pull") == ""
+    assert place.good(OURS, "state", "pull") == before
+    assert (before == "") is is_new
     allowed.touch()
     assert "1 added" in place.good(OURS, "apply", "plan")
