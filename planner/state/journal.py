@@ -18,10 +18,10 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from time import gmtime, strftime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.state.build import StateBuilder
 from planner.state.file import state_document
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 SUFFIX = ".journal"
 DAMAGED = ".damaged"
 DISCARDED = ".discarded"
+Follow: TypeAlias = "Callable[[State], tuple[State, bool]]"
+Mark: TypeAlias = "Callable[[State, str], None]"
+Save: TypeAlias = "Callable[[State, Mark], list[Diagnostic]]"
 
 
 @frozen
@@ -182,6 +185,18 @@ class Journal:
     def flush(self) -> None:
         """Put everything on the disk that was said so far."""
         self._flush()
+
+    def write_snapshot(self, take: Callable[[], State], follow: Follow, save: Save) -> list[Diagnostic]:
+        """Write the state that `take` returns while the apply goes on: `follow` gives it its serial and whether it
+        differs from the stored one, `save` writes it after recording its checksum here."""
+        included = self.changes  # counted first: a state taken later has all of them
+        new, differs = follow(take())
+        if not differs:
+            return []
+        problems = save(new, lambda state, checksum: self.snapshot(state, checksum, included))
+        if not problems:
+            self.kept(new)
+        return problems
 
     def snapshot(self, state: State, checksum: str, changes: int) -> None:
         """A state that includes the first `changes` changes is about to be written, and the apply goes on."""

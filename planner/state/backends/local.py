@@ -252,17 +252,11 @@ class StateStore:
         return 0.0 if is_urgent else interval
 
     def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
-        journal = self.journal
-        if journal is None:
+        if self.journal is None:
             return []
-        included = journal.changes
-        new, changed = successor(self.current, take(), self._lineage)
-        if not changed:
-            return []
-        problems = self._save(new, lambda state, checksum: journal.snapshot(state, checksum, included))
-        if not problems:
-            journal.kept(new)
-        return problems
+        return self.journal.write_snapshot(
+            take, lambda state: successor(self.current, state, self._lineage), self._save
+        )
 
     def _mark_saving(self, state: State, checksum: str) -> None:
         if self.journal is not None:

@@ -168,6 +168,11 @@ class GuardedJournal(Journal):
         super().instance(resource, key, instance)
         self._tell()
 
+    def snapshot(self, state: State, checksum: str, changes: int) -> None:
+        super().snapshot(state, checksum, changes)
+        if self._copier is not None:
+            self._copier.copy_now()  # else another machine could not tell whose state it is
+
     def _tell(self) -> None:
         if self._copier is not None:
             self._copier.grown()

@@ -285,26 +285,11 @@ class RemoteStore:
         return self.client.snapshot_interval(interval, is_urgent)
 
     def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
-        journal, copier = self.journal, self._copier
-        if journal is None:
+        if self.journal is None:
             return []
-        problems = self._settle()
-        if problems:
-            return problems
-        included = journal.changes
-        new, changed = successor(self.current, take(), self._lineage, self._is_pending)
-        if not changed:
-            return []
-
-        def mark(state: State, checksum: str) -> None:
-            journal.snapshot(state, checksum, included)
-            if copier is not None:
-                copier.copy_now()  # else another machine could not tell whose state it is
-
-        problems = self._save(new, mark)
-        if not problems:
-            journal.kept(new)
-        return problems
+        return self._settle() or self.journal.write_snapshot(
+            take, lambda state: successor(self.current, state, self._lineage, self._is_pending), self._save
+        )
 
     def _mark_saving(self, state: State, checksum: str) -> None:
         if self.journal is not None:
