@@ -28,7 +28,7 @@ resource "terraform_data" "%(label)s" {
 }
 """
 SLOW = (
-    "touch ../busy; for i in 1 2 3 4 5 6; do test -e ../hurry && break; sleep 0.5; test -e ../hurry && exit 1; done; "
+    "test -e ../hurry || { touch ../busy; for i in 1 2 3 4 5 6; do sleep 0.5; test -e ../hurry && exit 1; done; }; "
 )
 OUTPUT = 'output "word" {\n  value = terraform_data.one.input\n}\n'
 
