@@ -13,7 +13,7 @@ Differences = tuple[tuple[str, str], ...]
 def compared(approved: Plan, now: Plan) -> Differences:
     """(address, action or value) of what a plan does that the approved one did not say. What that one announced and is
     not needed any more is no difference."""
-    # decided in Python: whether a plan made again says what was approved -- a comparison of plans, value by value
+    # decided in Python: whether a plan made again equals the approved one -- a comparison of plans, value by value
     found: set[tuple[str, str]] = set()
     known = {change_name(change): change for change in counted(approved)}
     for change in counted(now):

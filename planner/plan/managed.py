@@ -63,7 +63,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         if current is not None:
             current = refreshed(walk, it, current, problems)
     assert it.objects is not None
-    # decided in Python: -refresh-only plans no action of managed objects -- nothing is asked that rules could answer
+    # decided in Python: -refresh-only plans no action of managed objects -- there is no decision for rules to make
     if walk.options.mode == "refresh-only":
         return problems + _without_plan(walk, it, current)
     try:
