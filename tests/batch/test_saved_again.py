@@ -27,9 +27,7 @@ resource "terraform_data" "%(label)s" {
   }
 }
 """
-SLOW = (
-    "test -e ../hurry || { touch ../busy; for i in 1 2 3 4 5 6; do sleep 0.5; test -e ../hurry && exit 1; done; }; "
-)
+SLOW = "test -e ../hurry || { touch ../busy; for i in 1 2 3 4 5 6; do sleep 0.5; test -e ../hurry && exit 1; done; }; "
 OUTPUT = 'output "word" {\n  value = terraform_data.one.input\n}\n'
 
 
