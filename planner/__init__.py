@@ -1,4 +1,11 @@
-"""planner: configuration text -> facts -> rules -> graph -> plan -> walk, and a reason for every step."""
+"""An infrastructure planner whose rules derive the graph, the order and the reason of every step.
+
+    text -> Config, State -> facts -> rules -> Graph -> walk -> Plan -> facts -> rules -> Graph -> walk -> State
+    language   world         logic                     engine
+
+`answers` explains and judges plans; `operations` has a module for each verb of the command line; `render` prints;
+`workflows` are fleets, stacks, tests, renewed plans and the editor; `foundation` is below all of them.
+"""
 
 __version__ = "0.1.0"
 

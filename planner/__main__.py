@@ -41,7 +41,7 @@ def _open_missing() -> None:
 
 
 def _leave(code: int) -> None:
-    from planner.support.ending import leave
+    from planner.foundation.support.process_exit import leave
 
     leave(code)
 

@@ -13,13 +13,13 @@ import os
 from collections.abc import Sequence
 from typing import Literal
 
+from planner.answers.policy.model import Finding, Verdict
+from planner.answers.policy.standing_policies import organisation, own
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.operations.options import OperationOptions
 from planner.operations.policies import check
 from planner.operations.policy_documents import check_document
-from planner.policy.model import Finding, Verdict
-from planner.policy.standing import organisation, own
-from planner.vocabulary.diagnostic import Diagnostic, Failure
-from planner.walk.hooks import Hooks
 
 __all__ = ["Diagnostic", "Failure", "Finding", "Verdict", "judge"]
 

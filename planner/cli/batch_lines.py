@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.batch.model import Done, Share
-from planner.batch.schedule import Listener
 from planner.render.terminal import Terminal
+from planner.workflows.batch.model import Done, Share
+from planner.workflows.batch.schedule import Listener
 
 SHOWN = 10
 """units that are named where more are meant"""

@@ -8,10 +8,10 @@ import time
 import unicodedata
 from collections import Counter
 
-from planner.batch.model import BAD, OUTCOMES, Done
 from planner.cli.batch_lines import Lines, few
 from planner.render.streams import visible
 from planner.render.terminal import Terminal
+from planner.workflows.batch.model import BAD, OUTCOMES, Done
 
 MOST_ROWS = 10
 """units that are shown in work"""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from planner.batch.schedule import Listener
 from planner.cli.batch_lines import SHOWN, Lines
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
+from planner.foundation.vocabulary.diagnostic import error
 from planner.render.streams import cell
 from planner.render.terminal import Terminal, is_terminal
-from planner.vocabulary.diagnostic import error
+from planner.workflows.batch.schedule import Listener
 
 MANY = 40
 """units: of more, the table has no row for those that are unchanged"""
@@ -38,7 +38,7 @@ def _on_terminal(no_color: bool, terminal: Terminal, show: bool) -> Listener:
 
 def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
     """Show what a batch came to and write the reports; the exit code."""
-    from planner.batch.reports.document import report_json
+    from planner.workflows.batch.reports.document import report_json
 
     document = report_json(report, is_brief(arguments))
     return conclude_with(document, report, arguments, terminal)
@@ -115,14 +115,14 @@ def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None
 
 
 def _github(document: dict[str, Any], root: str, terminal: Terminal) -> None:
-    from planner.batch.reports.github import github
+    from planner.workflows.batch.reports.github import github
 
     for line in github(document, root, os.environ.get("GITHUB_WORKSPACE") or os.getcwd()):
         terminal.out(line)
 
 
 def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
-    from planner.batch.reports.document import summary_line, totals_text
+    from planner.workflows.batch.reports.document import summary_line, totals_text
 
     terminal.out()
     terminal.out(table(document))
@@ -148,7 +148,7 @@ def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
 
 def table(document: dict[str, Any]) -> str:
     """A row for each unit, of many units for each that has something to say."""
-    from planner.batch.reports.document import note
+    from planner.workflows.batch.reports.document import note
 
     rows, units = [], document["units"]
     if len(units) > MANY:
@@ -209,7 +209,7 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
         if kind == "report":
             text = json_text(document)
         else:
-            write = getattr(import_module(f"planner.batch.reports.{kind}"), kind)
+            write = getattr(import_module(f"planner.workflows.batch.reports.{kind}"), kind)
             more = (edge_grounds(report),) if kind == "html" else ()
             text = write(document, texts(report), *more)
         try:
@@ -231,7 +231,7 @@ def texts(report: Any) -> dict[str, str]:
 
 def edge_grounds(report: Any) -> dict[Any, Any]:
     """What the edges between units stand on."""
-    from planner.batch.grounds import grounds
+    from planner.workflows.batch.edge_sources import grounds
 
     analysis = getattr(report, "analysis", None)
     return grounds(analysis) if analysis is not None else {}

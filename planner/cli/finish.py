@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 
 def finish(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
@@ -25,6 +25,6 @@ def _show(diagnostics: list[Diagnostic], terminal: Terminal) -> None:
 
 def json_text(document: Any) -> str:
     """A document as JSON, for programs."""
-    from planner.support.exact_json import dumps
+    from planner.foundation.support.exact_json import dumps
 
     return dumps(document, escape_html=False).decode("utf-8")

@@ -176,7 +176,7 @@ def duration(text: str) -> float | None:
 
 
 def _did_you_mean(name: str, table: dict[str, Flag]) -> str:
-    from planner.vocabulary.nearest import nearest
+    from planner.foundation.vocabulary.nearest import nearest
 
     hit = nearest(name, [flag.name for flag in table.values() if flag.help])
     return f"Did you mean -{hit}?" if hit else ""

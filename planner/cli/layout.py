@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
+from planner.foundation.support.digests import blake2b
+from planner.foundation.support.disk import read_whole
+from planner.foundation.support.store import Shelf
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.records import frozen
 from planner.render.terminal import Terminal
-from planner.support.digests import blake2b
-from planner.support.disk import read_whole
-from planner.support.store import Shelf
-from planner.vocabulary.diagnostic import Diagnostic, error
-from planner.vocabulary.records import frozen
 
 FLAGS = (
     Flag("list", "bool", "Do not list the files whose layout differs.", True),
@@ -168,7 +168,7 @@ def _batch(layout: Layout, files: list[File], known: _Known) -> list[File]:
 
 def _shared_out(layout: Layout, files: list[File], most: int) -> bool:
     """Whether processes did the work."""
-    from planner.support.forks import processors, shared_out
+    from planner.foundation.support.forks import processors, shared_out
 
     count = processors(min(most, _MOST))
     if count < 2:

@@ -54,7 +54,7 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
 
 def _is_stopped() -> bool:
     """Whether an interrupt asked a walk to stop."""
-    stop = getattr(sys.modules.get("planner.support.signals"), "STOP", None)
+    stop = getattr(sys.modules.get("planner.foundation.support.signals"), "STOP", None)
     return stop is not None and bool(stop.requested)
 
 
@@ -73,7 +73,7 @@ def _handle_interrupts() -> None:
     import signal
 
     def interrupted(number: int, frame: FrameType | None) -> None:
-        stop = getattr(sys.modules.get("planner.support.signals"), "STOP", None)  # it may be half imported
+        stop = getattr(sys.modules.get("planner.foundation.support.signals"), "STOP", None)  # it may be half imported
         if stop is not None:
             stop.requested = True
         raise KeyboardInterrupt
@@ -124,8 +124,8 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
 
 def _profiled(path: str, words: list[str], terminal: Terminal) -> int:
     from planner.cli.profile import profiled
+    from planner.foundation.vocabulary.diagnostic import Failure
     from planner.render.diagnostics import show
-    from planner.vocabulary.diagnostic import Failure
 
     try:
         return profiled(path, lambda: dispatch(words, terminal), terminal)
@@ -195,8 +195,8 @@ def _look_for_settings(terminal: Terminal) -> None:
 
 
 def _no_settings(detail: str, terminal: Terminal) -> None:
+    from planner.foundation.vocabulary.diagnostic import warning
     from planner.render.diagnostics import render
-    from planner.vocabulary.diagnostic import warning
 
     missing = warning("cli.no_settings", "Unable to open CLI configuration file", detail)
     terminal.err(render(missing, terminal.error_paint, terminal.error_width, terminal.boxed))
@@ -204,7 +204,7 @@ def _no_settings(detail: str, terminal: Terminal) -> None:
 
 def _bundle(command: str) -> Callable[[], None] | None:
     """All modules of the command in one file; what to do when it has ended."""
-    from planner.support.bytecode import bundled
+    from planner.foundation.support.bytecode import bundled
 
     bundle = bundled(command)
     return bundle.keep if bundle is not None else None
@@ -226,9 +226,9 @@ def _load(command: str) -> ModuleType:
 
 def _failed(problem: Exception, terminal: Terminal) -> int:
     """An exception that reached the top: Failures say what they mean, anything else is our own mistake."""
+    from planner.foundation.vocabulary.defect import defect
+    from planner.foundation.vocabulary.diagnostic import Failure
     from planner.render.diagnostics import show
-    from planner.vocabulary.defect import defect
-    from planner.vocabulary.diagnostic import Failure
 
     if isinstance(problem, Failure):
         if terminal.view is not None:
@@ -249,8 +249,8 @@ def _trace(problem: Exception) -> str:
 
 
 def _usage_error(terminal: Terminal, problem: UsageError, command: str = "") -> int:
+    from planner.foundation.vocabulary.diagnostic import error
     from planner.render.diagnostics import show
-    from planner.vocabulary.diagnostic import error
 
     show([error("cli.usage", problem.summary, problem.detail)], terminal)
     if command:
@@ -259,7 +259,7 @@ def _usage_error(terminal: Terminal, problem: UsageError, command: str = "") -> 
 
 
 def _unknown(words: list[str], terminal: Terminal) -> int:
-    from planner.vocabulary.nearest import nearest
+    from planner.foundation.vocabulary.nearest import nearest
 
     name = words[0]
     if name in index.HOSTED:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from planner.cli.flags import FALSE, Arguments, Flag, UsageError
 
 if TYPE_CHECKING:
+    from planner.foundation.vocabulary.walks import Mode
     from planner.operations.options import OperationOptions, Options, StateOptions
-    from planner.vocabulary.walks import Mode
 
 VARIABLES = (
     Flag("var", "ordered", "Set an input variable of the root module. May be repeated.", value="NAME=VALUE"),
@@ -198,7 +198,7 @@ def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
 
 
 def _with_own(given: tuple[str, ...], directory: str) -> tuple[str, ...]:
-    from planner.policy.standing import own
+    from planner.answers.policy.standing_policies import own
 
     return tuple(dict.fromkeys((*own(directory), *given)))
 
@@ -209,7 +209,7 @@ def _standing(arguments: Arguments) -> tuple[str, ...]:
 
 
 def _organisation() -> tuple[str, ...]:
-    from planner.policy.standing import organisation
+    from planner.answers.policy.standing_policies import organisation
 
     return organisation("policies", os.environ)
 
@@ -222,8 +222,8 @@ def _state_path(arguments: Arguments) -> str | None:
 
 def _replaced(arguments: Arguments) -> tuple[str, ...]:
     """The addresses of -replace: instances of managed resources. Raises Failure for others."""
-    from planner.vocabulary.address import AddressError, parse_resource_instance
-    from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+    from planner.foundation.vocabulary.address import AddressError, parse_resource_instance
+    from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 
     found: list[str] = []
     problems: list[Diagnostic] = []
@@ -244,10 +244,10 @@ def _replaced(arguments: Arguments) -> tuple[str, ...]:
 
 def _addresses(arguments: Arguments, name: str) -> tuple[str, ...]:
     """The addresses of -NAME and of the files of -NAME-file, checked."""
-    from planner.support.disk import read_text
-    from planner.vocabulary.address import AddressError, parse_target
-    from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-    from planner.vocabulary.span import Source, Span
+    from planner.foundation.support.disk import read_text
+    from planner.foundation.vocabulary.address import AddressError, parse_target
+    from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+    from planner.foundation.vocabulary.span import Source, Span
 
     found: list[str] = []
     problems: list[Diagnostic] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 
 
 def write_page(path: str, text: str, mode: int = 0o666) -> list[Diagnostic]:

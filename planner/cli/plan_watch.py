@@ -9,20 +9,20 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from planner.cli.finish import finish, json_text
-from planner.operations.causes import causes, changed_actions
+from planner.foundation.support.files_read import files_read, looked_at
+from planner.foundation.support.signals import STOP
+from planner.foundation.support.watch import Watch
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made
+from planner.operations.plan_causes import causes, changed_actions
 from planner.operations.plan_files import planned
 from planner.operations.what_if import compared
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal
 from planner.render.what_if import differences_lines, what_if_json
-from planner.renew.standing import Changed, Standing
-from planner.state.backends.local import StateStore
-from planner.state.workspace import data_directory
-from planner.support.files_read import files_read, looked_at
-from planner.support.signals import STOP
-from planner.support.watch import Watch
+from planner.workflows.renew.watch import Changed, Standing
+from planner.world.state.backends.local import StateStore
+from planner.world.state.workspace import data_directory
 
 SECONDS = 0.1
 """between two looks at the files"""

@@ -11,15 +11,27 @@ from types import CodeType, FrameType
 from typing import Any
 
 from planner.cli.finish import json_text
-from planner.pipeline import STAGES
+from planner.foundation.support.sampling import SECONDS, Sampler, Stack
+from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.render.terminal import Terminal
-from planner.support.sampling import SECONDS, Sampler, Stack
-from planner.vocabulary.diagnostic import Failure, error
 
 MOST = 10
 """rules and files are shown"""
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _RULE, _FILE = "rule ", "file "
+STAGES = {
+    "load": "operations/load.py load",
+    "open": "operations/state_access.py open_backend",
+    "read": "operations/state_access.py read_state",
+    "facts": "operations/graphs.py graph_facts",
+    "derive": "logic/graph/build.py build_graph",
+    "validate": "engine/validate/walk.py validate_walk",
+    "plan": "engine/plan/make_plan.py make_plan",
+    "judge": "operations/policies.py judged",
+    "order": "operations/graphs.py apply_graph",
+    "apply": "engine/apply/walk.py apply_walk",
+}
+"""the stages of the pipeline: where each begins"""
 
 
 def profiled(path: str, command: Callable[[], int], terminal: Terminal) -> int:
@@ -63,12 +75,7 @@ def _about(frame: FrameType) -> str:
     return ""
 
 
-def _stage_functions() -> dict[tuple[str, str], str]:
-    """The stage of a function, by the end of its file's path and its name."""
-    return {(f"{stage.module.replace('.', '/')}.py", stage.function): stage.name for stage in STAGES}
-
-
-def _stage(stack: Stack, functions: Mapping[tuple[str, str], str]) -> str:
+def _stage(stack: Stack, functions: Mapping[str, str]) -> str:
     """The innermost stage of a stack; what stands outside of all of them by its room."""
     found = "rest"
     for code in stack:
@@ -77,16 +84,16 @@ def _stage(stack: Stack, functions: Mapping[tuple[str, str], str]) -> str:
         if code.co_filename.startswith("<frozen importlib"):
             return "start"
         if code.co_filename.startswith(_HERE):
-            name = f"planner{code.co_filename[len(_HERE) :]}"
-            if name.startswith("planner/render/"):
+            name = code.co_filename[len(_HERE) + 1 :]
+            if name.startswith("render/"):
                 found = "show"
-            found = functions.get((name, code.co_name), found)
+            found = functions.get(f"{name} {code.co_name}", found)
     return found
 
 
 def _text(sampler: Sampler, before: float) -> str:
     """Tables of the main thread's time."""
-    functions = _stage_functions()
+    functions = {function: stage for stage, function in STAGES.items()}
     stages: dict[str, float] = defaultdict(float, start=before)
     words: dict[str, float] = defaultdict(float)
     for stack, seconds in sampler.samples.get(threading.main_thread().name, ()):
@@ -94,7 +101,7 @@ def _text(sampler: Sampler, before: float) -> str:
         for word in {part for part in stack if isinstance(part, str)}:
             words[word] += seconds
     total = sampler.seconds + before
-    order = ("start", *(stage.name for stage in STAGES), "show", "rest")
+    order = ("start", *STAGES, "show", "rest")
     lines = [f"\nTime of the main thread, {total:.2f} s, as seen every {SECONDS * 1000:.0f} ms:"]
     lines += [f"  {name:<10}{stages[name]:7.2f} s {stages[name] / total:6.1%}" for name in order if stages[name] > 0]
     for kind, title in ((_RULE, "Rules"), (_FILE, "Files")):

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli.flags import Arguments
 from planner.cli.views import causes_told, how_told
+from planner.foundation.support.disk import read_whole
+from planner.foundation.support.files_read import service_reads
+from planner.foundation.support.store import Shelf
+from planner.foundation.vocabulary.records import define, evolve
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
-from planner.renew.kept import Kept, read, rules_stamp, shelf, write
-from planner.support.disk import read_whole
-from planner.support.files_read import service_reads
-from planner.support.store import Shelf
-from planner.vocabulary.records import define, evolve
+from planner.workflows.renew.kept import Kept, read, rules_stamp, shelf, write
 
 if TYPE_CHECKING:
     from planner.operations.options import OperationOptions
     from planner.operations.plan import Made, Start
     from planner.render.plan import PlanText
-    from planner.renew.keeping import Gathered
-    from planner.renew.renewed import Renewed
+    from planner.workflows.renew.keep import Gathered
+    from planner.workflows.renew.renewal import Renewed
 
 _ENVIRONMENT = ("TF_", "TOFU_", "PLANNER_", "XDG_", "HOME", "NO_COLOR", "TERM", "CI", "GITHUB_ACTIONS")
 
@@ -43,7 +43,7 @@ class Watched:
 
     def gathers(self, made: Made[Start], has_remarks: bool, needs_values: bool) -> Made[Start]:
         """A plan was made; the same without its values and its graph, unless somebody still needs them."""
-        from planner.renew.keeping import gathered
+        from planner.workflows.renew.keep import gathered
 
         self.gathered = gathered(made, has_remarks)
         if not needs_values and made.context is not None:
@@ -115,7 +115,7 @@ def _again(known: Kept, terminal: Terminal, settings: OperationOptions, argument
 
 def _changed(known: Kept) -> set[str]:
     """What of all that the plan was made from is not as it was."""
-    from planner.batch.reads import Comparison
+    from planner.workflows.batch.files_read import Comparison
 
     comparison = Comparison()
     return {entry[0] for entry in known.reads if not comparison.is_same(*entry)}
@@ -138,7 +138,7 @@ def _edited(known: Kept, changed: set[str]) -> dict[str, str] | None:
 
 def _lock(known: Kept) -> Callable[[], object] | None:
     """What gives back the lock of the state, which is taken; None when that is not to be had at once."""
-    from planner.state.lock import FileLock
+    from planner.world.state.lock import FileLock
 
     if not known.lock:
         return lambda: None
@@ -147,7 +147,7 @@ def _lock(known: Kept) -> Callable[[], object] | None:
 
 
 def _renewed(known: Kept, texts: dict[str, str], settings: OperationOptions) -> Renewed | None:
-    from planner.renew.renewed import Renewal
+    from planner.workflows.renew.renewal import Renewal
 
     assert known.parts is not None
     return Renewal(known, known.parts, texts, settings).renewed()
@@ -156,8 +156,8 @@ def _renewed(known: Kept, texts: dict[str, str], settings: OperationOptions) -> 
 def _tell_renewed(known: Kept, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
     """The exit code, when all that is to be told is known; else nothing is told."""
     from planner.render.schema_lookup import SchemaLookup
-    from planner.renew.renewed import hides_causes
-    from planner.renew.spliced import SplicedText
+    from planner.workflows.renew.renewal import hides_causes
+    from planner.workflows.renew.splice import SplicedText
 
     parts = known.parts
     assert parts is not None
@@ -181,8 +181,8 @@ def _tell_renewed(known: Kept, renewed: Renewed, terminal: Terminal, arguments: 
 def _made_and_kept(
     at: Shelf, name: str, terminal: Terminal, settings: OperationOptions, make: Callable[[Watched | None], int]
 ) -> int:
-    from planner.batch.reads import RECORDER, entries
-    from planner.policy.standing import OWN, SETTINGS
+    from planner.answers.policy.standing_policies import OWN, SETTINGS
+    from planner.workflows.batch.files_read import RECORDER, entries
 
     watched = Watched([], [], service_reads())
     out, errors = terminal.outputs[0], terminal.outputs[1]
@@ -209,7 +209,7 @@ def _made_and_kept(
 
 
 def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: int, terminal: Terminal) -> None:
-    from planner.renew.keeping import Printed, kept
+    from planner.workflows.renew.keep import Printed, kept
 
     assert watched.made is not None
     assert watched.gathered is not None

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from planner.cli.commands.stacks_plan import surroundings
 from planner.cli.flags import Arguments
 from planner.cli.options import operation_options
-from planner.vocabulary.diagnostic import Failure, error
-from planner.vocabulary.records import evolve, frozen
-from planner.walk.hooks import Hooks
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import evolve, frozen
 
 if TYPE_CHECKING:
-    from planner.config.stack_files.model import Deployment
-    from planner.stacks.session import Session
-    from planner.stacks.steps import DeploymentPlan
-    from planner.vocabulary.told import Told
+    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.language.config.stack_files.model import Deployment
+    from planner.workflows.stacks.opened_stack import Session
+    from planner.workflows.stacks.steps import DeploymentPlan
 
 
 @frozen(eq=False)
@@ -31,7 +31,7 @@ class Asked:
 def plans_of(arguments: Arguments, told: Told, keeps_values: bool = False, judges: bool = True) -> list[Asked]:
     """The plans of the chosen deployments, and in `told` what there is to say. `keeps_values`: the causes of what they
     say will be asked for; `judges`: the plan of each component is judged by policies. Raises Failure."""
-    from planner.stacks.session import opened
+    from planner.workflows.stacks.opened_stack import opened
 
     options = evolve(operation_options(arguments), lock=False, keeps_values=keeps_values)
     if not judges:
@@ -52,7 +52,7 @@ def plans_of(arguments: Arguments, told: Told, keeps_values: bool = False, judge
 
 def plan_of(arguments: Arguments, told: Told, keeps_values: bool = False) -> Asked:
     """The same of a single deployment. Raises Failure where several are meant."""
-    from planner.stacks.session import opened
+    from planner.workflows.stacks.opened_stack import opened
 
     chosen = opened(surroundings(arguments))[0].chosen(arguments["deployment"])
     if len(chosen) > 1:

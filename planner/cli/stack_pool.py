@@ -10,28 +10,28 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any
 
-from planner.batch.executors import open_executor
-from planner.batch.model import Request
-from planner.batch.surroundings import ALONE, home
-from planner.batch.workplace import Workplace, busy, is_death
 from planner.cli.flags import Arguments
 from planner.cli.options import operation_options
 from planner.cli.stack_work import Said, Turn, Work
+from planner.foundation.support.signals import STOP
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.span import Source
 from planner.render.terminal import Paint, Terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
-from planner.stacks.session import Session, open_stack
-from planner.stacks.standing import standing_policies
-from planner.support.signals import STOP
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.records import evolve, frozen
-from planner.vocabulary.span import Source
-from planner.vocabulary.told import Told
+from planner.workflows.batch.executor import Workplace, busy, is_death
+from planner.workflows.batch.executors import open_executor
+from planner.workflows.batch.model import Request
+from planner.workflows.batch.unit_environment import ALONE, home
+from planner.workflows.stacks.opened_stack import Session, open_stack
+from planner.workflows.stacks.standing_policies import standing_policies
 
 if TYPE_CHECKING:
-    from planner.config.stack_files.model import Deployment
-    from planner.stacks.deployments import Surroundings
-    from planner.stacks.policy import DeploymentPolicies
-    from planner.vocabulary.walks import Mode
+    from planner.foundation.vocabulary.walks import Mode
+    from planner.language.config.stack_files.model import Deployment
+    from planner.workflows.stacks.deployments import Surroundings
+    from planner.workflows.stacks.policy import DeploymentPolicies
 
 _POLL = 0.2
 Do = Callable[["Deployment", Arguments, Work], Said]

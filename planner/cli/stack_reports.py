@@ -10,9 +10,9 @@ from planner.cli.page_file import write_page
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.batch.reports.deployments import Part
-    from planner.stacks.steps import DeploymentPlan
-    from planner.vocabulary.diagnostic import Diagnostic
+    from planner.foundation.vocabulary.diagnostic import Diagnostic
+    from planner.workflows.batch.reports.deployments import Part
+    from planner.workflows.stacks.steps import DeploymentPlan
 
 REPORTS = (
     Flag("markdown", "string", "Write a report for a comment, Markdown.", value="FILE"),
@@ -28,13 +28,13 @@ def reported(arguments: Arguments, deployment: str, plans: Sequence[DeploymentPl
 
 
 def _part(deployment: str, plans: Sequence[DeploymentPlan]) -> Part:
-    from planner.batch.reports.deployments import part_of
+    from planner.workflows.batch.reports.deployments import part_of
 
     return part_of(deployment, plans)
 
 
 def _with_page(deployment: str, plans: Sequence[DeploymentPlan]) -> Part:
-    from planner.batch.reports.deployment_page import with_page
+    from planner.workflows.batch.reports.deployment_page import with_page
 
     return with_page(_part(deployment, plans), plans)
 
@@ -51,8 +51,8 @@ def write_reports(
 def _write(
     markdown_file: str, html_file: str, command: str, parts: list[Part], told: list[Diagnostic], begun: float
 ) -> list[Diagnostic]:
-    from planner.batch.reports.deployments import stack_report
-    from planner.batch.reports.markdown import markdown
+    from planner.workflows.batch.reports.deployments import stack_report
+    from planner.workflows.batch.reports.markdown import markdown
 
     document = stack_report(command, parts, told, begun)
     problems = write_page(markdown_file, markdown(document, {})) if markdown_file else []
@@ -60,6 +60,6 @@ def _write(
 
 
 def _write_page(path: str, document: dict[str, Any], parts: list[Part]) -> list[Diagnostic]:
-    from planner.batch.reports.deployment_page import stack_page
+    from planner.workflows.batch.reports.deployment_page import stack_page
 
     return write_page(path, stack_page(document, parts), 0o600)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments
-from planner.stacks.chosen import split
-from planner.stacks.deployments import Surroundings
-from planner.stacks.session import opened
-from planner.stacks.states import States
-from planner.vocabulary.diagnostic import Failure, error
-from planner.vocabulary.records import frozen
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import frozen
+from planner.workflows.stacks.deployments import Surroundings
+from planner.workflows.stacks.opened_stack import opened
+from planner.workflows.stacks.selection import split
+from planner.workflows.stacks.states import States
 
 if TYPE_CHECKING:
-    from planner.stacks.names import Name
-    from planner.stacks.session import Session
-    from planner.vocabulary.told import Told
+    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.workflows.stacks.names import Name
+    from planner.workflows.stacks.opened_stack import Session
 
 
 @frozen(eq=False)

@@ -8,26 +8,26 @@ from collections.abc import Callable, Iterator
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from planner.batch.deployment_plans import differences, save
 from planner.cli.flags import Arguments
 from planner.cli.stack_pool import Job, spread
 from planner.cli.stack_reports import reported
 from planner.cli.stack_work import Said, Turn, Work
+from planner.foundation.vocabulary.diagnostic import error, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import evolve
 from planner.render.schema_lookup import SchemaLookup
-from planner.render.stacks import add, show_plan, tell_applied, tell_approval, tell_outputs
 from planner.render.summary import Counts
 from planner.render.view import View
-from planner.stacks.approval import Approval, approval
-from planner.stacks.rounds import MOST_ROUNDS, Deploying, Rounds, deploy
-from planner.stacks.standing import judged
-from planner.vocabulary.diagnostic import error, has_errors
-from planner.vocabulary.records import evolve
-from planner.vocabulary.told import Told
+from planner.workflows.batch.deployment_plans import differences, save
+from planner.workflows.stacks.approval import Approval, approval
+from planner.workflows.stacks.report import add, show_plan, tell_applied, tell_approval, tell_outputs
+from planner.workflows.stacks.rounds import MOST_ROUNDS, Deploying, Rounds, deploy
+from planner.workflows.stacks.standing_policies import judged
 
 if TYPE_CHECKING:
-    from planner.batch.reports.deployments import Part
-    from planner.config.stack_files.model import Deployment
-    from planner.stacks.steps import DeploymentPlan
+    from planner.language.config.stack_files.model import Deployment
+    from planner.workflows.batch.reports.deployments import Part
+    from planner.workflows.stacks.steps import DeploymentPlan
 
 
 def in_turns(jobs: list[Job], view: View, ask: Callable[[str], bool]) -> Iterator[Said]:

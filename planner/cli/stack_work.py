@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.vocabulary.records import frozen
+from planner.foundation.vocabulary.records import frozen
 
 if TYPE_CHECKING:
-    from planner.batch.reports.deployments import Part
     from planner.cli.flags import Arguments
+    from planner.foundation.vocabulary.diagnostic import Diagnostic
+    from planner.foundation.vocabulary.diagnostic_list import Told
     from planner.operations.options import OperationOptions
     from planner.render.terminal import Terminal
     from planner.render.view import View
-    from planner.stacks.policy import DeploymentPolicies
-    from planner.stacks.session import Session
-    from planner.vocabulary.diagnostic import Diagnostic
-    from planner.vocabulary.told import Told
+    from planner.workflows.batch.reports.deployments import Part
+    from planner.workflows.stacks.opened_stack import Session
+    from planner.workflows.stacks.policy import DeploymentPolicies
 
 FEW = 3
 """so many deployments are quicker in this process than others are begun"""

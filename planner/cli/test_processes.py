@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from planner.foundation.support.fork_queue import Flag, Forks
+from planner.foundation.vocabulary.diagnostic import error
+from planner.foundation.vocabulary.records import frozen
 from planner.render.terminal import Terminal
-from planner.support.fork_queue import Flag, Forks
-from planner.vocabulary.diagnostic import error
-from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
-    from planner.operations.testing.results import FileResult
-    from planner.operations.testing.suite import SuiteRunner
-    from planner.render.testing import TestView
+    from planner.workflows.testing.report import TestView
+    from planner.workflows.testing.results import FileResult
+    from planner.workflows.testing.suite import SuiteRunner
 
 
 @frozen
@@ -144,6 +144,6 @@ def _said(result: FileResult, written: list[tuple[int, str]], interrupted: bool)
 
 
 def _end_commands() -> None:
-    from planner.apply.provisioners import end_all
+    from planner.engine.apply.provisioners import end_all
 
     end_all()

@@ -12,17 +12,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from planner.cli.finish import finish
-from planner.config.test_files.discover import is_test_file
-from planner.operations.testing.suite import Suite, SuiteRunner, TestOptions
-from planner.operations.testing.watching import Reads, kind_of, reached, read_by_all, reads
+from planner.foundation.support.files_read import files_read
+from planner.foundation.support.watch import SECONDS, Watch
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.language.config.test_files.discover import is_test_file
 from planner.render.terminal import Terminal
-from planner.support.files_read import files_read
-from planner.support.watch import SECONDS, Watch
-from planner.vocabulary.diagnostic import Failure
-from planner.vocabulary.records import evolve, field, frozen
+from planner.workflows.testing.affected import Reads, kind_of, reached, read_by_all, reads
+from planner.workflows.testing.suite import Suite, SuiteRunner, TestOptions
 
 if TYPE_CHECKING:
-    from planner.operations.testing.coverage import Reached
+    from planner.workflows.testing.coverage import Reached
 
 Covered = dict[str, "tuple[Reached, ...]"]
 """what the runs of test files have reached, by the file's name"""

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from planner.cli.flags import Arguments, UsageError
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.render.streams import Output
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal, is_terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
-from planner.vocabulary.diagnostic import Diagnostic, error
 
 if TYPE_CHECKING:
     from planner.operations.plan import L, Made
-    from planner.render.because import Causes
+    from planner.render.cause_line import Causes
 
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
@@ -29,7 +29,7 @@ def open_view(arguments: Arguments, terminal: Terminal) -> View:
 
 def hear_interrupts(view: View) -> None:
     """Let the first interrupt stop the walk, and say so."""
-    from planner.support import signals
+    from planner.foundation.support import signals
 
     signals.STOP.listen(view.hooks.stopping)
     signals.install()
@@ -77,7 +77,7 @@ def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
 
 def show_summary(made: Made[Any], terminal: Terminal, everything: bool = False) -> None:
     """The causes of a plan, each with what it sets off."""
-    from planner.operations.causes import causes, changed_actions
+    from planner.operations.plan_causes import causes, changed_actions
     from planner.render.cause_summary import groups_of, summary_text
 
     planned = changed_actions(made)
@@ -90,7 +90,7 @@ def show_summary(made: Made[Any], terminal: Terminal, everything: bool = False) 
 
 def summary_document(made: Made[Any]) -> dict[str, Any]:
     """The same as a document."""
-    from planner.operations.causes import causes, changed_actions
+    from planner.operations.plan_causes import causes, changed_actions
     from planner.render.cause_summary import groups_of, summary_json
 
     planned = changed_actions(made)
@@ -99,8 +99,8 @@ def summary_document(made: Made[Any]) -> dict[str, Any]:
 
 def causes_told(made: Made[Any], how: str) -> Causes:
     """The causes of the changes of a plan, to be told in a line or in full. Its values are let go."""
-    from planner.operations.causes import causes, changed_actions
-    from planner.render.because import Causes
+    from planner.operations.plan_causes import causes, changed_actions
+    from planner.render.cause_line import Causes
 
     told = Causes(causes(made), changed_actions(made), how)
     if made.context is not None:

@@ -1,1 +1,1 @@
-"""The configuration language: evaluation of expressions and bodies, and its functions."""
+"""Text to configuration: syntax trees, functions, expressions, and the module tree."""

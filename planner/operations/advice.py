@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.graph.build import build_graph
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.logic.graph.build import build_graph
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
-from planner.vocabulary.diagnostic import Diagnostic
 
 
 def advice(

@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from planner.foundation.support.signals import STOP
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.operations.graphs import apply_graph
-from planner.operations.limits import provider_limits
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made, Planned, Start, plan, release
 from planner.operations.plan_files import saved
-from planner.operations.storing import locked
-from planner.state.model import State, same_managed
-from planner.support.signals import STOP
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
-from planner.vocabulary.provider_address import parse_provider_configuration
-from planner.vocabulary.records import evolve, field, frozen
-from planner.vocabulary.told import Told
+from planner.operations.provider_limits import provider_limits
+from planner.operations.state_access import locked
+from planner.world.state.model import State, same_managed
 
 if TYPE_CHECKING:
-    from planner.model.graph import Graph
-    from planner.policy.guard import PolicyGuard
-    from planner.state.backend import Store
-    from planner.walk.hooks import Hooks
+    from planner.answers.policy.apply_guard import PolicyGuard
+    from planner.engine.walk.hooks import Hooks
+    from planner.logic.model.graph import Graph
+    from planner.world.state.backend import Store
 
 
 @frozen(eq=False)
@@ -96,11 +96,11 @@ def _guard_of(made: Made[Start]) -> PolicyGuard | None:
 
 
 def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Told) -> Applied:
-    from planner.apply.walk import apply_walk
-    from planner.apply.work import ApplyOptions
-    from planner.documents.plan_file import stale
+    from planner.answers.documents.plan_file import stale
+    from planner.engine.apply.shared_work import ApplyOptions
+    from planner.engine.apply.walk import apply_walk
     from planner.operations.value_record import carry_record, digester, keep_record
-    from planner.state.snapshots import Snapshots, persist_interval
+    from planner.world.state.snapshots import Snapshots, persist_interval
 
     plan, start, store = made.plan, made.loaded, made.loaded.store
     snapshots = Snapshots(store, persist_interval(os.environ), STOP)
@@ -167,7 +167,7 @@ def _carry(made: Made[Start], state: State) -> None:
 
 
 def _rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
-    from planner.state.rescue import rescue
+    from planner.world.state.save_errored_state import rescue
 
     return rescue(store, state)
 

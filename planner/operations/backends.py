@@ -10,19 +10,19 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from planner.state.pointer import BackendPointer, read_pointer, write_pointer
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
-from planner.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.world.state.pointer import BackendPointer, read_pointer, write_pointer
 
 if TYPE_CHECKING:
-    from planner.config.backend import Overrides
-    from planner.config.model import Config
-    from planner.config.variables import RawVariables
+    from planner.language.config.backend import Overrides
+    from planner.language.config.model import Config
+    from planner.language.config.variables import RawVariables
     from planner.operations.encryption import Encryption
     from planner.operations.options import StateOptions
-    from planner.state.backend import Backend
-    from planner.state.migrate import Ask, Migration
-    from planner.state.seal import Seal
+    from planner.world.state.backend import Backend
+    from planner.world.state.encryption_seal import Seal
+    from planner.world.state.migrate import Ask, Migration
 
 
 @frozen(eq=False)
@@ -36,8 +36,8 @@ class Wanted:
     @property
     def hash(self) -> int:
         """The number that stands for the block."""
-        from planner.state.backend import schema_of
-        from planner.state.settings import settings_hash
+        from planner.world.state.backend import schema_of
+        from planner.world.state.settings import settings_hash
 
         schema = schema_of(self.type)
         return 0 if schema is None else settings_hash(self.type, schema, self.written)
@@ -61,8 +61,8 @@ def wanted_backend(
 def _wanted(
     config: Config, kind: str, given: RawVariables, workspace: str, overrides: Overrides | None
 ) -> tuple[Wanted | None, list[Diagnostic]]:
-    from planner.config.backend import backend_settings
-    from planner.state.backend import schema_of, unknown_type
+    from planner.language.config.backend import backend_settings
+    from planner.world.state.backend import schema_of, unknown_type
 
     schema = schema_of(kind)
     if schema is None:
@@ -79,14 +79,14 @@ def _wanted(
 
 def data_folder(directory: str) -> str:
     """The data directory of the working directory."""
-    from planner.state.workspace import data_directory
+    from planner.world.state.workspace import data_directory
 
     return os.path.join(directory, data_directory(os.environ))
 
 
 def saved_backend(pointer: BackendPointer | None, seal: Seal) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend that init set up (None: the default one)."""
-    from planner.state.backend import open_backend
+    from planner.world.state.backend import open_backend
 
     return open_backend("local", {}, seal) if pointer is None else open_backend(pointer.type, pointer.settings, seal)
 
@@ -165,8 +165,8 @@ def init_backend(how: BackendInit, config: Config, workspace: str, given: RawVar
 
 
 def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables) -> list[Diagnostic]:
-    from planner.config.backend import read_overrides
-    from planner.state.backend import schema_of, unknown_type
+    from planner.language.config.backend import read_overrides
+    from planner.world.state.backend import schema_of, unknown_type
 
     folder = data_folder(how.options.directory)
     pointer, problems = read_pointer(folder)
@@ -215,7 +215,7 @@ def _as_before(
 
 def _asked(how: BackendInit, wanted: Wanted) -> Wanted:
     """With what is required and not given, as far as somebody can be asked."""
-    from planner.state.backend import schema_of
+    from planner.world.state.backend import schema_of
 
     schema = schema_of(wanted.type)
     if how.ask is None or schema is None:
@@ -229,7 +229,7 @@ def _asked(how: BackendInit, wanted: Wanted) -> Wanted:
 
 def _is_in_environment(kind: str, name: str) -> bool:
     """Whether a variable of the environment says it."""
-    from planner.state.backend import module_of
+    from planner.world.state.backend import module_of
 
     variables = getattr(module_of(kind), "REQUIRED_VARIABLES", {}).get(name, ())
     return any(os.environ.get(variable) for variable in variables)
@@ -246,7 +246,7 @@ def _no_block() -> Diagnostic:
 def _first(how: BackendInit, wanted: Wanted, folder: str, workspace: str) -> list[Diagnostic]:
     """A backend where none was set up: states that the default one left in the directory are offered to it. What was
     copied is emptied here, after a backup of it; what was not stays."""
-    from planner.state.migrate import has_objects, migrate
+    from planner.world.state.migrate import has_objects, migrate
 
     default, backend, problems = _opened(how, None, wanted)
     if default is None or backend is None:
@@ -263,7 +263,7 @@ def _first(how: BackendInit, wanted: Wanted, folder: str, workspace: str) -> lis
 
 def _change(how: BackendInit, pointer: BackendPointer, wanted: Wanted, folder: str, workspace: str) -> list[Diagnostic]:
     """Another backend, or other settings, than the one that was set up."""
-    from planner.state.migrate import migrate
+    from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
         return [_changed()]
@@ -280,7 +280,7 @@ def _change(how: BackendInit, pointer: BackendPointer, wanted: Wanted, folder: s
 
 def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagnostic]:
     """No backend block any more: back to the default."""
-    from planner.state.migrate import migrate
+    from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
         return [_changed()]
@@ -308,7 +308,7 @@ def _changed() -> Diagnostic:
 def _opened(
     how: BackendInit, pointer: BackendPointer | None, wanted: Wanted
 ) -> tuple[Backend | None, Backend | None, list[Diagnostic]]:
-    from planner.state.backend import open_backend
+    from planner.world.state.backend import open_backend
 
     old, problems = saved_backend(pointer, how.seal)
     new, found = open_backend(wanted.type, wanted.settings, how.seal)
@@ -325,8 +325,8 @@ def _remember(how: BackendInit, wanted: Wanted, backend: Backend, folder: str, w
 
 
 def _migration(how: BackendInit, source: str, target: str, told: list[Diagnostic]) -> Migration:
-    from planner.state.migrate import Migration
-    from planner.state.workspace import current_workspace
+    from planner.world.state.migrate import Migration
+    from planner.world.state.workspace import current_workspace
 
     options = how.options
     workspace, _, _ = current_workspace(options.directory, os.environ)
@@ -337,8 +337,8 @@ def _migration(how: BackendInit, source: str, target: str, told: list[Diagnostic
 
 def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:
     """See to it that the selected workspace exists in the backend."""
-    from planner.state.backend import DEFAULT_WORKSPACE
-    from planner.state.workspace import select_workspace
+    from planner.world.state.backend import DEFAULT_WORKSPACE
+    from planner.world.state.workspace import select_workspace
 
     if not backend.has_workspaces:
         problems = []

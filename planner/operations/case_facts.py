@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 
-from planner.datalog.tools.cases import Case
-from planner.operations.loading import load_variables
+from planner.answers.policy.facts.relations import PolicyFacts, Reads
+from planner.answers.policy.manifest import MANIFEST
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.provider_address import BUILTIN
+from planner.foundation.vocabulary.span import Span
+from planner.logic.datalog.tools.cases import Case
+from planner.operations.load import load_variables
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
 from planner.operations.providers_needed import needed_providers
-from planner.policy.facts.relations import PolicyFacts, Reads
-from planner.policy.manifest import MANIFEST
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.provider_address import BUILTIN
-from planner.vocabulary.span import Span
 
 
 def given_facts(case: Case, reads: Reads) -> PolicyFacts | None:
@@ -35,8 +35,8 @@ def _facts(path: str, span: Span, reads: Reads) -> PolicyFacts:
 
 
 def _shown(path: str, reads: Reads) -> PolicyFacts:
-    from planner.operations.judging import read_document
-    from planner.policy.shown.facts import shown_facts
+    from planner.answers.policy.from_json.facts import shown_facts
+    from planner.operations.judge_documents import read_document
 
     return shown_facts(read_document(path), reads)
 
@@ -67,8 +67,8 @@ def _pack_of(file: str) -> str | None:
 
 def _not_in_a_pack(path: str, pack: str) -> str:
     """Why a configuration is none that a case of a pack may plan: what is wrong with the folder; "" if nothing is."""
-    from planner.config.load import load_config
-    from planner.state.workspace import data_directory
+    from planner.language.config.load import load_config
+    from planner.world.state.workspace import data_directory
 
     if os.path.commonpath((os.path.realpath(path), pack)) != pack:
         return "lies outside of the pack"

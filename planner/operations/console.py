@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.operations.graphs import build
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Start, Variables, plan_options
-from planner.operations.storing import load_with_values
-from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.told import Told
+from planner.operations.state_access import load_with_values
 
 if TYPE_CHECKING:
-    from planner.language.scope import Scope
+    from planner.language.expressions.scope import Scope
 
 
 def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
@@ -28,7 +28,7 @@ def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Sc
 
 
 def _present_scope(start: Start, variables: Variables) -> tuple[Scope, list[Diagnostic]]:
-    from planner.evaluation.eval_walk import eval_walk
+    from planner.engine.evaluation.eval_walk import eval_walk
 
     graph = build("eval", start, start.state)
     context, problems = eval_walk(graph, start.config, start.state, variables, start.schemas, start.workspace)
@@ -36,9 +36,9 @@ def _present_scope(start: Start, variables: Variables) -> tuple[Scope, list[Diag
 
 
 def _planned_scope(start: Start, variables: Variables) -> tuple[Scope, list[Diagnostic]]:
-    from planner.plan.moves import apply_moves
-    from planner.plan.walk import PlanWalk
-    from planner.walk.hooks import Hooks
+    from planner.engine.plan.moves import apply_moves
+    from planner.engine.plan.walk import PlanWalk
+    from planner.engine.walk.hooks import Hooks
 
     moves = apply_moves(start.config, start.state)
     graph = build("plan", start, moves.state)

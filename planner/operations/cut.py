@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from planner.graph.build import build_graph
-from planner.graph.cycles import Knot, knots
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.logic.graph.build import build_graph
+from planner.logic.graph.cycles import Knot, knots
 from planner.operations import graphs
 from planner.operations.graph import graph
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
-from planner.vocabulary.diagnostic import Diagnostic
 
 
 def cut(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Protocol
 
-from planner.config.secrecy import VARIABLE, is_secret_directory
-from planner.state.seal import PLAIN, Seal
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.config.secrecy import VARIABLE, is_secret_directory
+from planner.world.state.encryption_seal import PLAIN, Seal
 
 if TYPE_CHECKING:
-    from planner.config.model import Config
-    from planner.config.variables import RawVariables
-    from planner.vocabulary.diagnostic import Diagnostic
+    from planner.foundation.vocabulary.diagnostic import Diagnostic
+    from planner.language.config.model import Config
+    from planner.language.config.variables import RawVariables
 
 
 class Encryption(Protocol):
@@ -70,7 +70,7 @@ def encryption_of_directory(directory: str, given: RawVariables, workspace: str)
 
 
 def _of_root(directory: str, given: RawVariables, workspace: str) -> Encryption:
-    from planner.config.load import load_root
+    from planner.language.config.load import load_root
 
     config, problems = load_root(directory, variables=given, workspace=workspace)
     if config is None:
@@ -79,6 +79,6 @@ def _of_root(directory: str, given: RawVariables, workspace: str) -> Encryption:
 
 
 def _encrypted(config: Config | None, given: RawVariables, workspace: str, text: str) -> Encryption:
-    from planner.operations.encrypted import Encrypted
+    from planner.operations.encryption_seals import Encrypted
 
     return Encrypted(config, given, workspace, text)

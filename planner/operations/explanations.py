@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import evolve
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made, Planned
 from planner.operations.plan_files import Unstored, open_plan, planned
-from planner.operations.storing import load_stored
-from planner.vocabulary.address import AddressError, ModuleAddress, parse_address
-from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.vocabulary.records import evolve
-from planner.vocabulary.told import Told
+from planner.operations.state_access import load_stored
 
 if TYPE_CHECKING:
-    from planner.datalog.engine.fact_base import FactBase
-    from planner.explain.known_values import KnownValues
-    from planner.explain.why import Explainer
-    from planner.model.graph import Graph
-    from planner.model.plan import Plan
-    from planner.state.backend import Store
+    from planner.answers.explain.known_values import KnownValues
+    from planner.answers.explain.why import Explainer
+    from planner.logic.datalog.engine.fact_base import FactBase
+    from planner.logic.model.graph import Graph
+    from planner.logic.model.plan import Plan
+    from planner.world.state.backend import Store
 
 FORCED = "forced"
 """word of `why` for what is created before it is destroyed because of others"""
@@ -50,7 +50,7 @@ DEPENDENCY = "recorded_dependency"
 
 def is_word(text: str) -> bool:
     """Whether a word of `why` names a planned action, or what is asked of a value."""
-    from planner.programs.actions import verbs
+    from planner.logic.programs.actions import verbs
 
     return text == UNKNOWN or text in verbs()
 
@@ -58,8 +58,8 @@ def is_word(text: str) -> bool:
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
     """The fact that a short word says of a vertex or an instance, in the rule language. Raises Failure for an unknown
     vertex."""
-    from planner.graph.why import find_node
-    from planner.syntax.rule_syntax import quote
+    from planner.language.syntax.rule_syntax import quote
+    from planner.logic.graph.why import find_node
 
     if word in INSTANCE_WORDS and is_single_instance(graph, what):
         return f"{INSTANCE_WORDS[word]}({quote(what)})"
@@ -68,7 +68,7 @@ def vertex_fact(graph: Graph, word: str, what: str) -> str:
 
 def is_single_instance(graph: Graph, what: str) -> bool:
     """Whether an address is of an instance that has no vertex of its own, because one stands for its whole resource."""
-    from planner.graph.names import SPOKEN_AT_FIRST, Names
+    from planner.logic.graph.vertex_names import SPOKEN_AT_FIRST, Names
 
     meant = Names.of(graph.database, SPOKEN_AT_FIRST).meant
     if what in meant:
@@ -82,18 +82,18 @@ def is_single_instance(graph: Graph, what: str) -> bool:
 
 def facts_with_instances(facts: FactBase, made: Made[Unstored]) -> FactBase:
     """The facts together with those about instances, known once a plan is made."""
-    from planner.explain.instances import with_instances
+    from planner.answers.explain.instances import with_instances
 
     return with_instances(facts, explainer_of(made).places.context, made.plan.prior_state)
 
 
 def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
     """The graph with what somebody wants to know about recorded dependencies, and the fact to ask it for."""
-    from planner.datalog.engine.fact_base import FactBuilder
-    from planner.graph.build import graph_with
-    from planner.graph.why import read_query
-    from planner.model.sources import CommandLine
-    from planner.syntax.rule_syntax import Atom, Constant
+    from planner.language.syntax.rule_syntax import Atom, Constant
+    from planner.logic.datalog.engine.fact_base import FactBuilder
+    from planner.logic.graph.build import graph_with
+    from planner.logic.graph.why import read_query
+    from planner.logic.model.sources import CommandLine
 
     facts = FactBuilder(graph.database.facts)
     for atom in read_query(graph.program, text)[0].literals:
@@ -105,10 +105,10 @@ def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
 
 def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
     """What the rules about moves derive, in a graph without vertices. None when there is no state to ask about."""
-    from planner.datalog.engine.evaluate import evaluate
-    from planner.model.graph import Graph
-    from planner.plan.moves import asked_facts, moved_back
-    from planner.programs.rule_programs import moving_program
+    from planner.engine.plan.moves import asked_facts, moved_back
+    from planner.logic.datalog.engine.evaluate import evaluate
+    from planner.logic.model.graph import Graph
+    from planner.logic.programs.rule_programs import moving_program
 
     told = Told()
     loaded, state = None, None
@@ -131,13 +131,13 @@ def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tup
 
 def relevance_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
     """What the rules derive about what contributed to a plan, in a graph without vertices. None without a plan."""
-    from planner.datalog.engine.evaluate import evaluate
-    from planner.datalog.engine.fact_base import FactBuilder
-    from planner.facts.relevance import RelevanceFacts
-    from planner.facts.unknowns import UnknownFacts
-    from planner.model.graph import Graph
-    from planner.plan.relevant import block_lookup, changed_outputs
-    from planner.programs.rule_programs import relevance_program
+    from planner.engine.plan.relevant_attributes import block_lookup, changed_outputs
+    from planner.logic.datalog.engine.evaluate import evaluate
+    from planner.logic.datalog.engine.fact_base import FactBuilder
+    from planner.logic.facts.relevance import RelevanceFacts
+    from planner.logic.facts.unknowns import UnknownFacts
+    from planner.logic.model.graph import Graph
+    from planner.logic.programs.rule_programs import relevance_program
 
     answer = planned(options, plan_file)
     if answer.made is None:
@@ -161,9 +161,9 @@ def decision_ground(
     """What the rules of decisions derive about one address, in a graph without vertices; and what has happened to the
     object outside of any plan, as an action ("" for nothing). None when there is no plan to ask about. Raises
     Failure."""
-    from planner.datalog.engine.evaluate import evaluate
-    from planner.model.graph import Graph
-    from planner.programs.rule_programs import cause_program
+    from planner.logic.datalog.engine.evaluate import evaluate
+    from planner.logic.model.graph import Graph
+    from planner.logic.programs.rule_programs import cause_program
 
     answers, problems = explainer(options, plan_file)
     if answers is None:
@@ -182,8 +182,8 @@ def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[
 
 def explainer_of(made: Made[Unstored]) -> Explainer:
     """What answers questions about a plan that is there."""
-    from planner.evaluation.planned_values import planned_values, with_outputs
-    from planner.explain.why import Explainer
+    from planner.answers.explain.why import Explainer
+    from planner.engine.evaluation.planned_values import planned_values, with_outputs
 
     plan, loaded = made.plan, made.loaded
     context = made.context
@@ -197,7 +197,7 @@ def explainer_of(made: Made[Unstored]) -> Explainer:
 
 def known_values(made: Made[Unstored]) -> KnownValues | None:
     """What is on record of the values from before a plan; None where nothing is."""
-    from planner.explain.known_values import KnownValues
+    from planner.answers.explain.known_values import KnownValues
     from planner.operations.value_record import digester, recorded
 
     makes, plan = digester(), made.plan
@@ -210,7 +210,7 @@ def known_values(made: Made[Unstored]) -> KnownValues | None:
 
 def _store_of(plan: Plan, loaded: Unstored) -> Store | None:
     """The store of the state that a plan in a file was made from."""
-    from planner.state.backend import open_backend
+    from planner.world.state.backend import open_backend
 
     settings = dict(plan.backend)
     seal = loaded.encryption.state
@@ -248,9 +248,9 @@ def why_in_plan(
 def with_chains(made: Made[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
     """The proof of an action, with what decided about it along the edges of the plan graph: why the new object is
     created first, and why a data source is read only after others."""
-    from planner.graph.chains import replacement_chain, waiting_chain
-    from planner.graph.why import vertices_meant
-    from planner.programs.actions import does
+    from planner.logic.graph.decision_chains import replacement_chain, waiting_chain
+    from planner.logic.graph.why import vertices_meant
+    from planner.logic.programs.actions import does
 
     _, name, action = proof["goal"]
     rows = [step["tuple"] for step in proof["proofs"].values()]
@@ -271,15 +271,15 @@ def with_chains(made: Made[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
 
 def plan_graph(made: Made[Unstored]) -> Graph:
     """The graph that a plan was made by, to ask."""
-    from planner.graph.build import ASKED, build_graph
+    from planner.logic.graph.build import ASKED, build_graph
 
     return build_graph(graphs.planning_facts(made.plan, made.loaded), own=made.loaded.rules, more=ASKED)
 
 
 def _with_limits(made: Made[Unstored], what: str, problems: list[Diagnostic]) -> list[Diagnostic]:
     """The problems of a question; of what is left out because of -target or -exclude it is said."""
-    from planner.graph.nearest_miss import left_out
-    from planner.graph.why import vertices_meant
+    from planner.logic.graph.nearest_miss import left_out
+    from planner.logic.graph.why import vertices_meant
 
     if not (made.plan.targets or made.plan.excludes) or not any(p.code == "why.no_change" for p in problems):
         return problems

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from planner.graph.build import build_graph
-from planner.graph.grounds import RELATIONS
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.graph.build import build_graph
+from planner.logic.graph.edge_sources import RELATIONS
 from planner.operations import graphs
-from planner.operations.causes import causes, changed_actions
 from planner.operations.options import OperationOptions
+from planner.operations.plan_causes import causes, changed_actions
 from planner.operations.plan_files import Unstored, planned
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.vocabulary.records import frozen
 
 if TYPE_CHECKING:
-    from planner.evaluation.schemas import Schemas
-    from planner.explain.because import Because
-    from planner.model.graph import Graph
-    from planner.model.plan import Plan
+    from planner.answers.explain.causes import Because
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.engine.walk.hooks import Hooks
+    from planner.logic.model.graph import Graph
+    from planner.logic.model.plan import Plan
     from planner.operations.plan import Made
-    from planner.walk.hooks import Hooks
 
 
 @frozen(eq=False)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.graph.build import graph_with, user_files
-from planner.language.evaluate import try_evaluate
+from planner.foundation.values.short_text import short_text
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.span import Source
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.syntax.rule_syntax import Atom, Constant
+from planner.logic.graph.build import graph_with, user_files
 from planner.operations.explanations import (
     GRAPH_WORDS,
     UNKNOWN,
@@ -16,20 +21,15 @@ from planner.operations.explanations import (
 from planner.operations.graph import graph
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
-from planner.syntax.rule_syntax import Atom, Constant
-from planner.values.short_text import short_text
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.records import evolve
-from planner.vocabulary.span import Source
 
 if TYPE_CHECKING:
-    from planner.explain.fixes import Cause
-    from planner.explain.why import Asked
-    from planner.graph.fixes import Fix, Fixes
-    from planner.model.graph import Graph
+    from planner.answers.explain.fixes import Cause
+    from planner.answers.explain.why import Asked
+    from planner.logic.graph.fixes import Fix, Fixes
+    from planner.logic.model.graph import Graph
+    from planner.logic.programs.rule_files import Files
     from planner.operations.plan import Made
     from planner.operations.plan_files import Unstored
-    from planner.programs.table import Files
 
 Found = tuple["dict[str, Any] | None", list[Diagnostic]]
 
@@ -78,8 +78,8 @@ def _rules(options: OperationOptions, plan_file: str | None) -> Files:
 
 
 def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_file: str | None) -> Found:
-    from planner.graph.fixes import fact_fixes
-    from planner.graph.why import prove_wait, vertices_meant
+    from planner.logic.graph.fixes import fact_fixes
+    from planner.logic.graph.why import prove_wait, vertices_meant
 
     kind = kind or ("apply" if plan_file else "plan")
     asked = _checked(graph(options, kind, plan_file, True, words[1]))
@@ -94,8 +94,8 @@ def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_
 
 
 def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None) -> Found:
-    from planner.graph.fixes import fact_fixes
-    from planner.graph.why import read_query, with_nodes
+    from planner.logic.graph.fixes import fact_fixes
+    from planner.logic.graph.why import read_query, with_nodes
 
     asked = _checked(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
     query, problems = read_query(asked.program, text)
@@ -125,13 +125,13 @@ def _made(options: OperationOptions, plan_file: str | None) -> Made[Unstored]:
 
 
 def _of_unknown(options: OperationOptions, text: str, plan_file: str | None) -> Found:
-    from planner.explain.fixes import unknown_fixes
+    from planner.answers.explain.fixes import unknown_fixes
 
     return _document(["unknown", text], unknown_fixes(explainer_of(_made(options, plan_file)), text)), []
 
 
 def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: str | None) -> Found:
-    from planner.explain.fixes import denial_fixes
+    from planner.answers.explain.fixes import denial_fixes
     from planner.operations.verdicts import judged_for, the_findings
 
     made = _made(options, plan_file)
@@ -153,9 +153,9 @@ def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: st
 
 
 def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str | None) -> Found:
-    from planner.explain.fixes import causes_of
-    from planner.graph.fixes import Fixes
-    from planner.graph.hitting import MOST_SETS
+    from planner.answers.explain.fixes import causes_of
+    from planner.logic.graph.fixes import Fixes
+    from planner.logic.graph.hitting_sets import MOST_SETS
 
     made = _made(options, plan_file)
     explainer = explainer_of(made)
@@ -178,8 +178,8 @@ def _tried(
     options: OperationOptions, plan_file: str | None, made: Made[Unstored], asked: Asked, causes: tuple[Cause, ...]
 ) -> Fix:
     """Plan again as it was before."""
-    from planner.graph.fixes import Fix
-    from planner.operations.causes import changed_actions
+    from planner.logic.graph.fixes import Fix
+    from planner.operations.plan_causes import changed_actions
 
     places = tuple(cause.place for cause in causes)
     if plan_file is not None:
@@ -235,7 +235,7 @@ def _former(made: Made[Unstored], cause: Cause) -> tuple[Any, str, bool]:
 
 def _value(text: str, made: Made[Unstored]) -> Any:
     """The value of an expression that is a literal; None for any other."""
-    from planner.syntax.parse import parse_expression
+    from planner.language.syntax.parse import parse_expression
 
     source = Source("<before>", text)
     node, problems = parse_expression(source)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
-from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
-    from planner.state.lock import LockInfo
+    from planner.world.state.lock import LockInfo
 
 
 def force_unlock(

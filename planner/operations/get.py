@@ -6,19 +6,19 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from planner.operations.loading import begin
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.operations.load import begin
 from planner.operations.options import Options
-from planner.vocabulary.diagnostic import Diagnostic, Failure
 
 if TYPE_CHECKING:
-    from planner.config.model import ModuleCall, ModulePath
-    from planner.config.modules_manifest import Manifest, ModuleRecord
-    from planner.config.reading import Problems
-    from planner.config.test_files.load import TestFiles
-    from planner.install.modules import ModuleInstaller
-    from planner.install.placing import Progress
-    from planner.operations.installing import Say
-    from planner.walk.hooks import Hooks
+    from planner.engine.walk.hooks import Hooks
+    from planner.language.config.model import ModuleCall, ModulePath
+    from planner.language.config.modules_manifest import Manifest, ModuleRecord
+    from planner.language.config.reading import Problems
+    from planner.language.config.test_files.load import TestFiles
+    from planner.operations.install_providers import Say
+    from planner.world.install.modules import ModuleInstaller
+    from planner.world.install.placing import Progress
 
 
 def get(
@@ -30,8 +30,8 @@ def get(
     tests: TestFiles | None = None,
 ) -> list[Diagnostic]:
     """Install the modules that the configuration calls, and those that runs of tests are about."""
-    from planner.config.module_installer import install_modules
-    from planner.state.workspace import data_directory
+    from planner.language.config.module_installer import install_modules
+    from planner.world.state.workspace import data_directory
 
     begun, problems = begin(options)
     say = hooks.log if hooks is not None else (lambda text: None)
@@ -53,9 +53,9 @@ def get(
 
 def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: Progress | None) -> list[Diagnostic]:
     """Install the modules and stacks that a stack calls."""
-    from planner.config.module_installer import Recorder, install
-    from planner.config.stack_files.load import Places, load_stack
-    from planner.state.workspace import data_directory
+    from planner.language.config.module_installer import Recorder, install
+    from planner.language.config.stack_files.load import Places, load_stack
+    from planner.world.state.workspace import data_directory
 
     def load(recorder: Recorder, problems: Problems) -> None:
         _, found = load_stack(directory, places=Places(recorder.locate, recorder.below, False))
@@ -72,7 +72,7 @@ def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: P
 
 def _calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
     """The modules of runs as calls, with the paths that they are recorded under."""
-    from planner.config.test_files.load import module_calls
+    from planner.language.config.test_files.load import module_calls
 
     return module_calls(tests)
 
@@ -100,7 +100,7 @@ class _Fetching:
         self.lock.close()
 
     def __call__(self, path: ModulePath, call: ModuleCall, problems: Problems) -> ModuleRecord | None:
-        from planner.config.modules_manifest import fits, module_key
+        from planner.language.config.modules_manifest import fits, module_key
 
         if self.installer is None:
             try:
@@ -115,8 +115,8 @@ class _Fetching:
 
     def _begin(self) -> ModuleInstaller:
         """Wait for others; what they have installed meanwhile need not be installed again. Raises Failure."""
-        from planner.config.modules_manifest import read_manifest
-        from planner.operations.installing import lock_modules, module_installer
+        from planner.language.config.modules_manifest import read_manifest
+        from planner.operations.install_providers import lock_modules, module_installer
 
         self.lock.enter_context(lock_modules(self.directory, self.data_dir, self.say))
         if not self.upgrade:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from planner.graph.build import ASKED, build_graph
-from planner.graph.problems import graph_problems
-from planner.model.graph import Graph
+from planner.engine.plan.moves import apply_moves
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.walks import walk_of
+from planner.logic.graph.build import ASKED, build_graph
+from planner.logic.graph.problems import graph_problems
+from planner.logic.model.graph import Graph
 from planner.operations import graphs
-from planner.operations.loading import load_values
+from planner.operations.load import load_values
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Start, refreshed_to_destroy
 from planner.operations.plan_files import planned
-from planner.operations.storing import load_stored
-from planner.plan.moves import apply_moves
-from planner.state.model import State
-from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.records import evolve
-from planner.vocabulary.told import Told
-from planner.vocabulary.walks import walk_of
+from planner.operations.state_access import load_stored
+from planner.world.state.model import State
 
 
 def graph(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.vocabulary.diagnostic import Failure, has_errors
+from planner.foundation.vocabulary.walks import Walk, walk_of
 from planner.operations.options import UNLIMITED, Limits
 from planner.operations.schema_table import SchemaTable
-from planner.vocabulary.diagnostic import Failure, has_errors
-from planner.vocabulary.walks import Walk, walk_of
 
 if TYPE_CHECKING:
-    from planner.datalog.engine.fact_base import FactBase
-    from planner.model.graph import Graph
-    from planner.model.plan import Plan, ResourceChange
-    from planner.operations.loading import Loaded
-    from planner.state.model import State
-    from planner.vocabulary.address import Address
+    from planner.foundation.vocabulary.address import Address
+    from planner.logic.datalog.engine.fact_base import FactBase
+    from planner.logic.model.graph import Graph
+    from planner.logic.model.plan import Plan, ResourceChange
+    from planner.operations.load import Loaded
+    from planner.world.state.model import State
 
 
 def graph_facts(
@@ -29,11 +29,11 @@ def graph_facts(
     imports: bool = True,
 ) -> FactBase:
     """Everything that the graph rules read for one walk. `imports`: import blocks count."""
-    from planner.datalog.engine.fact_base import FactBuilder
-    from planner.facts.from_changes import from_changes
-    from planner.facts.from_command import from_command
-    from planner.model.sources import CommandLine
-    from planner.vocabulary.address import parse_target
+    from planner.foundation.vocabulary.address import parse_target
+    from planner.logic.datalog.engine.fact_base import FactBuilder
+    from planner.logic.facts.from_changes import from_changes
+    from planner.logic.facts.from_command import from_command
+    from planner.logic.model.sources import CommandLine
 
     known = _declared(loaded, imports)
     if walk != "validate":
@@ -48,15 +48,15 @@ def graph_facts(
 
 
 def _replacements(given: Iterable[str]) -> list[Address]:
-    from planner.plan.targets import addresses
+    from planner.engine.plan.targets import addresses
 
     return addresses(given)
 
 
 def _declared(loaded: Loaded[Any], imports: bool) -> FactBase:
     """What the configuration says; made once a command."""
-    from planner.datalog.engine.fact_base import FactBuilder
-    from planner.facts.from_config import from_config
+    from planner.logic.datalog.engine.fact_base import FactBuilder
+    from planner.logic.facts.from_config import from_config
 
     made = loaded.derived.declared
     if imports not in made:
@@ -73,8 +73,8 @@ def declared(loaded: Loaded[Any]) -> FactBase:
 
 def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: bool) -> FactBase:
     """The same with what a state says; kept for the next graph over the same state."""
-    from planner.datalog.engine.fact_base import FactBuilder
-    from planner.facts.from_state import from_state
+    from planner.logic.datalog.engine.fact_base import FactBuilder
+    from planner.logic.facts.from_state import from_state
 
     made = loaded.derived.with_state
     if imports not in made or made[imports][0] is not state:
@@ -91,8 +91,8 @@ def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMI
 
 def walkable(facts: FactBase, loaded: Loaded[Any]) -> Graph:
     """The graph that the rules derive from facts. Raises Failure when it cannot be walked."""
-    from planner.graph.build import build_graph
-    from planner.graph.problems import graph_problems
+    from planner.logic.graph.build import build_graph
+    from planner.logic.graph.problems import graph_problems
 
     graph = build_graph(facts, own=loaded.rules)
     problems = graph_problems(graph)

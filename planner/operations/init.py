@@ -6,27 +6,27 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.provider_address import BUILTIN
+from planner.foundation.vocabulary.records import evolve
 from planner.operations.backends import BackendInit, current_backend, init_backend
 from planner.operations.encryption import Encryption, encryption_of
 from planner.operations.get import get
-from planner.operations.loading import Reading, begin, read_configuration
+from planner.operations.load import Reading, begin, read_configuration
 from planner.operations.options import StateOptions
 from planner.operations.providers_needed import needed_providers, override_warnings, provider_constraints
-from planner.operations.storing import store_of
+from planner.operations.state_access import store_of
 from planner.operations.test_modules import configurations, has_modules, named_providers, read_tests
-from planner.provider.lock_file import NAME
-from planner.state.backend import DEFAULT_WORKSPACE
-from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.vocabulary.provider_address import BUILTIN
-from planner.vocabulary.records import evolve
-from planner.vocabulary.told import Told
+from planner.world.provider.lock_file import NAME
+from planner.world.state.backend import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
-    from planner.config.model import Config
-    from planner.install.placing import Progress
-    from planner.state.migrate import Ask
-    from planner.state.model import State
-    from planner.walk.hooks import Hooks
+    from planner.engine.walk.hooks import Hooks
+    from planner.language.config.model import Config
+    from planner.world.install.placing import Progress
+    from planner.world.state.migrate import Ask
+    from planner.world.state.model import State
 
 
 def init(
@@ -51,7 +51,7 @@ def init(
     """Set up the backend, install modules, select and install providers. Running it again is harmless. `ask` answers
     questions about states that have to move (None: they are not to be asked); `progress` is told about downloads (what,
     bytes done, bytes in all); `read` is the configuration, if somebody has just read it."""
-    from planner.clients.cli_config import cache_warnings
+    from planner.foundation.clients.cli_config import cache_warnings
     from planner.operations.module_copy import copy_module, has_configuration
 
     say = hooks.log if hooks is not None else (lambda text: None)
@@ -112,7 +112,7 @@ def _init_providers(
     others: list[Config],
     names: set[str],
 ) -> list[Diagnostic]:
-    from planner.operations.installing import Choices, init_providers
+    from planner.operations.install_providers import Choices, init_providers
 
     return init_providers(config, directory, state, Choices(*chosen), say, progress, others, names)
 
@@ -131,7 +131,7 @@ def _stored(reading: Reading[StateOptions], config: Config, encryption: Encrypti
 
 def _refreshing(problem: Diagnostic) -> Diagnostic:
     """What a service does not let us read, in the words that `init` has for it."""
-    from planner.state.remote.store import LOADING, READ
+    from planner.world.state.remote.store import LOADING, READ
 
     if problem.code != READ or not problem.summary.startswith(LOADING):
         return problem
@@ -152,7 +152,7 @@ def _needs_nothing(config: Config, directory: str, state: State | None) -> bool:
 
 
 def _only_builtin(config: Config, state: State | None, say: Callable[[str], None]) -> list[Diagnostic]:
-    from planner.provider.registry import versions_of_builtin
+    from planner.world.provider.registry import versions_of_builtin
 
     say("\nInitializing provider plugins...")
     impossible = versions_of_builtin(provider_constraints(config))
@@ -172,7 +172,7 @@ def stays_as_it_is(reading: Reading[Any]) -> bool:
 
 def root_alone(options: StateOptions) -> Reading[StateOptions]:
     """The root module without those that it calls: enough to know the backend."""
-    from planner.config.load import load_root
+    from planner.language.config.load import load_root
 
     begun, problems = begin(options)
     config, more = load_root(options.directory, variables=begun.given, workspace=begun.workspace)

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable
 from typing import Protocol
 
-from planner.clients.http import Http, Retries
-from planner.clients.oauth import LoginService, as_object, login_service, shown_host, token_by_code
-from planner.clients.problem import ServiceError
-from planner.clients.tfe import Host, Tfe, host_name, settings
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.clients.http import Http, Retries
+from planner.foundation.clients.oauth import LoginService, as_object, login_service, shown_host, token_by_code
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.clients.tfe import Host, Tfe, host_name, settings
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 
 _SEVERAL_SERVICES = ("tfe.v2", "tfe.v2.1", "tfe.v2.2")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from planner.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
@@ -18,7 +18,7 @@ def copy_module(source: str, directory: str) -> list[Diagnostic]:
     """Copy a local module into a directory without configuration. Hidden files stay behind."""
     import shutil
 
-    from planner.config.sources import SourceError, parse_module_source
+    from planner.language.config.sources import SourceError, parse_module_source
 
     try:
         if any(name != ".terraform" for name in os.listdir(directory)):

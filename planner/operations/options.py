@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from planner.vocabulary.records import field, frozen
-from planner.vocabulary.walks import Mode
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.walks import Mode
 
 if TYPE_CHECKING:
-    from planner.plan.options import ComingState, Settled
+    from planner.engine.plan.options import ComingState, Settled
 
 NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
 """how to name policies where none are known"""
@@ -95,11 +95,12 @@ class OperationOptions(StateOptions):
     suppress_forget_errors: bool = False
     """applying may leave forgotten objects behind without an error"""
     records_values: bool = False
-    """the plan is going to be applied: it tells what values it was made with (planner.state.value_record)"""
+    """the plan is going to be applied: it tells what values it was made with (planner.world.state.value_record)"""
     keeps_values: bool = False
     """somebody is going to ask about the values that a plan was made with"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
-    """states that are about to be written (`planner.state.identity`): who reads one gets what it is going to have"""
+    """states that are about to be written (`planner.world.state.identity`): who reads one gets what it is going to
+    have"""
     evaluates_once: bool = False
     """nobody evaluates expressions of the configuration again when the plan is made"""
     settled: Mapping[str, Settled] = field(factory=dict)

@@ -8,29 +8,29 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from planner.foundation.support.files_read import forget_files_read
+from planner.foundation.support.signals import STOP
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.walks import Mode, Walk
 from planner.operations.graphs import apply_graph, build
-from planner.operations.limits import provider_limits
-from planner.operations.loading import Derived, Loaded, load_values, read_configuration
+from planner.operations.load import Derived, Loaded, load_values, read_configuration
 from planner.operations.options import OperationOptions
+from planner.operations.provider_limits import provider_limits
 from planner.operations.providers_needed import override_warnings, selection_problems
-from planner.operations.storing import Opened, Stored, locked, open_backend, read_state
+from planner.operations.state_access import Opened, Stored, locked, open_backend, read_state
 from planner.operations.validate import validate_loaded
-from planner.support.files_read import forget_files_read
-from planner.support.signals import STOP
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.vocabulary.records import evolve, frozen
-from planner.vocabulary.told import Told
-from planner.vocabulary.walks import Mode, Walk
 
 if TYPE_CHECKING:
-    from planner.config.model import Config
-    from planner.config.variables import RootVariable
-    from planner.evaluation.context import EvaluationContext
-    from planner.model.graph import Graph
-    from planner.model.plan import Plan
-    from planner.plan.options import PlanOptions
-    from planner.state.model import State
-    from planner.walk.hooks import Hooks
+    from planner.engine.evaluation.context import EvaluationContext
+    from planner.engine.plan.options import PlanOptions
+    from planner.engine.walk.hooks import Hooks
+    from planner.language.config.model import Config
+    from planner.language.config.variables import RootVariable
+    from planner.logic.model.graph import Graph
+    from planner.logic.model.plan import Plan
+    from planner.world.state.model import State
 
 Start: TypeAlias = Stored[OperationOptions]
 """what planning starts from, beside the values of variables"""
@@ -87,7 +87,7 @@ def release(planned: Planned[Start]) -> list[Diagnostic]:
 
 
 def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told, remarks: Remarks) -> Made[Start]:
-    from planner.evaluation.variables import UNFIT
+    from planner.engine.evaluation.variables import UNFIT
 
     forget_files_read()
     if to_apply:
@@ -207,7 +207,7 @@ def _repeated(config: Config, places: set[Any]) -> list[tuple[str, str, str]]:
 def _make_plan(
     start: Start, variables: Variables, hooks: Hooks, build_graph: BuildGraph
 ) -> tuple[Made[Start] | None, list[Diagnostic]]:
-    from planner.plan.planning import make_plan
+    from planner.engine.plan.make_plan import make_plan
 
     asked = plan_options(start)
     out = start.options.generate_config_out
@@ -246,25 +246,25 @@ def _make_plan(
 
 def _check_snapshots() -> None:
     """Raises Failure when the environment does not say how often the state is written while it is applied."""
-    from planner.state.snapshots import persist_interval
+    from planner.world.state.snapshots import persist_interval
 
     persist_interval(os.environ)
 
 
 def _check_output(path: str, mode: Mode) -> list[Diagnostic]:
-    from planner.plan.generation import check_output
+    from planner.engine.plan.generation import check_output
 
     return check_output(path, mode)
 
 
 def _with_missing(config: Config, path: str) -> tuple[Config, frozenset[str], list[Diagnostic]]:
-    from planner.plan.generation import with_missing
+    from planner.engine.plan.generation import with_missing
 
     return with_missing(config, path)
 
 
 def _write_generated(plan: Plan, path: str) -> list[Diagnostic]:
-    from planner.plan.generation import write_generated
+    from planner.engine.plan.generation import write_generated
 
     return write_generated(plan, path)
 
@@ -272,8 +272,8 @@ def _write_generated(plan: Plan, path: str) -> list[Diagnostic]:
 def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:
     """The state that a plan to destroy everything starts from: that of an ordinary plan made before. None when that
     fails."""
-    from planner.plan.planning import make_plan
-    from planner.walk.hooks import Hooks
+    from planner.engine.plan.make_plan import make_plan
+    from planner.engine.walk.hooks import Hooks
 
     ordinary = evolve(plan_options(start), mode="normal", before_destroy=True)
     plan, problems = make_plan(
@@ -297,9 +297,9 @@ def may_have_cycle(plan: Plan) -> bool:
 def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
     """Whether these actions, on current or deposed objects, can give such edges; plans of thousands of units have few
     sets of them."""
-    from planner.datalog.engine.evaluate import evaluate
-    from planner.datalog.engine.fact_base import FactBuilder
-    from planner.graph.build import graph_program
+    from planner.logic.datalog.engine.evaluate import evaluate
+    from planner.logic.datalog.engine.fact_base import FactBuilder
+    from planner.logic.graph.build import graph_program
 
     facts = FactBuilder()
     for action, deposed in actions:
@@ -309,8 +309,8 @@ def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
 
 def plan_options(start: Start) -> PlanOptions:
     """What was asked, as the plan walk reads it. Raises Failure."""
+    from planner.engine.plan.options import PlanOptions
     from planner.operations.value_record import digester
-    from planner.plan.options import PlanOptions
 
     options = start.options
     return PlanOptions(

@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from planner.foundation.support.disk import read_whole
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.span import Source
 from planner.operations.encryption import encryption_of_directory
-from planner.operations.loading import Loaded, begin, grown, new_schemas
+from planner.operations.load import Loaded, begin, grown, new_schemas
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made, Planned, Start, plan
 from planner.operations.providers_needed import override_warnings
-from planner.operations.storing import read_state, with_backend
-from planner.support.disk import read_whole
-from planner.vocabulary.diagnostic import Diagnostic, error
-from planner.vocabulary.records import evolve
-from planner.vocabulary.span import Source
-from planner.vocabulary.told import Told
+from planner.operations.state_access import read_state, with_backend
 
 if TYPE_CHECKING:
-    from planner.config.model import Config
-    from planner.config.variables import RawVariables, RootVariable
-    from planner.model.plan import Plan
-    from planner.walk.hooks import Hooks
+    from planner.engine.walk.hooks import Hooks
+    from planner.language.config.model import Config
+    from planner.language.config.variables import RawVariables, RootVariable
+    from planner.logic.model.plan import Plan
 
 Unstored = Loaded[OperationOptions]
 """what a plan in a file was made from, without the backend of its state"""
@@ -29,10 +29,10 @@ Unstored = Loaded[OperationOptions]
 
 def save_plan(made: Made[Unstored], path: str, mode: int = 0o666) -> list[Diagnostic]:
     """Write the plan file, with the files of the configuration. `mode`: its permissions, before the umask."""
-    from planner.config.modules_manifest import manifest_path
-    from planner.documents.plan_file import ABSOLUTE, write_plan
-    from planner.state.workspace import data_directory
-    from planner.values.json_codec import CodecError
+    from planner.answers.documents.plan_file import ABSOLUTE, write_plan
+    from planner.foundation.values.json_codec import CodecError
+    from planner.language.config.modules_manifest import manifest_path
+    from planner.world.state.workspace import data_directory
 
     directory = made.loaded.options.directory
     names = {name: os.path.join(directory, name) for name in made.loaded.config.files}
@@ -51,7 +51,7 @@ def save_plan(made: Made[Unstored], path: str, mode: int = 0o666) -> list[Diagno
 
 def planned(options: OperationOptions, plan_file: str | None = None, hooks: Hooks | None = None) -> Planned[Unstored]:
     """The plan in a file, or one made to be asked about: without locking the state."""
-    from planner.walk.hooks import Hooks
+    from planner.engine.walk.hooks import Hooks
 
     if plan_file is None:
         return plan(evolve(options, lock=False, keeps_values=True), hooks or Hooks())
@@ -64,8 +64,8 @@ def planned(options: OperationOptions, plan_file: str | None = None, hooks: Hook
 
 def saved(options: OperationOptions, path: str) -> Planned[Start]:
     """The plan in a file as one that was just made: with its variables, and the state that is stored now."""
-    from planner.config.variables import undeclared_values
-    from planner.state.backend import open_backend
+    from planner.language.config.variables import undeclared_values
+    from planner.world.state.backend import open_backend
 
     told = Told()
     made = None
@@ -90,8 +90,8 @@ def open_plan(options: OperationOptions, path: str, told: Told) -> Made[Unstored
     excludes, and the user's rules. Raises Failure."""
     import tempfile
 
-    from planner.config.load import load_config
-    from planner.documents.plan_file import ABSOLUTE, read_plan, unpack_sources
+    from planner.answers.documents.plan_file import ABSOLUTE, read_plan, unpack_sources
+    from planner.language.config.load import load_config
 
     begun, more = begin(evolve(options, inputs={}))
     encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
@@ -118,7 +118,7 @@ def recorded_variables(
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
     """The values of the variables of a plan, and what keeps it from being applied with what is given now: another
     value for one on record, none for an ephemeral one."""
-    from planner.config.variables import check_plan_variables
+    from planner.language.config.variables import check_plan_variables
 
     recorded = {name: value for name, value in plan.variables.items() if value is not None}
     return check_plan_variables(recorded, config.root.variables, given)
@@ -126,10 +126,10 @@ def recorded_variables(
 
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
     """The values that the plan recorded, as given values; what is given now for the others (ephemeral ones)."""
-    from planner.config.reading import Piece
-    from planner.config.variables import RawValue
-    from planner.syntax.parse import parse_expression
-    from planner.values.expression_text import expression_text
+    from planner.foundation.values.expression_text import expression_text
+    from planner.language.config.reading import Piece
+    from planner.language.config.variables import RawValue
+    from planner.language.syntax.parse import parse_expression
 
     recorded = {}
     for name, value in plan.variables.items():

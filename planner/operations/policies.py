@@ -5,30 +5,30 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from planner.documents.kind import is_document
-from planner.model.plan import PolicyRecord
+from planner.answers.documents.kind import is_document
+from planner.foundation.support.collector import collector_paused
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.walks import walk_of
+from planner.logic.model.plan import PolicyRecord
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
 from planner.operations.plan import L, Made
 from planner.operations.plan_files import planned
 from planner.operations.policy_documents import check_document, policies_of
 from planner.operations.policy_shapes import MISFITS, misfits_of
-from planner.support.collector import collector_paused
-from planner.vocabulary.diagnostic import Diagnostic, Failure
-from planner.vocabulary.records import evolve
-from planner.vocabulary.walks import walk_of
 
 if TYPE_CHECKING:
-    from planner.model.graph import Graph
-    from planner.model.plan import PolicyRecord
-    from planner.policy.facts.relations import PolicyFacts, Reads
-    from planner.policy.facts.surroundings import Surroundings
-    from planner.policy.guard import PolicyGuard
-    from planner.policy.library import Entry
-    from planner.policy.model import Verdict
-    from planner.policy.plain import PlainProofs
-    from planner.policy.program import Files, Policies
-    from planner.walk.hooks import Hooks
+    from planner.answers.policy.apply_guard import PolicyGuard
+    from planner.answers.policy.facts.relations import PolicyFacts, Reads
+    from planner.answers.policy.facts.surroundings import Surroundings
+    from planner.answers.policy.library import Entry
+    from planner.answers.policy.model import Verdict
+    from planner.answers.policy.program import Files, Policies
+    from planner.answers.policy.two_valued import PlainProofs
+    from planner.engine.walk.hooks import Hooks
+    from planner.logic.model.graph import Graph
+    from planner.logic.model.plan import PolicyRecord
 
 
 def check(
@@ -52,7 +52,7 @@ def check(
 def judged_plainly(made: Made[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
     """What policies say about a plan, with proofs by the rules as they are written; no verdict when a policy is wrong,
     or there is none. Raises Failure."""
-    from planner.policy.plain import PlainProofs
+    from planner.answers.policy.two_valued import PlainProofs
 
     policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace)
     if policies is None:
@@ -63,8 +63,8 @@ def judged_plainly(made: Made[L]) -> tuple[Verdict | None, PlainProofs | None, l
 
 def judged(made: Made[L]) -> tuple[Made[L], Verdict | None, list[Diagnostic]]:
     """A plan with its policies and what they say on record; no verdict when a policy is wrong."""
-    from planner.operations.surroundings import recorded
-    from planner.policy.settle import without_policy
+    from planner.answers.policy.enforcement import without_policy
+    from planner.operations.plan_context import recorded
 
     try:
         with collector_paused():
@@ -82,7 +82,7 @@ def judged(made: Made[L]) -> tuple[Made[L], Verdict | None, list[Diagnostic]]:
 
 def apply_guard(made: Made[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:
     """What watches over an apply; no guard when policies deny the plan or are wrong."""
-    from planner.policy.guard import PolicyGuard
+    from planner.answers.policy.apply_guard import PolicyGuard
 
     options, record = made.loaded.options, made.plan.policy
     try:
@@ -101,28 +101,28 @@ def apply_guard(made: Made[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:
 
 def library() -> list[Entry]:
     """The policies that come with planner."""
-    from planner.policy.library import library
+    from planner.answers.policy.library import library
 
     return library()
 
 
 def pack_text(name: str) -> str:
     """The pack.toml of a pack of the library."""
-    from planner.policy.sources import policy_files
+    from planner.answers.policy.sources import policy_files
 
     return next(text for file, text in policy_files([f"builtin:{name}"]) if file.endswith("pack.toml"))
 
 
 def diagnostics(verdict: Verdict) -> list[Diagnostic]:
     """What policies say as errors and warnings."""
-    from planner.policy.report import diagnostic
+    from planner.answers.policy.report import diagnostic
 
     return [diagnostic(finding) for finding in verdict.findings]
 
 
 def facts_of(made: Made[L], reads: Reads) -> PolicyFacts:
     """What policies read of a plan."""
-    from planner.policy.facts.build import plan_facts
+    from planner.answers.policy.facts.build import plan_facts
 
     return plan_facts(made.plan, made.loaded.config, reads, lambda: plan_graph(made), surroundings(made))
 
@@ -137,7 +137,7 @@ def _overrides(options: OperationOptions, record: PolicyRecord | None) -> dict[s
 
 def _judge(policies: Policies, made: Made[L], clock: int | None = None) -> tuple[Verdict, PolicyFacts]:
     """`clock` is the time by which waivers are judged; without it, the time of the plan, which its record keeps."""
-    from planner.policy.judge import judge
+    from planner.answers.policy.judge import judge
 
     facts = facts_of(made, policies.reads)
     is_whole = not (made.plan.targets or made.plan.excludes)
@@ -159,8 +159,8 @@ def _time_of(made: Made[L]) -> int | None:
 
 def surroundings(made: Made[L]) -> Surroundings:
     """What is known around a plan: as its record has it, else as it is now."""
-    from planner.operations.surroundings import recorded, values_read
-    from planner.policy.facts.surroundings import Surroundings
+    from planner.answers.policy.facts.surroundings import Surroundings
+    from planner.operations.plan_context import recorded, values_read
 
     rows = recorded(made)
     return Surroundings(rows, lambda: graphs.declared(made.loaded), lambda: values_read(made))

@@ -6,17 +6,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.documents.kind import STDIN
+from planner.answers.documents.kind import STDIN
+from planner.foundation.support.disk import MOST_BYTES
+from planner.foundation.support.read_ahead import Ahead
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import NAME_POLICIES, OperationOptions
-from planner.support.ahead import Ahead
-from planner.support.disk import MOST_BYTES
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
-    from planner.model.plan import PolicyRecord
-    from planner.policy.model import Verdict
-    from planner.policy.program import Policies
+    from planner.answers.policy.model import Verdict
+    from planner.answers.policy.program import Policies
+    from planner.logic.model.plan import PolicyRecord
 
 
 Known: TypeAlias = "list[tuple[Policies | None, list[Diagnostic]]]"
@@ -35,8 +35,8 @@ def check_document(
 def _judged(
     options: OperationOptions, path: str, kind: str, processes: int, ahead: Ahead | None, known: Known
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    from planner.operations.judging import judged_document
-    from planner.policy.settle import without_policy
+    from planner.answers.policy.enforcement import without_policy
+    from planner.operations.judge_documents import judged_document
 
     try:
         if not known:
@@ -60,10 +60,10 @@ def policies_of(
 ) -> tuple[Policies | None, list[Diagnostic]]:
     """The organisation's policies, those on record and those that the options name, as they count in a workspace (the
     selected one, if none is named). Raises Failure."""
-    from planner.policy.packs import superseded
-    from planner.policy.program import load_policies
-    from planner.policy.sources import policy_files
-    from planner.state.workspace import current_workspace
+    from planner.answers.policy.packs import superseded
+    from planner.answers.policy.program import load_policies
+    from planner.answers.policy.sources import policy_files
+    from planner.world.state.workspace import current_workspace
 
     workspace = workspace or current_workspace(options.directory, os.environ)[0]
     standing = policy_files(options.standing_policies, workspace)

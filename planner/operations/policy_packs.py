@@ -8,21 +8,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from planner.policy.installed import LOCK, MOST_BYTES, MOST_FILES, Locked, folder_hash, lock_text, place_of, read_lock
-from planner.policy.manifest import MANIFEST, read_manifest
-from planner.policy.settings import PackUse, read_config
-from planner.policy.standing import OWN as POLICIES
-from planner.policy.standing import SETTINGS
-from planner.policy.toml import File
-from planner.support.disk import read_text, replace_file
-from planner.support.problem import InstallError
-from planner.support.put_files import beside, copied, locked, remove
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.span import Source
-from planner.vocabulary.version_constraints import allowed
+from planner.answers.policy.installed_packs import (
+    LOCK,
+    MOST_BYTES,
+    MOST_FILES,
+    Locked,
+    folder_hash,
+    lock_text,
+    place_of,
+    read_lock,
+)
+from planner.answers.policy.manifest import MANIFEST, read_manifest
+from planner.answers.policy.settings import PackUse, read_config
+from planner.answers.policy.standing_policies import OWN as POLICIES
+from planner.answers.policy.standing_policies import SETTINGS
+from planner.answers.policy.strict_toml import File
+from planner.foundation.support.disk import read_text, replace_file
+from planner.foundation.support.problem import InstallError
+from planner.foundation.support.put_files import beside, copied, locked, remove
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.span import Source
+from planner.foundation.vocabulary.version_constraints import allowed
 
 if TYPE_CHECKING:
-    from planner.install.packs import PackFetcher
+    from planner.world.install.packs import PackFetcher
 
 Verb = Literal["init", "lock", "update"]
 OWN = SETTINGS[0]
@@ -169,17 +178,17 @@ def _checked(use: PackUse, folder: Path) -> Locked:
 
 
 def _fetcher(say: Callable[[str], None]) -> PackFetcher:
-    from planner.install.getters import Fetcher
-    from planner.install.packs import PackFetcher
-    from planner.install.web import Web
-    from planner.support.archive import Limits
+    from planner.foundation.support.archive import Limits
+    from planner.world.install.getters import Fetcher
+    from planner.world.install.packs import PackFetcher
+    from planner.world.install.web import Web
 
     web = Web()
     return PackFetcher(web, Fetcher(web, limits=Limits(4 * MOST_BYTES, 10 * MOST_FILES)), say)
 
 
 def _shown(source: str) -> str:
-    from planner.config.sources import without_secrets
+    from planner.language.config.sources import without_secrets
 
     return without_secrets(source)
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Source, Span
 from planner.operations.options import NAME_POLICIES, OperationOptions
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
-from planner.vocabulary.records import frozen
-from planner.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planner.datalog.engine.program import Program
-    from planner.datalog.front.model import Predicate
-    from planner.datalog.front.values import Row
-    from planner.model.plan import PolicyRecord
+    from planner.answers.policy.program import Policies
+    from planner.logic.datalog.engine.program import Program
+    from planner.logic.datalog.language.model import Predicate
+    from planner.logic.datalog.language.values import Row
+    from planner.logic.model.plan import PolicyRecord
     from planner.operations.plan import Made
     from planner.operations.plan_files import Unstored
-    from planner.policy.program import Policies
 
 SPACE = "policy."
 """what may stand in front of the name of a relation of policies"""
@@ -56,8 +56,8 @@ class Mentioned:
         return [warning("query.no_policies", "No policies", detail)]
 
     def _rows(self, made: Made[Unstored], wanted: dict[str, Predicate]) -> dict[str, list[Row]]:
+        from planner.answers.policy.relations import needs, shown
         from planner.operations.policies import facts_of
-        from planner.policy.relations import needs, shown
 
         names = {predicate.name for predicate in wanted.values()}
         found = shown(self.policies, names, facts_of(made, needs(self.policies, names)))
@@ -95,13 +95,13 @@ def why_relation(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]] | None:
     """Why a fact of policies holds of a plan, or with `negated` why not; None where the text is not about policies.
     Raises Failure."""
-    from planner.datalog.explain.why_not_deep import obstacles_text
-    from planner.datalog.front.values import decode, encode
-    from planner.graph.why import only_fact, read_query
+    from planner.answers.policy.relations import Relation, needs
+    from planner.language.syntax.rule_syntax import Constant
+    from planner.logic.datalog.explain.why_not_deep import obstacles_text
+    from planner.logic.datalog.language.values import decode, encode
+    from planner.logic.graph.why import only_fact, read_query
     from planner.operations.plan_files import planned
     from planner.operations.policies import facts_of
-    from planner.policy.relations import Relation, needs
-    from planner.syntax.rule_syntax import Constant
 
     if mentioned(options, program, text) is None:
         return None
@@ -139,7 +139,7 @@ def _in_packs(name: str, known: Mapping[str, Predicate]) -> list[str]:
 
 def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic:
     """A relation that no policy has, with the nearest one and its columns."""
-    from planner.datalog.front.link import nearest
+    from planner.logic.datalog.language.link import nearest
 
     source = Source("<query>", text)
     start = text.index(name)
@@ -153,10 +153,10 @@ def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic
 
 def _names(text: str) -> set[str]:
     """The names of relations in a question; none if it cannot be read."""
-    from planner.datalog.front.alternatives import expanded_body
-    from planner.datalog.front.link import linked_body
-    from planner.datalog.front.literals import atoms
-    from planner.syntax.rule_parse import parse_query
+    from planner.language.syntax.rule_parse import parse_query
+    from planner.logic.datalog.language.alternatives import expanded_body
+    from planner.logic.datalog.language.link import linked_body
+    from planner.logic.datalog.language.literals import atoms
 
     literals, source, problems = parse_query(text)
     if has_errors(problems):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 
 if TYPE_CHECKING:
-    from planner.config.model import Config
-    from planner.evaluation.schemas import Schemas
-    from planner.operations.loading import Loaded
-    from planner.policy.program import Policies
-    from planner.policy.shapes import Shapes
-    from planner.provider.interface import ProviderSchema
-    from planner.values.types import Type
+    from planner.answers.policy.program import Policies
+    from planner.answers.policy.shapes import Shapes
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.foundation.values.types import Type
+    from planner.language.config.model import Config
+    from planner.operations.load import Loaded
+    from planner.world.provider.interface import ProviderSchema
 
 
 MISFITS = (
@@ -31,8 +31,8 @@ MISFITS = (
 
 def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:
     """Errors about rules of users (the library's are written for several versions of a provider)."""
-    from planner.policy.library import own_files
-    from planner.policy.shapes import misfits
+    from planner.answers.policy.library import own_files
+    from planner.answers.policy.shapes import misfits
 
     own = frozenset(own_files(policies.files))
     if not own:
@@ -66,7 +66,7 @@ class _Shapes:
         return self._known[mode, type]
 
     def _of(self, source: str, mode: str, type: str) -> Type | None:
-        from planner.values.schema import implied_type
+        from planner.foundation.values.schema import implied_type
 
         schema = self._schema(source)
         found = schema.resource(mode, type) if schema is not None and mode in _MODES else None

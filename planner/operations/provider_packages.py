@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planner.operations.loading import load
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.operations.load import load
 from planner.operations.options import Options
-from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.told import Told
 
 Say = Callable[[str], None]
 
@@ -17,8 +17,8 @@ Say = Callable[[str], None]
 def lock_providers(
     options: Options, addresses: tuple[str, ...], platforms: tuple[str, ...], say: Say, **more: Any
 ) -> list[Diagnostic]:
-    """`providers lock`; see planner.operations.installing."""
-    from planner.operations.installing import lock_providers as lock
+    """`providers lock`; see planner.operations.install_providers."""
+    from planner.operations.install_providers import lock_providers as lock
 
     told = Told()
     with told.until_an_error():
@@ -30,8 +30,8 @@ def lock_providers(
 def mirror_providers(
     options: Options, target: str, platforms: tuple[str, ...], say: Say, **more: Any
 ) -> list[Diagnostic]:
-    """`providers mirror`; see planner.operations.installing."""
-    from planner.operations.installing import mirror_providers as mirror
+    """`providers mirror`; see planner.operations.install_providers."""
+    from planner.operations.install_providers import mirror_providers as mirror
 
     told = Told()
     with told.until_an_error():

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
-from planner.vocabulary.provider_address import BUILTIN
-from planner.vocabulary.records import frozen
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.vocabulary.provider_address import BUILTIN
+from planner.foundation.vocabulary.records import frozen
 
 if TYPE_CHECKING:
-    from planner.config.model import Config
-    from planner.evaluation.schemas import Schemas
-    from planner.state.model import State
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.language.config.model import Config
+    from planner.world.state.model import State
 
 
 @frozen
@@ -48,10 +48,10 @@ def asks_plugins(config: Config, state: State) -> bool:
 
 
 def _derived(config: Config, state: State | None) -> Needed:
-    from planner.datalog.engine.evaluate import evaluate
-    from planner.datalog.engine.fact_base import FactBuilder
-    from planner.facts.provider_mentions import provider_mentions
-    from planner.programs.table import program
+    from planner.logic.datalog.engine.evaluate import evaluate
+    from planner.logic.datalog.engine.fact_base import FactBuilder
+    from planner.logic.facts.provider_mentions import provider_mentions
+    from planner.logic.programs.rule_files import program
 
     facts = FactBuilder()
     provider_mentions(facts, config, state)
@@ -88,7 +88,7 @@ def override_warnings(config: Config) -> list[Diagnostic]:
 
 
 def _override_warnings() -> list[Diagnostic]:
-    from planner.clients.cli_config import load_cli_config
+    from planner.foundation.clients.cli_config import load_cli_config
 
     try:
         overrides = load_cli_config(os.environ).overrides
@@ -112,9 +112,9 @@ def selection_problems(config: Config, directory: str) -> list[Diagnostic]:
 
 
 def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Diagnostic]:
-    from planner.clients.cli_config import load_cli_config
-    from planner.provider.lock_file import read_locks
-    from planner.provider.selections import unmanaged, unselected
+    from planner.foundation.clients.cli_config import load_cli_config
+    from planner.world.provider.lock_file import read_locks
+    from planner.world.provider.selections import unmanaged, unselected
 
     try:
         overridden = {*load_cli_config(os.environ).overrides, *unmanaged(os.environ)}
@@ -131,9 +131,9 @@ def lacks_selected(config: Config, directory: str) -> bool:
 
 
 def _lacks_selected(config: Config, directory: str, addresses: frozenset[str]) -> bool:
-    from planner.provider.locate import NOT_INSTALLED, Locator
-    from planner.provider.selections import unmanaged
-    from planner.state.workspace import data_directory
+    from planner.world.provider.locate import NOT_INSTALLED, Locator
+    from planner.world.provider.selections import unmanaged
+    from planner.world.state.workspace import data_directory
 
     locator = Locator(directory, os.environ, provider_constraints(config), data_directory(os.environ))
     problems: list[Diagnostic] = []
@@ -152,9 +152,9 @@ def not_installed(configs: Iterable[Config], directory: str, init: str = "init")
 
 
 def _not_installed(addresses: set[str], directory: str, init: str) -> list[Diagnostic]:
-    from planner.clients.cli_config import load_cli_config
-    from planner.provider.lock_file import lockable, read_locks
-    from planner.provider.selections import unmanaged
+    from planner.foundation.clients.cli_config import load_cli_config
+    from planner.world.provider.lock_file import lockable, read_locks
+    from planner.world.provider.selections import unmanaged
 
     try:
         apart = {*load_cli_config(os.environ).overrides, *unmanaged(os.environ)}
@@ -176,7 +176,7 @@ def _not_installed(addresses: set[str], directory: str, init: str) -> list[Diagn
 
 def missing_providers(config: Config, schemas: Schemas) -> list[Diagnostic]:
     """Why providers that the configuration uses cannot be had."""
-    from planner.provider.registry import versions_of_builtin
+    from planner.world.provider.registry import versions_of_builtin
 
     problems = versions_of_builtin(provider_constraints(config))
     for source in sorted(needed_providers(config).started):

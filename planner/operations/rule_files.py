@@ -8,18 +8,18 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from planner.datalog.engine.cache import load_program
-from planner.datalog.engine.program import Program
-from planner.datalog.front.alternatives import expanded
-from planner.datalog.front.literals import atoms
-from planner.datalog.tools.suite import bounded
+from planner.foundation.support.disk import read_whole
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.syntax.rule_parse import parse_rules
+from planner.language.syntax.rule_syntax import Declaration, Directive, RuleSyntax, TypeDeclaration, Want
+from planner.logic.datalog.engine.cache import load_program
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.alternatives import expanded
+from planner.logic.datalog.language.literals import atoms
+from planner.logic.datalog.tools.suite import bounded
 from planner.operations import rulebook
-from planner.support.disk import read_whole
-from planner.syntax.rule_parse import parse_rules
-from planner.syntax.rule_syntax import Declaration, Directive, RuleSyntax, TypeDeclaration, Want
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
-from planner.vocabulary.records import evolve, frozen
-from planner.vocabulary.span import Source, Span
 
 LOAD_SECONDS = 30.0
 """for parsing, checking and compiling the rules of one program"""
@@ -81,7 +81,7 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
 
 def _packs_among(words: Iterable[str]) -> list[str]:
     """The folders of the packs that words name, or files in which they name, or that stand below the folders."""
-    from planner.policy.manifest import MANIFEST
+    from planner.answers.policy.manifest import MANIFEST
 
     roots: dict[str, None] = {}
     for word in words:
@@ -177,7 +177,7 @@ def about(case: tuple[str, str], rules: Files) -> Files:
 
 def load(files: Files, name: str) -> tuple[Program | None, list[Diagnostic]]:
     """The rules of a program of the product together with these files, which may not change what it declares."""
-    from planner.policy.packs import gather
+    from planner.answers.policy.packs import gather
 
     core = rulebook.program(name).files
     names = {file for file, _text in core}
@@ -266,7 +266,7 @@ def placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) 
 
 def pack_root(folder: str) -> str | None:
     """The innermost folder around this one that is a pack."""
-    from planner.policy.manifest import MANIFEST
+    from planner.answers.policy.manifest import MANIFEST
 
     at = os.path.abspath(folder)
     while not os.path.isfile(os.path.join(at, MANIFEST)):
@@ -278,7 +278,7 @@ def pack_root(folder: str) -> str | None:
 
 def pack_files(root: str) -> tuple[Files, list[Diagnostic]]:
     """The files of a pack and of those that it imports from."""
-    from planner.policy.sources import policy_files
+    from planner.answers.policy.sources import policy_files
 
     try:
         return [(os.path.normpath(name), text) for name, text in policy_files([root])], []

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planner.datalog.engine.program import Program
-from planner.datalog.front.model import Rule
-from planner.datalog.tools.cases import Case, run_case
-from planner.datalog.tools.coverage import RuleCoverage, coverage
-from planner.datalog.tools.mutants import Mutant, mutants
+from planner.answers.policy.cases import with_plan
+from planner.answers.policy.packs import gather
+from planner.answers.policy.program import load_policies
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.tools.cases import Case, run_case
+from planner.logic.datalog.tools.coverage import RuleCoverage, coverage
+from planner.logic.datalog.tools.mutants import Mutant, mutants
 from planner.operations.rule_files import choose, load
 from planner.operations.rule_tests import CaseFile, Group, cases_of, groups, in_three_values
-from planner.policy.cases import with_plan
-from planner.policy.packs import gather
-from planner.policy.program import load_policies
-from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.vocabulary.records import frozen
 
 
 @frozen

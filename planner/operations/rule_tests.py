@@ -7,10 +7,17 @@ import os
 from collections.abc import Sequence
 from functools import partial
 
-from planner.datalog.engine.program import Program
-from planner.datalog.front.model import Rule
-from planner.datalog.tools.cases import Case, load_cases
-from planner.datalog.tools.suite import Derive, Outcome, run, untested
+from planner.answers.policy.cases import what_holds
+from planner.answers.policy.library import BUILTIN, case_files
+from planner.answers.policy.packs import Packs, gather
+from planner.answers.policy.program import load_policies
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.tools.cases import Case, load_cases
+from planner.logic.datalog.tools.suite import Derive, Outcome, run, untested
 from planner.operations.rule_files import (
     Files,
     about,
@@ -23,13 +30,6 @@ from planner.operations.rule_files import (
     placed,
     read_files,
 )
-from planner.policy.cases import what_holds
-from planner.policy.library import BUILTIN, case_files
-from planner.policy.packs import Packs, gather
-from planner.policy.program import load_policies
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.vocabulary.records import evolve, field, frozen
-from planner.vocabulary.span import Span
 
 CASE_SECONDS = 10.0
 """for evaluating one case"""

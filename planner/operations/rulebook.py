@@ -6,87 +6,87 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from planner.datalog.engine.program import Program
-from planner.datalog.front.model import Predicate, Rule
-from planner.datalog.front.reasons import first_sentence
-from planner.datalog.tools.describe import Description, PredicateGraph, describe, predicate_graph
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.model import Predicate, Rule
+from planner.logic.datalog.language.reasons import first_sentence
+from planner.logic.datalog.tools.describe import Description, PredicateGraph, describe, predicate_graph
 
 if TYPE_CHECKING:
-    from planner.datalog.engine.evaluate import Database
-    from planner.datalog.front.builtins import Builtin
+    from planner.logic.datalog.engine.evaluate import Database
+    from planner.logic.datalog.language.builtins import Builtin
     from planner.operations.options import OperationOptions
 
 
 def _graph() -> Program:
-    from planner.graph.build import graph_program
+    from planner.logic.graph.build import graph_program
 
     return graph_program()
 
 
 def _decisions() -> Program:
-    from planner.programs.rule_programs import decision_program
+    from planner.logic.programs.rule_programs import decision_program
 
     return decision_program()
 
 
 def _moves() -> Program:
-    from planner.programs.rule_programs import move_program
+    from planner.logic.programs.rule_programs import move_program
 
     return move_program()
 
 
 def _limits() -> Program:
-    from planner.programs.rule_programs import limit_program
+    from planner.logic.programs.rule_programs import limit_program
 
     return limit_program()
 
 
 def _relevance() -> Program:
-    from planner.programs.rule_programs import relevance_program
+    from planner.logic.programs.rule_programs import relevance_program
 
     return relevance_program()
 
 
 def _verdicts() -> Program:
-    from planner.programs.rule_programs import verdict_program
+    from planner.logic.programs.rule_programs import verdict_program
 
     return verdict_program()
 
 
 def _tests() -> Program:
-    from planner.programs.rule_programs import suite_program
+    from planner.logic.programs.rule_programs import suite_program
 
     return suite_program()
 
 
 def _stacks() -> Program:
-    from planner.programs.rule_programs import stack_program
+    from planner.logic.programs.rule_programs import stack_program
 
     return stack_program()
 
 
 def _renewal() -> Program:
-    from planner.programs.rule_programs import renewal_program
+    from planner.logic.programs.rule_programs import renewal_program
 
     return renewal_program()
 
 
 def _deployments() -> Program:
-    from planner.programs.rule_programs import deployment_program
+    from planner.logic.programs.rule_programs import deployment_program
 
     return deployment_program()
 
 
 def _causes() -> Program:
-    from planner.programs.rule_programs import cause_program
+    from planner.logic.programs.rule_programs import cause_program
 
     return cause_program()
 
 
 def _policy() -> Program:
-    from planner.policy.program import load_policies
+    from planner.answers.policy.program import load_policies
 
     policies, problems = load_policies(())
     if policies is None:
@@ -95,7 +95,7 @@ def _policy() -> Program:
 
 
 def _batch() -> Program:
-    from planner.programs.fleet import batch_program
+    from planner.logic.programs.fleet import batch_program
 
     return batch_program()
 
@@ -219,9 +219,9 @@ def entry_of(name: str) -> Entry:
 
 def _own_entries() -> list[Entry]:
     """The predicates of the policies that stand in the working directory; none where these cannot be read."""
-    from planner.policy.program import load_policies
-    from planner.policy.sources import policy_files
-    from planner.policy.standing import own
+    from planner.answers.policy.program import load_policies
+    from planner.answers.policy.sources import policy_files
+    from planner.answers.policy.standing_policies import own
 
     try:
         words = own(os.curdir)
@@ -236,7 +236,7 @@ def _own_entries() -> list[Entry]:
 
 def built_in(name: str | None = None) -> list[Builtin]:
     """What the language has built in under this name, at most one; without a name all, by family."""
-    from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS
+    from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 
     found = [*TESTS.values(), *FUNCTIONS.values(), *RELATIONS.values()]
     if name is not None:
@@ -286,7 +286,7 @@ def not_of_graphs(problem: Diagnostic) -> Diagnostic:
 
 
 def _near_in_policies(name: str) -> str:
-    from planner.datalog.front.link import nearest
+    from planner.logic.datalog.language.link import nearest
 
     known = program("policy").predicates
     hint = nearest(name, known)
@@ -295,7 +295,7 @@ def _near_in_policies(name: str) -> str:
 
 
 def _unknown(name: str, known: Iterator[str]) -> Diagnostic:
-    from planner.datalog.front.link import nearest
+    from planner.logic.datalog.language.link import nearest
 
     detail = f"There is no predicate {name}.{nearest(name, known)} All of them are listed by: planner rules doc"
     return error("rules.unknown_predicate", "Unknown predicate", detail)

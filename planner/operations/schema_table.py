@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
 
 if TYPE_CHECKING:
-    from planner.evaluation.schemas import Schemas
-    from planner.provider.interface import AttributeDiagnostic
-    from planner.values.schema import BlockSchema
-    from planner.values.value import Value
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.foundation.values.schema import BlockSchema
+    from planner.foundation.values.value import Value
+    from planner.world.provider.interface import AttributeDiagnostic
 
 
 class SchemaTable:
@@ -42,11 +42,11 @@ class SchemaTable:
         return schema.functions, schema.functions_are_all
 
     def provisioner_schema(self, type: str) -> BlockSchema | None:
-        from planner.apply.provisioners import provisioner_schema
+        from planner.engine.apply.provisioners import provisioner_schema
 
         return provisioner_schema(type)
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
-        from planner.apply.provisioners import validate_provisioner
+        from planner.engine.apply.provisioners import validate_provisioner
 
         return validate_provisioner(type, config)

@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from planner.foundation.support.disk import MOST_BYTES, read_given
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import frozen
 from planner.operations.encryption import Encryption, encryption_of, encryption_of_directory
-from planner.operations.loading import begin, load_variables, new_schemas, read_configuration
+from planner.operations.load import begin, load_variables, new_schemas, read_configuration
 from planner.operations.options import OperationOptions, StateOptions
 from planner.operations.plan import Made
 from planner.operations.plan_files import Unstored, open_plan
-from planner.operations.storing import store_of
-from planner.support.disk import MOST_BYTES, read_given
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.records import frozen
-from planner.vocabulary.told import Told
+from planner.operations.state_access import store_of
 
 if TYPE_CHECKING:
-    from planner.evaluation.schemas import Schemas
-    from planner.state.backend import Backend, Store
-    from planner.state.model import OutputState, State
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.world.state.backend import Backend, Store
+    from planner.world.state.model import OutputState, State
 
 S = TypeVar("S", bound=StateOptions)
 
@@ -49,9 +49,9 @@ Shown = Made[Unstored] | ShownState
 
 def kept_state(options: S, told: Told) -> Kept[S]:
     """Where the state of the selected workspace is kept; nothing is read from that yet. Raises Failure."""
-    from planner.config.load import load_root
+    from planner.language.config.load import load_root
     from planner.operations.backends import current_backend
-    from planner.state.workspace import current_workspace
+    from planner.world.state.workspace import current_workspace
 
     workspace, _, problems = current_workspace(options.directory, os.environ)
     told += problems
@@ -110,8 +110,8 @@ def show(options: OperationOptions, path: str | None) -> tuple[Shown | None, lis
 
 
 def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list[Diagnostic]]:
-    from planner.documents.kind import is_plan_file
-    from planner.state.file import read_state
+    from planner.answers.documents.kind import is_plan_file
+    from planner.world.state.file import read_state
 
     told = Told()
     with told.until_an_error():
@@ -143,12 +143,12 @@ def shown_json(shown: Shown) -> dict[str, Any]:
 
 
 def _state_json(shown: ShownState) -> dict[str, Any]:
-    from planner.documents.json_state import state_json
+    from planner.answers.documents.json_state import state_json
 
     return state_json(shown.state, shown.schemas.schema)
 
 
 def _plan_json(shown: Made[Unstored]) -> dict[str, Any]:
-    from planner.documents.json_plan import plan_json
+    from planner.answers.documents.json_plan import plan_json
 
     return plan_json(shown.plan, shown.loaded.config, shown.loaded.schemas.schema)

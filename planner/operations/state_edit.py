@@ -6,12 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.operations.options import StateOptions
-from planner.operations.show import kept_state
-from planner.operations.storing import locked
-from planner.operations.value_record import carry_record
-from planner.state.model import InstanceState, ResourceState, State
-from planner.vocabulary.address import (
+from planner.foundation.vocabulary.address import (
     Address,
     AddressError,
     ResourceAddress,
@@ -19,12 +14,17 @@ from planner.vocabulary.address import (
     parse_address,
     parse_resource_instance,
 )
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.vocabulary.records import evolve
-from planner.vocabulary.told import Told
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import evolve
+from planner.operations.options import StateOptions
+from planner.operations.show import kept_state
+from planner.operations.state_access import locked
+from planner.operations.value_record import carry_record
+from planner.world.state.model import InstanceState, ResourceState, State
 
 if TYPE_CHECKING:
-    from planner.state.backend import Store
+    from planner.world.state.backend import Store
 
 Change: TypeAlias = Callable[[State], tuple[State, list[str], list[Diagnostic]]]
 """makes another state, and says what it did"""

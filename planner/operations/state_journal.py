@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.foundation.vocabulary.address import format_key
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import evolve, frozen
 from planner.operations.options import OperationOptions, StateOptions
 from planner.operations.show import kept_state
-from planner.operations.storing import locked
-from planner.state.journal import journal_in
-from planner.state.model import State
-from planner.vocabulary.address import format_key
-from planner.vocabulary.diagnostic import Diagnostic, error
-from planner.vocabulary.records import evolve, frozen
-from planner.vocabulary.told import Told
+from planner.operations.state_access import locked
+from planner.world.state.journal import journal_in
+from planner.world.state.model import State
 
 if TYPE_CHECKING:
-    from planner.state.backend import Store
-    from planner.state.journal import Recorded
-    from planner.walk.hooks import Hooks
+    from planner.engine.walk.hooks import Hooks
+    from planner.world.state.backend import Store
+    from planner.world.state.journal import Recorded
 
 
 @frozen

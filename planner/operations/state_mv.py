@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from planner.foundation.support.signals import STOP
+from planner.foundation.vocabulary.address import Address, ModuleAddress, ResourceAddress
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.operations.state_edit import Change, Entry, edit, entries, parse, rebuilt, unknown
-from planner.state.model import State
-from planner.support.signals import STOP
-from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress
-from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
-from planner.vocabulary.records import evolve
-from planner.vocabulary.told import Told
+from planner.world.state.model import State
 
 if TYPE_CHECKING:
-    from planner.state.backend import Store
+    from planner.world.state.backend import Store
 
 Moved: TypeAlias = tuple[str, str]
 
@@ -47,7 +47,7 @@ def _move_across(
     options: StateOptions, source: Address, target: Address, dry_run: bool
 ) -> tuple[list[Moved], list[Diagnostic]]:
     """Move objects into another state file: it is written first, so that nothing is lost in between."""
-    from planner.state.backends.local import StateStore
+    from planner.world.state.backends.local import StateStore
 
     assert options.state_out is not None
     told, moved = Told(), list[Moved]()

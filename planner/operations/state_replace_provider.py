@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.foundation.vocabulary.address import sort_key
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration, provider_source
+from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.state_edit import edit
-from planner.vocabulary.address import sort_key
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.provider_address import parse_provider_configuration, provider_source
-from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
-    from planner.state.model import State
+    from planner.world.state.model import State
 
 
 def state_replace_provider(

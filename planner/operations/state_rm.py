@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from planner.foundation.vocabulary.address import sort_key
+from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.operations.options import StateOptions
 from planner.operations.state_edit import Change, edit, entries, parse, rebuilt, unknown
-from planner.vocabulary.address import sort_key
-from planner.vocabulary.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
-    from planner.state.model import State
+    from planner.world.state.model import State
 
 
 def state_rm(

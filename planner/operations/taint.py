@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.foundation.vocabulary.address import AddressError, parse_resource_instance
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.state_edit import edit, unknown
-from planner.vocabulary.address import AddressError, parse_resource_instance
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, warning
-from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
-    from planner.state.model import State
+    from planner.world.state.model import State
 
 
 def taint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:

@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from planner.config.test_files.discover import DEFAULT_DIRECTORY, find_test_files
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.language.config.test_files.discover import DEFAULT_DIRECTORY, find_test_files
 
 if TYPE_CHECKING:
-    from planner.config.model import Config
-    from planner.config.test_files.load import TestFiles
-    from planner.operations.loading import Begun
+    from planner.language.config.model import Config
+    from planner.language.config.test_files.load import TestFiles
+    from planner.operations.load import Begun
     from planner.operations.options import StateOptions
 
 
@@ -23,7 +23,7 @@ def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
 
 
 def _read(directory: str, test_directory: str) -> TestFiles:
-    from planner.config.test_files.load import read_test_files
+    from planner.language.config.test_files.load import read_test_files
 
     return read_test_files(directory, test_directory)
 
@@ -35,8 +35,8 @@ def has_modules(tests: TestFiles | None) -> bool:
 
 def configurations(begun: Begun[StateOptions], test_directory: str = "") -> tuple[list[Config], list[Diagnostic]]:
     """The modules of runs, which are installed."""
-    from planner.config.test_files.load import load_test_files
-    from planner.state.workspace import data_directory
+    from planner.language.config.test_files.load import load_test_files
+    from planner.world.state.workspace import data_directory
 
     tests = load_test_files(
         begun.options.directory,

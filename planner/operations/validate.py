@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.operations.graphs import build
-from planner.operations.loading import Loaded, load
+from planner.operations.load import Loaded, load
 from planner.operations.providers_needed import missing_providers, override_warnings
 from planner.operations.schema_table import SchemaTable
-from planner.state.model import State
-from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.vocabulary.told import Told
+from planner.world.state.model import State
 
 if TYPE_CHECKING:
-    from planner.model.graph import Graph
+    from planner.logic.model.graph import Graph
     from planner.operations.options import Options
 
 
@@ -29,8 +29,8 @@ def validate(options: Options) -> list[Diagnostic]:
 def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None) -> list[Diagnostic]:
     """The same of a configuration that could be loaded, without what loading said. `graph`: that of a plan without
     limits, which has every vertex that validation looks at; without it one is built."""
-    from planner.config.validate import check_module_arguments
-    from planner.validate.walk import validate_walk
+    from planner.engine.validate.walk import validate_walk
+    from planner.language.config.validate import check_module_arguments
 
     config, schemas = loaded.config, loaded.schemas
     problems = missing_providers(config, schemas) or list(check_module_arguments(config))

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from planner.state.value_record import (
+from planner.foundation.support.disk import read_whole
+from planner.foundation.support.store import seal
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.records import evolve
+from planner.world.state.value_record import (
     MOST_BYTES,
     NAME,
     Digester,
@@ -17,16 +21,12 @@ from planner.state.value_record import (
     read_record,
     record_bytes,
 )
-from planner.support.disk import read_whole
-from planner.support.store import seal
-from planner.vocabulary.diagnostic import Failure
-from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
-    from planner.config.model import Config
-    from planner.model.plan import Plan
-    from planner.state.backend import Store
-    from planner.state.model import State
+    from planner.language.config.model import Config
+    from planner.logic.model.plan import Plan
+    from planner.world.state.backend import Store
+    from planner.world.state.model import State
 
 
 def digester() -> Digester | None:
@@ -54,7 +54,7 @@ def keep_record(
 ) -> None:
     """Write down what values and texts an apply was made with. `values`: digests that only the apply could make;
     `whole`: it did everything that was planned, and the plan left nothing out."""
-    from planner.evaluation.text_digests import text_digests
+    from planner.engine.evaluation.text_digests import text_digests
 
     makes = digester()
     if makes is None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.vocabulary.nearest import did_you_mean
 
 if TYPE_CHECKING:
+    from planner.answers.policy.model import Finding, Verdict
+    from planner.answers.policy.two_valued import PlainProofs
     from planner.operations.plan import Made
     from planner.operations.plan_files import Unstored
-    from planner.policy.model import Finding, Verdict
-    from planner.policy.plain import PlainProofs
 
 WORDS = ("deny", "warn", "undecided", "broken")
 """the words of `why` that are about policies"""
@@ -23,7 +23,7 @@ def why_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """Why policies say so: `words` are a code and an address, or one of them. Raises Failure."""
-    from planner.explain.verdicts import explain_finding
+    from planner.answers.explain.verdicts import explain_finding
     from planner.operations.explanations import explainer_of
 
     answer = planned(options, plan_file)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from planner.model.plan import OutputChange, ResourceChange, change_name
-from planner.operations.causes import causes
+from planner.foundation.values.identity import identical
+from planner.foundation.values.value import Value, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.logic.model.plan import OutputChange, ResourceChange, change_name
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made
+from planner.operations.plan_causes import causes
 from planner.operations.plan_files import planned
-from planner.values.identity import identical
-from planner.values.value import Value, unmark_deep
-from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.records import evolve, field, frozen
 
 if TYPE_CHECKING:
-    from planner.explain.because import Because
+    from planner.answers.explain.causes import Because
 
 
 @frozen(eq=False)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from planner.graph.build import graph_program, graph_with, user_files
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.language.syntax.rule_syntax import Atom, Constant, quote
+from planner.logic.graph.build import graph_program, graph_with, user_files
+from planner.logic.programs.rule_programs import cause_program, moving_program, relevance_program
 from planner.operations.graph import graph
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
-from planner.programs.rule_programs import cause_program, moving_program, relevance_program
-from planner.syntax.rule_syntax import Atom, Constant, quote
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
 
 if TYPE_CHECKING:
-    from planner.datalog.engine.program import Program
-    from planner.model.graph import Graph
+    from planner.logic.datalog.engine.program import Program
+    from planner.logic.model.graph import Graph
 
 Proved: TypeAlias = tuple["dict[str, Any] | None", list[Diagnostic]]
 """a proof in the documented format, and what there is to say"""
@@ -68,7 +68,7 @@ def _checked(found: Graph) -> Graph:
 def _why_wait(
     options: OperationOptions, words: tuple[str, ...], kind: str, plan_file: str | None, negated: bool
 ) -> Proved:
-    from planner.graph.why import not_an_edge, prove_wait, vertices_meant
+    from planner.logic.graph.why import not_an_edge, prove_wait, vertices_meant
     from planner.operations.explanations import is_single_instance
 
     kind = kind or ("apply" if plan_file else "plan")
@@ -92,9 +92,9 @@ def _why_forced(
 ) -> Proved:
     """Why an object is created before it is destroyed, with the whole chain of what asks for it. An apply graph does as
     was planned: the chain is that of the plan graph. Raises Failure for what asks for it itself."""
-    from planner.graph.chains import FORCED, SAFE, replacement_chain
-    from planner.graph.cycles import place
-    from planner.graph.why import find_node
+    from planner.logic.graph.cycles import place
+    from planner.logic.graph.decision_chains import FORCED, SAFE, replacement_chain
+    from planner.logic.graph.why import find_node
 
     node = find_node(asked, what, pruned=True)
     if (node,) in asked.database[SAFE] and kind == "apply":
@@ -115,7 +115,7 @@ def _why_forced(
 
 
 def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None, negated: bool) -> Proved:
-    from planner.explain.instances import is_about_instances
+    from planner.answers.explain.instances import is_about_instances
     from planner.operations.explanations import (
         DEPENDENCY,
         decision_ground,
@@ -125,7 +125,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
         with_dependency,
     )
     from planner.operations.policy_relations import why_relation
-    from planner.operations.questions import is_about_changes, reads
+    from planner.operations.question_scope import is_about_changes, reads
 
     name = text.partition("(")[0].strip()
     if name in cause_program().predicates and name not in graph_program().predicates:
@@ -156,8 +156,8 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
 
 def _planned_graph(options: OperationOptions, program: Program, name: str, kind: str) -> Graph:
     """The graph together with a relation that only a plan can tell. Raises Failure."""
-    from planner.explain.instances import is_about_instances
-    from planner.operations.questions import facts_of_plan, plan_of_kind, reads
+    from planner.answers.explain.instances import is_about_instances
+    from planner.operations.question_scope import facts_of_plan, plan_of_kind, reads
 
     answer = plan_of_kind(options, kind)
     if answer.complete is None:
@@ -195,7 +195,7 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
 
 def _first_argument(program: Program, text: str) -> str:
     """What a fact is about. Raises Failure."""
-    from planner.graph.why import read_query
+    from planner.logic.graph.why import read_query
 
     for atom in read_query(program, text)[0].literals:
         if isinstance(atom, Atom) and atom.arguments and isinstance(atom.arguments[0], Constant):
@@ -205,8 +205,8 @@ def _first_argument(program: Program, text: str) -> str:
 
 def _proved(found: Graph, text: str, negated: bool) -> Proved:
     """The proof of a fact, or that it does not hold."""
-    from planner.graph.why import not_an_edge, only_fact, prove, read_query, why_not, with_nodes
-    from planner.operations.questions import known_elsewhere
+    from planner.logic.graph.why import not_an_edge, only_fact, prove, read_query, why_not, with_nodes
+    from planner.operations.question_scope import known_elsewhere
 
     try:
         query, problems = read_query(found.program, text)

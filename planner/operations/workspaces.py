@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
+from planner.foundation.vocabulary.address import format_key
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
-from planner.state.backend import DEFAULT_WORKSPACE
-from planner.vocabulary.address import format_key
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
-from planner.vocabulary.records import evolve
-from planner.vocabulary.told import Told
+from planner.world.state.backend import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
-    from planner.state.backend import Backend
-    from planner.state.model import State
+    from planner.world.state.backend import Backend
+    from planner.world.state.model import State
 
 Selected = Literal["as before", "switched", "created"]
 
 
 def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
     """The selected workspace."""
-    from planner.state.workspace import current_workspace
+    from planner.world.state.workspace import current_workspace
 
     name, _, problems = current_workspace(options.directory, os.environ)
     return name, problems
@@ -136,7 +136,7 @@ def _changeable(
     options: StateOptions, name: str, selects: bool = True, creates: bool = False
 ) -> tuple[list[str], str, list[Diagnostic]]:
     """The workspaces and the selected one, when the name is allowed and the selection is ours to change."""
-    from planner.state.workspace import current_workspace, valid_workspace_name
+    from planner.world.state.workspace import current_workspace, valid_workspace_name
 
     _, forced, problems = current_workspace(options.directory, os.environ)
     if forced and selects:
@@ -183,7 +183,7 @@ def _state_in(options: StateOptions) -> tuple[State | None, list[Diagnostic]]:
 
 
 def _select(options: StateOptions, name: str) -> list[Diagnostic]:
-    from planner.state.workspace import select_workspace
+    from planner.world.state.workspace import select_workspace
 
     return select_workspace(options.directory, os.environ, name)
 

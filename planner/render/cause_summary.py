@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from planner.explain.because import Because, Group, grouped
-from planner.programs.actions import actions, does, verb_of
-from planner.render.because import origin_of, words_of
+from planner.answers.explain.causes import Because, Group, grouped
+from planner.logic.programs.actions import actions, does, verb_of
+from planner.render.cause_line import origin_of, words_of
 from planner.render.terminal import Paint
 
 MOST_LISTED = 20

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from planner.foundation.vocabulary.diagnostic import Deprecation, Diagnostic
+from planner.foundation.vocabulary.records import evolve
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.streams import visible
 from planner.render.terminal import Paint, Terminal, wrap
-from planner.vocabulary.diagnostic import Deprecation, Diagnostic
-from planner.vocabulary.records import evolve
 
 TYPED = "<query>"
 """the name of what was typed as a word of the command line: a caret shows the place, as there is no editor to go to"""
@@ -109,10 +109,10 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
 
 def _difference(difference: tuple[Any, Any], paint: Paint) -> list[str]:
     """What would make two values equal that were to be so."""
+    from planner.foundation.values.settled import unknown_as_null as as_null
     from planner.render.diff import diff_dynamic
     from planner.render.diff_model import Change
     from planner.render.diff_text import DiffText, Style
-    from planner.values.settled import unknown_as_null as as_null
 
     before, after = difference
     text = DiffText(paint).render(diff_dynamic(Change(as_null(before), after)), 0, Style())

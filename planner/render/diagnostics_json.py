@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from planner.vocabulary.diagnostic import Diagnostic, Failure
-from planner.vocabulary.span import Source, Span
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
-    from planner.values.value import Value
+    from planner.foundation.values.value import Value
 
 
 def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def _cause(cause: Any) -> dict[str, Any]:
-    """A step of where a value comes from (planner.explain.assertions)."""
+    """A step of where a value comes from (planner.answers.explain.assertions)."""
     told: dict[str, Any] = {"depth": cause.depth, "what": cause.what, "value": cause.value, "how": cause.how}
     if cause.span is not None:
         told["range"] = {"filename": cause.span.filename, "line": cause.span.line}
@@ -46,9 +46,9 @@ def _cause(cause: Any) -> dict[str, Any]:
 
 def _difference(before: Value, after: Value) -> dict[str, Any]:
     """Two values that were to be equal, as a change from the first to the second; nothing of what is secret."""
-    from planner.documents.json_values import plain
-    from planner.values.paths import sensitive_structure, unknown_structure
-    from planner.values.value import Unknown, is_wholly_known, unmark, unmark_deep
+    from planner.answers.documents.json_values import plain
+    from planner.foundation.values.paths import sensitive_structure, unknown_structure
+    from planner.foundation.values.value import Unknown, is_wholly_known, unmark, unmark_deep
 
     if unmark_deep(before)[1] or unmark_deep(after)[1]:
         return {}

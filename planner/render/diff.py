@@ -10,6 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from planner.foundation.values.types import (
+    BOOL,
+    DYNAMIC,
+    NUMBER,
+    STRING,
+    ListType,
+    MapType,
+    ObjectType,
+    SetType,
+    TupleType,
+    Type,
+)
+from planner.foundation.values.value import (
+    SENSITIVE,
+    List,
+    Map,
+    Marked,
+    Null,
+    Set,
+    Unknown,
+    Value,
+)
 from planner.render.diff_model import (
     MISSING,
     NOWHERE,
@@ -24,28 +46,6 @@ from planner.render.diff_model import (
     UnknownDiff,
 )
 from planner.render.sequence_match import aligned
-from planner.values.types import (
-    BOOL,
-    DYNAMIC,
-    NUMBER,
-    STRING,
-    ListType,
-    MapType,
-    ObjectType,
-    SetType,
-    TupleType,
-    Type,
-)
-from planner.values.value import (
-    SENSITIVE,
-    List,
-    Map,
-    Marked,
-    Null,
-    Set,
-    Unknown,
-    Value,
-)
 
 # ---------------------------------------------------------------- actions
 

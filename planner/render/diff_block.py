@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType
+from planner.foundation.values.value import SENSITIVE, List, Map, Null, Unknown, Value, mark
 from planner.render.diff import (
     bare,
     diff_dynamic,
@@ -33,11 +35,9 @@ from planner.render.diff_model import (
     UnknownDiff,
     WriteOnlyDiff,
 )
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType
-from planner.values.value import SENSITIVE, List, Map, Null, Unknown, Value, mark
 
 if TYPE_CHECKING:
-    from planner.values.schema import AttributeSchema, BlockSchema
+    from planner.foundation.values.schema import AttributeSchema, BlockSchema
 
 
 def diff_object(change: Change, schema: BlockSchema | None) -> Diff:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from planner.values.value import Value
+from planner.foundation.values.value import Value
 
 Path: TypeAlias = tuple[Any, ...]
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planner.programs.actions import steps
+from planner.foundation.values.value import Null, Value
+from planner.logic.programs.actions import steps
 from planner.render.diff import diff_dynamic
 from planner.render.diff_model import (
     MISSING,
@@ -29,7 +30,6 @@ from planner.render.diff_model import (
 from planner.render.literals import attribute_name, json_value, number_text, quoted, text_value
 from planner.render.sequence_match import aligned
 from planner.render.terminal import Paint
-from planner.values.value import Null, Value
 
 ALWAYS_SHOWN = frozenset(("id", "name", "tags"))
 INDENT = "    "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from planner.model.graph import Graph, Node
-from planner.vocabulary.address import AddressError, ResourceAddress, join, parse_address
+from planner.foundation.vocabulary.address import AddressError, ResourceAddress, join, parse_address
+from planner.logic.model.graph import Graph, Node
 
 NOTES = frozenset(("root_variable", "output_destroy", "stack"))
 DIAMONDS = frozenset(("provider",))

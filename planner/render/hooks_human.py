@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 
+from planner.engine.walk.hooks import Hooks, ObjectId
 from planner.render.operation_words import EPHEMERAL, duration_text, output_lines, verbs
 from planner.render.still_running import StillRunning
 from planner.render.terminal import Terminal, is_terminal
-from planner.walk.hooks import Hooks, ObjectId
 
 LONGEST_ID = 80
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from planner.engine.walk.hooks import Hooks
 from planner.render.view import View
-from planner.walk.hooks import Hooks
 
 
 class InitLines(Hooks):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from planner.vocabulary.address import AddressError, ResourceAddress, parse_address
+from planner.foundation.vocabulary.address import AddressError, ResourceAddress, parse_address
 
 
 @lru_cache(maxsize=1024)

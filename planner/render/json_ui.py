@@ -8,20 +8,20 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from planner import __version__
-from planner.model.plan import Plan, ResourceChange, change_name
-from planner.programs.actions import does
+from planner.engine.walk.hooks import Hooks, ObjectId
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.logic.model.plan import Plan, ResourceChange, change_name
+from planner.logic.programs.actions import does
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.json_resource import resource_json
 from planner.render.operation_words import EPHEMERAL, duration_text, output_lines, verbs
 from planner.render.still_running import StillRunning
 from planner.render.summary import Counts
-from planner.state.model import OutputState
-from planner.vocabulary.diagnostic import Diagnostic
-from planner.walk.hooks import Hooks, ObjectId
+from planner.world.state.model import OutputState
 
 if TYPE_CHECKING:
-    from planner.model.plan import Importing
-    from planner.render.because import Causes
+    from planner.logic.model.plan import Importing
+    from planner.render.cause_line import Causes
 
 UI_VERSION = "1.2"
 OUR_OWN = frozenset(("plan.unmatched_address",))
@@ -58,7 +58,7 @@ class JsonLines:
 
     def message(self, text: str, type: str = "", level: str = "info", **more: Any) -> None:
         """One line. Further keys come in alphabetical order, `type` among them."""
-        from planner.support.exact_json import dumps
+        from planner.foundation.support.exact_json import dumps
 
         more = {**self._about, **more}
         now = time.time()
@@ -77,7 +77,7 @@ class JsonLines:
 
     def version(self) -> None:
         """The first line: who speaks, and in which format."""
-        from planner.vocabulary.version import COMPATIBLE_VERSION
+        from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
 
         self.message(f"planner {__version__}", "version", planner=__version__, tofu=COMPATIBLE_VERSION, ui=UI_VERSION)
 
@@ -172,7 +172,7 @@ def change_json(change: ResourceChange) -> dict[str, Any]:
 
 
 def _importing(importing: Importing) -> dict[str, Any]:
-    from planner.documents.json_plan import importing_json
+    from planner.answers.documents.json_plan import importing_json
 
     return importing_json(importing)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from planner.foundation.values.value import Null, Value
+from planner.foundation.vocabulary.address import valid_identifier
 from planner.render.diff_model import MISSING, Digits
-from planner.values.value import Null, Value
-from planner.vocabulary.address import valid_identifier
 
 
 @lru_cache(maxsize=4096)  # few names, of many objects
@@ -39,7 +39,7 @@ def quoted(text: str) -> str:
 
 def number_text(value: Value) -> str:
     """A number in decimal notation, as short as it can be said exactly."""
-    from planner.values.numbers import number_to_text
+    from planner.foundation.values.numbers import number_to_text
 
     return number_to_text(value)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.model.plan import OutputChange, Plan, ResourceChange, change_name
-from planner.programs.actions import does, steps
+from planner.foundation.values.value import SENSITIVE, mark
+from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
+from planner.logic.programs.actions import does, steps
 from planner.render.diff import diff_dynamic, null_is_missing
 from planner.render.diff_block import diff_object
 from planner.render.diff_model import EVERYWHERE, Change, Diff, Paths
@@ -18,11 +19,10 @@ from planner.render.literals import attribute_name
 from planner.render.plan_comments import change_comment
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal, wrap
-from planner.values.value import SENSITIVE, mark
 
 if TYPE_CHECKING:
-    from planner.provider.interface import ResourceSchema
-    from planner.render.because import Causes
+    from planner.render.cause_line import Causes
+    from planner.world.provider.interface import ResourceSchema
 
 SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
 """(provider configuration address, mode, type) -> the schema of that object, if it is known"""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.model.plan import ResourceChange
-from planner.programs.actions import does
+from planner.foundation.vocabulary.address import format_key
+from planner.logic.model.plan import ResourceChange
+from planner.logic.programs.actions import does
 from planner.render.terminal import Paint
-from planner.vocabulary.address import format_key
 
 REPLACE = {
     "replace_because_tainted": ("is tainted, so it must be ", ""),

@@ -1,8 +1,8 @@
 """A proof for people: the conclusion first, below it what it rests on, down to lines of files.
 
-The proof is the document that `why -json` prints (format: planner.datalog.explain.proof). The short form tells reasons
-and places; the full form every fact, rule and condition. Both are iterative: proofs may be hundreds of steps high.
-"""
+The proof is the document that `why -json` prints (format: planner.logic.datalog.explain.proof). The short form tells
+reasons and places; the full form every fact, rule and condition. Both are iterative: proofs may be hundreds of steps
+high."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def _literal(part: dict[str, Any]) -> str:
 
 
 def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
-    from planner.datalog.explain.why_not_deep import obstacles_text
+    from planner.logic.datalog.explain.why_not_deep import obstacles_text
 
     goal = document["goal"]
     lines = list(document.get("notes", ()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from planner.datalog.tools.coverage import LiteralCoverage, RuleCoverage
+    from planner.logic.datalog.tools.coverage import LiteralCoverage, RuleCoverage
     from planner.operations.rule_quality import Noticed, Quality
     from planner.render.terminal import Paint
 

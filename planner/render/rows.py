@@ -44,7 +44,7 @@ def csv_text(columns: Sequence[str], rows: Rows) -> str:
 
 def json_text(columns: Sequence[str], rows: Rows) -> str:
     """Format 1.0: the names of the columns, and the rows with their values in the types that they have."""
-    from planner.support.exact_json import dumps
+    from planner.foundation.support.exact_json import dumps
 
     document = {"format_version": "1.0", "columns": list(columns), "rows": [list(row) for row in rows]}
     return dumps(document, escape_html=False).decode("utf-8")

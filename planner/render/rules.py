@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.render.streams import visible
 from planner.render.terminal import Paint, Terminal
-from planner.vocabulary.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
-    from planner.datalog.engine.evaluate import Database
-    from planner.datalog.front.builtins import Builtin
-    from planner.datalog.front.values import Row
-    from planner.datalog.tools.describe import PredicateGraph
-    from planner.datalog.tools.suite import Difference, Outcome
+    from planner.logic.datalog.engine.evaluate import Database
+    from planner.logic.datalog.language.builtins import Builtin
+    from planner.logic.datalog.language.values import Row
+    from planner.logic.datalog.tools.describe import PredicateGraph
+    from planner.logic.datalog.tools.suite import Difference, Outcome
     from planner.operations.rule_tests import Tested
     from planner.operations.rulebook import Entry
 
 
 def document(**content: Any) -> str:
     """A JSON document of format 1.0."""
-    from planner.support.exact_json import dumps
+    from planner.foundation.support.exact_json import dumps
 
     return dumps({"format_version": "1.0", **content}, escape_html=False).decode("utf-8")
 
@@ -177,7 +177,7 @@ def costs_text(database: Database) -> str:
     """A line for each evaluated predicate, the most costly first."""
     from tabulate import tabulate
 
-    from planner.datalog.tools.stats import predicate_statistics
+    from planner.logic.datalog.tools.stats import predicate_statistics
 
     statistics = predicate_statistics(database)
     rows = [(s.name, s.rows, s.rounds or "", f"{s.seconds * 1000:.3f}") for s in statistics]
@@ -189,7 +189,7 @@ def costs_text(database: Database) -> str:
 
 def costs_json(database: Database) -> str:
     """Format 1.0: predicates and rules, each list the most costly first; times in seconds."""
-    from planner.datalog.tools.stats import predicate_statistics, rule_statistics
+    from planner.logic.datalog.tools.stats import predicate_statistics, rule_statistics
 
     predicates = predicate_statistics(database)
     return document(
@@ -239,7 +239,7 @@ def _what_differs(outcome: Outcome) -> Iterator[str]:
 
 
 def _row(difference: Difference, row: Row) -> str:
-    from planner.syntax.rule_syntax import quote
+    from planner.language.syntax.rule_syntax import quote
 
     values = ", ".join(quote(value) if type(value) is str else repr(value) for value in row)
     return visible(_clipped(f"{difference.predicate}({values})"))
@@ -261,7 +261,7 @@ def tested_json(tested: Tested, **more: Any) -> str:
 
 
 def _case_json(outcome: Outcome) -> dict[str, Any]:
-    from planner.datalog.front.values import decode
+    from planner.logic.datalog.language.values import decode
     from planner.render.diagnostics_json import diagnostic_json
 
     def plain(rows: Iterable[Row]) -> list[list[Any]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from planner.vocabulary.address import AddressError
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.address import AddressError
+from planner.foundation.vocabulary.diagnostic import Failure
 
 if TYPE_CHECKING:
-    from planner.evaluation.schemas import Schemas
-    from planner.provider.interface import ResourceSchema
-    from planner.state.model import ObjectState, ResourceState
-    from planner.values.value import Value
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.foundation.values.value import Value
+    from planner.world.provider.interface import ResourceSchema
+    from planner.world.state.model import ObjectState, ResourceState
 
 
 class SchemaLookup:
@@ -24,7 +24,7 @@ class SchemaLookup:
         self.resource_schema = cache(self._find)
 
     def _find(self, provider: str, mode: str, type: str) -> ResourceSchema | None:
-        from planner.vocabulary.provider_address import parse_provider_configuration
+        from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 
         try:
             return self._schemas.resource(parse_provider_configuration(provider).source, mode, type)
@@ -40,15 +40,15 @@ class SchemaLookup:
 
 
 def _implied(obj: ObjectState) -> Value:
-    from planner.values.json_codec import implied_value
-    from planner.values.paths import apply_marks
-    from planner.values.value import SENSITIVE
+    from planner.foundation.values.json_codec import implied_value
+    from planner.foundation.values.paths import apply_marks
+    from planner.foundation.values.value import SENSITIVE
 
     marks = [(path, frozenset((SENSITIVE,))) for path in obj.sensitive_paths]
     return apply_marks(implied_value(obj.attributes), marks)
 
 
 def _by_schema(obj: ObjectState, schema: ResourceSchema, address: str) -> Value:
-    from planner.documents.json_state import object_value
+    from planner.answers.documents.json_state import object_value
 
     return object_value(obj, schema, address)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from operator import itemgetter
 
-from planner.syntax.json_reader import read_json
-from planner.syntax.json_values import JsonArray, JsonObject, JsonValue
-from planner.vocabulary.span import Source
+from planner.foundation.vocabulary.span import Source
+from planner.language.syntax.json_reader import read_json
+from planner.language.syntax.json_values import JsonArray, JsonObject, JsonValue
 
 _OPEN, _CLOSE = "{[(", "}])"
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import SENSITIVE, Value, mark
+from planner.foundation.vocabulary.address import ROOT, AddressError, format_key, key_order, parse_module, sort_key
 from planner.render.diff import diff_dynamic, diff_type
 from planner.render.diff_block import diff_object
 from planner.render.diff_model import Change
 from planner.render.diff_text import DiffText, Style
 from planner.render.plan import SchemaOf
 from planner.render.terminal import Terminal
-from planner.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
-from planner.values.types import DYNAMIC
-from planner.values.value import SENSITIVE, Value, mark
-from planner.vocabulary.address import ROOT, AddressError, format_key, key_order, parse_module, sort_key
+from planner.world.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
 
 Decode: TypeAlias = Callable[[ResourceState, ObjectState], Value]
 """the attributes of an object as a value of its type, sensitive parts marked"""

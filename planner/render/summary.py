@@ -5,8 +5,8 @@ Other programs look for these sentences: they are the ecosystem's, word for word
 
 from __future__ import annotations
 
-from planner.model.plan import Plan
-from planner.programs.actions import does
+from planner.logic.model.plan import Plan
+from planner.logic.programs.actions import does
 
 
 class Counts:

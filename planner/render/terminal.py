@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO, cast
 from planner.render.streams import Output, visible
 
 if TYPE_CHECKING:
-    from planner.vocabulary.diagnostic import Diagnostic
+    from planner.foundation.vocabulary.diagnostic import Diagnostic
 
 DEFAULT_WIDTH = 78
 """columns assumed when a stream is no terminal"""

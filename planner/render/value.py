@@ -5,12 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from planner.foundation.values.types import (
+    BOOL,
+    DYNAMIC,
+    NUMBER,
+    STRING,
+    ListType,
+    MapType,
+    SetType,
+    Type,
+    friendly_name,
+)
+from planner.foundation.values.value import (
+    EPHEMERAL,
+    SENSITIVE,
+    List,
+    Map,
+    Marked,
+    Null,
+    Set,
+    Unknown,
+    Value,
+    unmark_deep,
+)
 from planner.render.literals import number_text, quoted
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type, friendly_name
-from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, unmark_deep
 
 if TYPE_CHECKING:
-    from planner.state.model import OutputState
+    from planner.world.state.model import OutputState
 
 _NULLS: dict[Type, str] = {DYNAMIC: "null", STRING: "tostring(null)", NUMBER: "tonumber(null)", BOOL: "tobool(null)"}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from planner.render.streams import cell
 
 if TYPE_CHECKING:
-    from planner.policy.model import Finding, Verdict
+    from planner.answers.policy.model import Finding, Verdict
     from planner.render.terminal import Paint
 
 

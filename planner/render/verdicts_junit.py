@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from xml.sax.saxutils import escape, quoteattr
 
-from planner.policy.model import Finding, Verdict
+from planner.answers.policy.model import Finding, Verdict
 from planner.render.proof import proof_text
 from planner.render.terminal import Paint
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from planner.policy.model import REFUSALS, Finding, Verdict
+from planner.answers.policy.model import REFUSALS, Finding, Verdict
 from planner.render.proof import proof_text
 from planner.render.streams import cell
 from planner.render.terminal import Paint

@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import quote
 
 from planner import __version__
-from planner.policy.model import Finding, Verdict
+from planner.answers.policy.model import Finding, Verdict
+from planner.foundation.vocabulary.span import Span
 from planner.render.proof import fact_text
-from planner.vocabulary.span import Span
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {"deny": "error", "broken": "error", "overridden": "error", "warn": "warning", "undecided": "note"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from planner import __version__
-from planner.vocabulary.version import COMPATIBLE_VERSION
+from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
 
 _OWN = ".".join(__version__.split(".")[:2])
 VERSION = f"{COMPATIBLE_VERSION}-planner{_OWN}"

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner.engine.walk.hooks import HookGroup, Hooks
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.shell import file
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal, wrap
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.vocabulary.shell import file
-from planner.walk.hooks import HookGroup, Hooks
 
 if TYPE_CHECKING:
-    from planner.model.plan import Plan
-    from planner.policy.model import Verdict
-    from planner.render.because import Causes
+    from planner.answers.policy.model import Verdict
+    from planner.logic.model.plan import Plan
+    from planner.render.cause_line import Causes
     from planner.render.json_ui import JsonLines
     from planner.render.plan import PlanText, SchemaOf
-    from planner.state.model import OutputState
+    from planner.world.state.model import OutputState
 
 
 class View:
@@ -205,7 +205,7 @@ class JsonView(View):
             self.lines.message(message or str(text).removesuffix("."), level=level, **more)
 
     def document(self, text: str, data: Any) -> None:
-        from planner.support.exact_json import dumps
+        from planner.foundation.support.exact_json import dumps
 
         self.lines.text(dumps(data).decode("utf-8"))
 
@@ -221,7 +221,7 @@ class JsonView(View):
             self.lines.message(line, "policy_judged", "info", judged=verdict.judged)
 
     def unsaved_state(self, text: str) -> None:
-        from planner.support.exact_json import loads
+        from planner.foundation.support.exact_json import loads
 
         self.lines.message("Emergency state dump", "log", state=loads(text.encode()))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from planner.logic.programs.actions import verb_of
 from planner.operations.what_if import Comparison, Difference
-from planner.programs.actions import verb_of
-from planner.render.because import because_line
+from planner.render.cause_line import because_line
 from planner.render.summary import Counts
 from planner.render.terminal import Paint
 

@@ -8,23 +8,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from planner.apply.walk import Outcome, apply_walk
-from planner.apply.work import ApplyOptions
-from planner.config.load import load_config
-from planner.config.variables import collect_variables, root_variables
-from planner.datalog.engine.fact_base import FactBuilder
-from planner.evaluation.schemas import Schemas
-from planner.facts.from_changes import from_changes
-from planner.facts.from_command import from_command
-from planner.facts.from_config import from_config
-from planner.facts.from_state import from_state
-from planner.graph.build import build_graph
-from planner.model.graph import Graph
-from planner.model.plan import Plan
+from planner.engine.apply.shared_work import ApplyOptions
+from planner.engine.apply.walk import Outcome, apply_walk
+from planner.engine.evaluation.schemas import Schemas
+from planner.engine.plan.make_plan import make_plan
+from planner.engine.plan.options import PlanOptions
+from planner.engine.walk.hooks import Hooks, ObjectId
+from planner.foundation.values.json_codec import from_json
+from planner.foundation.values.schema import AttributeSchema, BlockSchema, implied_type
+from planner.foundation.values.types import STRING
+from planner.foundation.values.value import Null, Unknown, Value
+from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.language.config.load import load_config
+from planner.language.config.variables import collect_variables, root_variables
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.facts.from_changes import from_changes
+from planner.logic.facts.from_command import from_command
+from planner.logic.facts.from_config import from_config
+from planner.logic.facts.from_state import from_state
+from planner.logic.graph.build import build_graph
+from planner.logic.model.graph import Graph
+from planner.logic.model.plan import Plan
 from planner.operations.schema_table import SchemaTable
-from planner.plan.options import PlanOptions
-from planner.plan.planning import make_plan
-from planner.provider.interface import (
+from planner.world.provider.interface import (
     ApplyAnswer,
     ApplyRequest,
     AttributeDiagnostic,
@@ -36,14 +42,8 @@ from planner.provider.interface import (
     ReadAnswer,
     ResourceSchema,
 )
-from planner.provider.registry import start_provider
-from planner.state.model import State
-from planner.values.json_codec import from_json
-from planner.values.schema import AttributeSchema, BlockSchema, implied_type
-from planner.values.types import STRING
-from planner.values.value import Null, Unknown, Value
-from planner.vocabulary.diagnostic import has_errors
-from planner.walk.hooks import Hooks, ObjectId
+from planner.world.provider.registry import start_provider
+from planner.world.state.model import State
 
 THING = ResourceSchema(
     BlockSchema(

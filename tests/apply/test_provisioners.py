@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from planner.apply.provisioners import run_provisioner, unsupported, validate_provisioner
-from planner.values.types import BOOL, STRING, ListType, MapType
-from planner.values.value import List, Map, Null, Unknown
+from planner.engine.apply.provisioners import run_provisioner, unsupported, validate_provisioner
+from planner.foundation.values.types import BOOL, STRING, ListType, MapType
+from planner.foundation.values.value import List, Map, Null, Unknown
 
 
 def config(command: Any, **more: Any) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from applying import World, counts, summaries
 
-from planner.apply.work import ApplyOptions
-from planner.state.file import state_document
-from planner.state.journal import Journal, read_journal, replayed
-from planner.state.model import State
-from planner.walk.work import StopSignal
+from planner.engine.apply.shared_work import ApplyOptions
+from planner.engine.walk.work import StopSignal
+from planner.world.state.file import state_document
+from planner.world.state.journal import Journal, read_journal, replayed
+from planner.world.state.model import State
 
 AB = """
 resource "test_thing" "a" {{

@@ -87,9 +87,17 @@ def _first(function: Function) -> list[ast.AST]:
     return found
 
 
-def package(module: str) -> str:
-    """The room that a module is in: `planner.state` of `planner.state.backends.local`."""
-    return ".".join(module.split(".")[:2])
+WINGS = frozenset(
+    path.name for path in (ROOT / "planner").iterdir() if path.is_dir() and len(list(path.glob("*.py"))) == 1
+)
+"""the directories of rooms: each has no module of its own"""
+
+
+def room(module: str) -> str:
+    """The room of a module: `planner.world.state` of `planner.world.state.backends.local`, `planner.cli` of
+    `planner.cli.main`."""
+    parts = module.split(".")
+    return ".".join(parts[: 3 if parts[1:2] and parts[1] in WINGS else 2])
 
 
 def circles(arrows: Mapping[str, Collection[str]]) -> list[list[str]]:

@@ -1,9 +1,9 @@
-"""No circle of imports, among modules or among packages; imports for types only and those within functions count, too:
+"""No circle of imports, among modules or among rooms; imports for types only and those within functions count, too:
 who reads one module has to read those that it names, whenever they are loaded."""
 
 from __future__ import annotations
 
-from import_graph import circles, imports, modules, package
+from import_graph import circles, imports, modules, room
 
 
 def test_modules() -> None:
@@ -14,10 +14,10 @@ def test_modules() -> None:
     assert circles(arrows) == []
 
 
-def test_packages() -> None:
+def test_rooms() -> None:
     arrows: dict[str, set[str]] = {}
     for one in imports():
-        mine, other = package(one.module), package(one.target)
+        mine, other = room(one.module), room(one.target)
         if one.target in modules() and mine != other and other != "planner":  # that has constants and nothing else
             arrows.setdefault(mine, set()).add(other)
     assert circles(arrows) == []

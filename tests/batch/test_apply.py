@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from batch.fleets import batch, chain, inside, unit, write
 
-from planner.batch.batch import BatchOptions
-from planner.batch.converge import converge
-from planner.batch.schedule import Listener
+from planner.workflows.batch.apply import converge
+from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.session import BatchOptions
 
 FAILS = 'resource "terraform_data" "fails" {\n  provisioner "local-exec" {\n    command = "exit 3"\n  }\n}\n'
 

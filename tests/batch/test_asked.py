@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from batch.fleets import BACKEND, batch, inside, write
 
-from planner.batch.record import json_path
+from planner.workflows.batch.record import json_path
 
 MAIN = (
     BACKEND

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from batch.fleets import BACKEND, batch, chain, unit, write
 
-from planner.batch.cache_files import FLEETS, entry_names
+from planner.workflows.batch.cache_files import FLEETS, entry_names
 
 SECRET = BACKEND + (
     'variable "password" {\n  sensitive = true\n  default = "hunter2"\n}\n'

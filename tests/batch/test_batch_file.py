@@ -379,7 +379,7 @@ def test_what_takes_too_long_ends_with_all_that_it_began(tmp_path: Path) -> None
 
 
 def test_of_what_a_program_prints_the_end_is_kept(tmp_path: Path) -> None:
-    from planner.batch.programs import MOST, run_program
+    from planner.workflows.batch.hooks import MOST, run_program
 
     ran = run_program(["sh", "-c", "yes | head -c 9000000; echo the end; exit 3"], str(tmp_path), os.environ, 60, True)
     assert ran.code == 3 and not ran.is_late
@@ -387,7 +387,7 @@ def test_of_what_a_program_prints_the_end_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_program_that_says_nothing_more_is_waited_for(tmp_path: Path) -> None:
-    from planner.batch.programs import run_program
+    from planner.workflows.batch.hooks import run_program
 
     words = ["sh", "-c", "exec > /dev/null 2>&1; sleep 0.3; exit 4"]
     assert run_program(words, str(tmp_path), os.environ, None, True).code == 4

@@ -16,15 +16,15 @@ from batch.fleets import batch, write
 from batch.test_executors import ender
 from state.backends.servers import SERVERS, Server
 
-from planner.batch.bundles import host
-from planner.batch.bundles.lease import take
-from planner.batch.bundles.pack import Bundle, pack, stays_here
-from planner.batch.bundles.parcel import Answer, BadParcel, Parcel, answered, heard, received, sent
-from planner.batch.bundles.shipping import Shipping, needs_of
-from planner.batch.bundles.stores import Folder, fetched, open_store
-from planner.batch.model import Request, Result
-from planner.batch.recipe import Hook, Recipe
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.workflows.batch.bundles import host
+from planner.workflows.batch.bundles.lease import take
+from planner.workflows.batch.bundles.pack import Bundle, pack, stays_here
+from planner.workflows.batch.bundles.parcel import Answer, BadParcel, Parcel, answered, heard, received, sent
+from planner.workflows.batch.bundles.shipping import Shipping, needs_of
+from planner.workflows.batch.bundles.stores import Folder, fetched, open_store
+from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.recipe import Hook, Recipe
 
 WORKER = f"command:{sys.executable} -m planner batch work"
 

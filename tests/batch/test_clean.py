@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from batch.fleets import batch, chain
 
-from planner.batch.clean import clean, retain, runs
+from planner.workflows.batch.remove_records import clean, retain, runs
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from batch.fleets import BACKEND, batch, chain, unit, write
 
-from planner.batch.hold import take
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.workflows.batch.fleet_lock import take
 
 PLAIN = 'resource "terraform_data" "main" {}\n'
 

@@ -16,14 +16,14 @@ import pytest
 from attrs import evolve
 from batch.fleets import BACKEND, batch, chain, inside, unit, write
 
-from planner.batch import batch as finding
-from planner.batch import cache_files, root_modules
-from planner.batch.cache_files import FLEETS, entry_names
-from planner.batch.model import Request
-from planner.batch.reads import RECORDER
-from planner.batch.worker import run_unit, survey_units
 from planner.cli.main import dispatch
 from planner.render.terminal import Terminal
+from planner.workflows.batch import cache_files, root_modules
+from planner.workflows.batch import session as finding
+from planner.workflows.batch.cache_files import FLEETS, entry_names
+from planner.workflows.batch.files_read import RECORDER
+from planner.workflows.batch.model import Request
+from planner.workflows.batch.worker import run_unit, survey_units
 
 
 def test_unknown_inputs_make_plans_incomplete(tmp_path: Path) -> None:
@@ -399,7 +399,7 @@ def test_units_leave_nothing_in_circles(tmp_path: Path, command: str) -> None:
     try:
         assert run_unit(evolve(request, command=command)).result == {"plan": "changes", "apply": "applied"}[command]
         gc.collect()
-        parts = ("planner.apply", "planner.p", "planner.w")
+        parts = ("planner.engine.apply", "planner.p", "planner.w")
         left = {type(found) for found in gc.garbage if type(found).__module__.startswith(parts)}
     finally:
         gc.set_debug(0)

@@ -12,8 +12,8 @@ import pytest
 from batch.fleets import Ran, batch, chain, unit, write
 from render.page.browser import needs_browser, opened
 
-from planner.batch.reports.github import github
-from planner.batch.reports.markdown import markdown
+from planner.workflows.batch.reports.github import github
+from planner.workflows.batch.reports.markdown import markdown
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_json(fleet: Path) -> None:
     assert document["outcomes"] == {"changes": 2, "incomplete": 2, "skipped": 1, "failed": 1}
     assert [u["unit"] for u in document["units"]] == ["a", "bad", "x&<y>|z", "b", "worse", "c"]
     unit_keys = set(document["units"][0])
-    from planner.batch.reports import document as report
+    from planner.workflows.batch.reports import document as report
 
     documented = set(re.findall(r'"([a-z_]+)"', report.__doc__ or ""))
     assert unit_keys | set(document) <= documented
@@ -185,7 +185,7 @@ def test_plans_from_before_can_be_shown(tmp_path: Path) -> None:
 
 
 def test_the_page_of_a_thousand_units_is_small() -> None:
-    from planner.batch.reports.html import html
+    from planner.workflows.batch.reports.html import html
 
     def unit(n: int) -> dict[str, Any]:
         changes = [{"address": f"aws_instance.web[{k}]", "action": "create", "reason": ""} for k in range(20)]

@@ -17,10 +17,10 @@ from attrs import evolve
 from batch.fleets import BACKEND, Ran, batch, write
 
 from planner import __version__
-from planner.batch import artefact
-from planner.batch.agreement import compared
-from planner.documents.plan_file import read_plan
-from planner.model.plan import Plan
+from planner.answers.documents.plan_file import read_plan
+from planner.logic.model.plan import Plan
+from planner.workflows.batch import saved_plan
+from planner.workflows.batch.approval_check import compared
 
 MAIN = """
 variable "up" {
@@ -131,7 +131,7 @@ def edit(path: Path, how: Callable[[Any], None], is_signed: bool = True) -> None
     document = json.loads(path.read_text())
     how(document)
     if is_signed:
-        document["sum"] = artefact._sum(document)
+        document["sum"] = saved_plan._sum(document)
     path.write_text(json.dumps(document))
 
 
@@ -145,7 +145,7 @@ def serial(root: Path) -> None:
 
 
 DEEP_MANIFEST = json.dumps(
-    {"format": artefact.FORMAT, "version": artefact.VERSION, "planner_version": __version__, "units": 0}
+    {"format": saved_plan.FORMAT, "version": saved_plan.VERSION, "planner_version": __version__, "units": 0}
 ).replace(": 0}", ": " + "[" * 500 + "]" * 500 + "}")
 CHANGES: list[tuple[Callable[[Path], object], str]] = [
     (lambda root: change(root, "b", "three"), "The file b/main.tf has changed"),

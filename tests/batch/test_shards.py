@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from batch.fleets import Ran, batch, chain, unit, write
 
-from planner.batch import artefact
-from planner.batch.analyse import Analysis
-from planner.batch.model import Fleet
-from planner.batch.shards import in_line, share
+from planner.workflows.batch import saved_plan
+from planner.workflows.batch.analyse import Analysis
+from planner.workflows.batch.model import Fleet
+from planner.workflows.batch.shards import in_line, share
 
 BAD = """
 locals {
@@ -270,7 +270,7 @@ class TestWhatIsNoWhole:
             assert batch(tmp_path, "plan", f"-shard={number}/2", f"-out=part{number}").code == 0
             document = json.loads((tmp_path / f"part{number}/manifest.json").read_text())
             document["shard"]["fleet"] = document["key"] = "0" * 32
-            document["sum"] = artefact._sum(document)
+            document["sum"] = saved_plan._sum(document)
             (tmp_path / f"part{number}/manifest.json").write_text(json.dumps(document))
             report = json.loads((tmp_path / f"part{number}/report.json").read_text())
             report["shard"]["fleet"] = "0" * 32

@@ -14,10 +14,10 @@ from batch.fleets import batch, write
 from batch.stack_fleets import NET, SHOP, linked
 from state.backends.servers import SERVERS
 
-from planner.batch.bundles import host
-from planner.batch.deployment_plans import differences
-from planner.state.seal import PLAIN
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.workflows.batch.bundles import host
+from planner.workflows.batch.deployment_plans import differences
+from planner.world.state.encryption_seal import PLAIN
 
 WORKER = f"command:{sys.executable} -m planner batch work"
 

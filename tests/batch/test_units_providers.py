@@ -9,7 +9,7 @@ import pytest
 from batch.fleets import batch, write
 from provider.plugins import SOURCE, override, write_plugin
 
-from planner.provider.locate import own_platform
+from planner.world.provider.locate import own_platform
 
 NEEDS = f"terraform {{\n  required_providers {{\n    test = {{ source = {SOURCE!r} }}\n  }}\n}}\n".replace("'", '"')
 MAIN = NEEDS + 'resource "test_thing" "t" {\n  name = "t"\n}\n'

@@ -443,7 +443,7 @@ def test_plans_with_one_wrong_part(applied: tuple[dict[str, Any], bytes], member
 
 
 def test_a_rule_file_with_an_error_is_named() -> None:
-    from planner.datalog.engine.cache import load_program
+    from planner.logic.datalog.engine.cache import load_program
 
     program, problems = load_program([("policy/broken.dl", "\np(X) :- q(X\n")])
     assert program is None

@@ -10,20 +10,20 @@ from render import from_json
 
 from planner.cli.commands.console import evaluated, open_brackets, statements
 from planner.cli.commands.providers import tree
-from planner.config.model import Config, ModuleConfig, RequiredProvider
-from planner.evaluation.schemas import Schemas
-from planner.graph.answers import Answers
-from planner.language.evaluate import MappingScope
+from planner.engine.evaluation.schemas import Schemas
+from planner.foundation.values.types import NUMBER, STRING
+from planner.foundation.vocabulary.diagnostic import error, warning
+from planner.language.config.model import Config, ModuleConfig, RequiredProvider
+from planner.language.expressions.evaluate import MappingScope
+from planner.logic.graph.query_answers import Answers
 from planner.operations.apply import Applied, Counts
 from planner.operations.plan import Made, Planned
 from planner.operations.providers_needed import needed_providers
 from planner.operations.show import ShownState
-from planner.operations.storing import Stored
-from planner.provider.registry import start_provider
-from planner.state.backends.local import LocalBackend
-from planner.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
-from planner.values.types import NUMBER, STRING
-from planner.vocabulary.diagnostic import error, warning
+from planner.operations.state_access import Stored
+from planner.world.provider.registry import start_provider
+from planner.world.state.backends.local import LocalBackend
+from planner.world.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
 
 PROVIDER = 'provider["terraform.io/builtin/terraform"]'
 CREATED = {
@@ -137,15 +137,15 @@ class Played:
 
 
 WHERE = {
-    "plan": ("plan",),
-    "plan_files": ("saved", "save_plan"),
-    "apply": ("apply", "refresh"),
-    "validate_tests": ("validate_with_tests",),
-    "show": ("outputs", "stored_state", "show", "shown_json"),
-    "init": ("init",),
-    "query": ("query",),
+    "operations.plan": ("plan",),
+    "operations.plan_files": ("saved", "save_plan"),
+    "operations.apply": ("apply", "refresh"),
+    "workflows.testing.validate": ("validate_with_tests",),
+    "operations.show": ("outputs", "stored_state", "show", "shown_json"),
+    "operations.init": ("init",),
+    "operations.query": ("query",),
 }
-"""the modules of planner.operations and what is played of them"""
+"""the modules that commands call, and what is played of them"""
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def played(monkeypatch):
     stage = Played()
     for module, names in WHERE.items():
         for name in names:
-            monkeypatch.setattr(f"planner.operations.{module}.{name}", getattr(stage, name))
+            monkeypatch.setattr(f"planner.{module}.{name}", getattr(stage, name))
     return stage
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.provider.builtin import BuiltinProvider
+from planner.world.provider.builtin import BuiltinProvider
 
 MAIN = """
 resource "terraform_data" "a" { input = "a" }

@@ -127,7 +127,7 @@ def many(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_many_files(planner, many, monkeypatch, processes):
-    from planner.support import forks
+    from planner.foundation.support import forks
 
     monkeypatch.setattr(forks, "processors", lambda most: processes)
     others = [f"f{i:02}.tf" for i in range(MANY) if i % 10 == 3]

@@ -74,9 +74,9 @@ def test_schemas_of_the_builtin_provider(here: Path, planner: Planner) -> None:
 
 
 def test_a_provider_without_arguments_has_a_block() -> None:
-    from planner.documents.json_schemas import provider_json
-    from planner.provider.interface import ProviderSchema
-    from planner.values.schema import BlockSchema
+    from planner.answers.documents.json_schemas import provider_json
+    from planner.foundation.values.schema import BlockSchema
+    from planner.world.provider.interface import ProviderSchema
 
     assert provider_json(ProviderSchema(BlockSchema(), {}, {}))["provider"]["block"] == {"description_kind": "plain"}
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from state.backends.servers import tfe
 
-from planner.clients.oauth import login_service
-from planner.clients.problem import ServiceError
+from planner.foundation.clients.oauth import login_service
+from planner.foundation.clients.problem import ServiceError
 
 BASE = "https://h.test/"
 GOOD = {"client": "client", "authz": "/a", "token": "/t"}

@@ -10,7 +10,7 @@ import pytest
 
 from planner.cli import index, main
 from planner.cli.commands import version as version_command
-from planner.vocabulary.version import COMPATIBLE_VERSION
+from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
 
 
 def test_no_word_prints_the_commands_and_exits_127(planner):
@@ -166,10 +166,10 @@ def test_start_imports_only_what_version_needs():
         "planner.cli.commands",
         "planner.cli.commands.version",
         "planner.render.version",
-        "planner.support",
-        "planner.support.ending",
-        "planner.vocabulary",
-        "planner.vocabulary.version",
+        "planner.foundation.support",
+        "planner.foundation.support.process_exit",
+        "planner.foundation.vocabulary",
+        "planner.foundation.vocabulary.version",
     }
 
 

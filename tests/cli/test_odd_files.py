@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from thinned import thinned
 
-from planner.support.disk import read_given, read_whole, replace_file
+from planner.foundation.support.disk import read_given, read_whole, replace_file
 
 MAIN = 'variable "v" {\n  default = "d"\n}\noutput "o" {\n  value = var.v\n}\n'
 

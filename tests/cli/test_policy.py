@@ -371,7 +371,7 @@ def test_sensitive_values_are_nowhere(folder: Path, planner: Run, format: str) -
 
 
 def test_a_plan_file_records_no_secret_with_its_verdicts(folder: Path, planner: Run) -> None:
-    from planner.documents.plan_file import read_plan
+    from planner.answers.documents.plan_file import read_plan
 
     (folder / "main.tf").write_text(SECRETS)
     (folder / "nosy.dl").write_text(NOSY.replace("\ndeny(", "\nwarn("))

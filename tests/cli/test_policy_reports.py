@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from cli.conftest import make_terminal
+from planner.answers.policy.model import Finding, Verdict
 from planner.cli import main
-from planner.policy.model import Finding, Verdict
 from planner.render.verdicts_markdown import MOST, markdown
 
 PACK = """

@@ -391,7 +391,7 @@ def test_an_explosive_question_ends(folder: Path) -> None:
 @pytest.mark.parametrize("one_in", [6, pytest.param(1, marks=pytest.mark.slow)])
 def test_sensitive_values_never_appear(say: Any, one_in: int) -> None:
     """Every relation of the rules, about the plan, its graph and the state, in every format."""
-    from planner.graph.build import graph_program
+    from planner.logic.graph.build import graph_program
 
     said = [say("-json", "blast", "terraform_data.a", where="."), say("-json", "deps", "root", where=".")]
     for name, predicate in sorted(graph_program().predicates.items())[::one_in]:
@@ -408,7 +408,7 @@ def test_the_help_of_fleets_names_relations_that_exist(command: str) -> None:
     import re
     from importlib import import_module
 
-    from planner.programs.table import program
+    from planner.logic.programs.rule_files import program
 
     help_text = import_module(f"planner.cli.commands.{command}").HELP
     sets = r"(?:deny|warn|deps|rdeps)"  # verdicts, and sets of units
@@ -421,9 +421,9 @@ def test_the_help_names_relations_that_exist() -> None:
     import re
 
     from planner.cli.commands.query import HELP
-    from planner.graph.build import graph_program
-    from planner.programs.table import program
-    from planner.syntax.node_sets import VERBS
+    from planner.language.syntax.node_sets import VERBS
+    from planner.logic.graph.build import graph_program
+    from planner.logic.programs.rule_files import program
 
     predicates = {**program("policy").predicates, **graph_program().predicates}
     named = {name: text for name, text in re.findall(r"([a-z_]+)\(([^()]*)\)", HELP) if name not in VERBS}

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from planner.datalog.engine.build import build_program
+from planner.logic.datalog.engine.build import build_program
 from planner.operations import rule_files, rule_tests, rulebook
 
 MINE = """/// deny(code, address, message): the plan is refused.
@@ -63,7 +63,7 @@ def test_list_has_every_rule_of_every_program(planner):
 
 def test_list_says_where_rules_stand(planner):
     """The line that is given has the head of the rule."""
-    from planner.support.assets import rules_path
+    from planner.foundation.support.assets import rules_path
 
     for rule in json.loads(planner("rules", "list", "-json").out)["rules"]:
         lines = (rules_path() / rule["file"]).read_text(encoding="utf-8").splitlines()
@@ -495,7 +495,7 @@ def test_a_case_without_end_is_ended(planner, here, monkeypatch, name):
 
 @pytest.mark.slow
 def test_a_case_that_needs_all_memory_is_ended(planner, here, monkeypatch):
-    from planner.datalog.ask import limit
+    from planner.logic.datalog.ask import limit
 
     monkeypatch.setattr(limit, "MOST_MEMORY", 100 << 20)
     monkeypatch.setattr(rule_tests, "CASE_SECONDS", 60.0)
@@ -550,7 +550,7 @@ def test_checking_is_ended_when_it_takes_too_long(planner, here, monkeypatch):
 
 @pytest.mark.slow
 def test_checking_is_ended_when_it_needs_too_much_memory(planner, here, monkeypatch):
-    from planner.datalog.ask import limit
+    from planner.logic.datalog.ask import limit
 
     monkeypatch.setattr(limit, "MOST_MEMORY", 60 << 20)
     write(here, mine__dl=_ALL + "all(1, 2).\n" * 50_000)

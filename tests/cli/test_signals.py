@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.state.backends.local import StateStore
-from planner.state.lock import info_path
+from planner.world.state.backends.local import StateStore
+from planner.world.state.lock import info_path
 
 PLANNER = [sys.executable, "-m", "planner"]
 SLOW = """
@@ -229,8 +229,8 @@ def test_the_handler_takes_no_lock() -> None:
     """A signal in the middle of anything, even of what the listeners need, is heard as soon as that is over."""
     script = """
 import os, signal, threading, time
-from planner.support import signals
-from planner.evaluation.configure import ConfiguredProviders
+from planner.foundation.support import signals
+from planner.engine.evaluation.configure import ConfiguredProviders
 providers = ConfiguredProviders(None)
 heard = []
 signals.STOP.listen(providers.stop)
@@ -255,7 +255,7 @@ except KeyboardInterrupt:
 
 
 def test_listeners_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.support.stop import StopSignal
+    from planner.foundation.support.stop import StopSignal
 
     stop, told = StopSignal(), []
     stop.listen(lambda: told.append("early"))
@@ -297,7 +297,7 @@ def test_an_interrupt_that_python_drops_ends_the_wait_for_the_lock(tmp_path: Pat
 
 IN_A_CALLBACK = """
 import os, signal, sys, time, weakref
-from planner.support.signals import STOP, install
+from planner.foundation.support.signals import STOP, install
 
 class Thing:
     pass

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from planner.state.backends.local import StateStore
+from planner.world.state.backends.local import StateStore
 
 PROVIDER = 'provider["terraform.io/builtin/terraform"]'
 MAIN = 'resource "terraform_data" "a" {}\n'

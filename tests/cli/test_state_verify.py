@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.state.backends.local import StateStore
+from planner.world.state.backends.local import StateStore
 
 from .conftest import Ran
 
@@ -90,8 +90,8 @@ def test_without_a_state(tmp_path: Path, planner: Planner, monkeypatch: pytest.M
 @pytest.mark.parametrize("changed", [False, True])
 def test_a_rescued_state_goes_when_the_journal_was_taken_in(here: Path, planner: Planner, changed: bool) -> None:
     """It holds what the journal holds; another one stays."""
-    from planner.state.build import StateBuilder
-    from planner.state.file import write_state
+    from planner.world.state.build import StateBuilder
+    from planner.world.state.file import write_state
 
     store = StateStore("terraform.tfstate")
     journal, _ = store.begin_journal("apply")

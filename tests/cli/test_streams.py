@@ -16,7 +16,7 @@ from thinned import thinned
 
 from planner.cli import index
 from planner.render.streams import Output, cell, visible
-from planner.state.backends.local import StateStore
+from planner.world.state.backends.local import StateStore
 
 MAIN = """
 variable "x" { default = "v" }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.support.watch import SECONDS
+from planner.foundation.support.watch import SECONDS
 
 ROOT = 'output "o" {\n  value = file("text")\n}\n'
 ASSERTING = '  assert {\n    condition     = output.o == "one"\n    error_message = "it is ${output.o}"\n  }\n'

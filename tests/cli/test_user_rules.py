@@ -130,7 +130,7 @@ many(A, B, C, D, E, F, G, H, I) :- d(A), d(B), d(C), d(D), d(E), d(F), d(G), d(H
     ],
 )
 def test_rules_that_would_never_end_are_ended(project, planner, monkeypatch, folder, more):
-    from planner.datalog.tools import suite
+    from planner.logic.datalog.tools import suite
 
     monkeypatch.setattr(suite, "SECONDS", 2.0)
     place = project / ".planner" / folder

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.evaluation import outputs
-from planner.validate import walk
-from planner.validate.alike import Alike
+from planner.engine.evaluation import outputs
+from planner.engine.validate import walk
+from planner.engine.validate.shared_results import Alike
 
 from .conftest import Ran
 

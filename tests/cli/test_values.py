@@ -7,13 +7,13 @@ import json
 import pytest
 
 from planner.cli.commands.output import raw
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType
+from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown, number_from_text
+from planner.foundation.vocabulary.diagnostic import Failure
 from planner.render.literals import quoted
 from planner.render.outputs_json import output_json
 from planner.render.value import all_outputs, format_value
-from planner.state.model import OutputState
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType
-from planner.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown, number_from_text
-from planner.vocabulary.diagnostic import Failure
+from planner.world.state.model import OutputState
 
 SECRET = Marked("x", frozenset((SENSITIVE,)))
 

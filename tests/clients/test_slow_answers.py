@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 from state.backends.servers import SERVERS
 
-from planner.clients.http import NONE, Http
-from planner.clients.problem import ServiceError
-from planner.install.web import Web
-from planner.state.backends import pg
-from planner.support.problem import InstallError
-from planner.support.signals import STOP
-from planner.support.stop import reading
+from planner.foundation.clients.http import NONE, Http
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.support.problem import InstallError
+from planner.foundation.support.signals import STOP
+from planner.foundation.support.stop import reading
+from planner.world.install.web import Web
+from planner.world.state.backends import pg
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n"
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from planner.config.load import load_config
-from planner.config.validate import check_module_arguments
-from planner.config.variables import collect_variables
-from planner.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.language.config.load import load_config
+from planner.language.config.validate import check_module_arguments
+from planner.language.config.variables import collect_variables
 
 CASES = Path(__file__).parent / "cases"
 

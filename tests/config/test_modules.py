@@ -7,12 +7,12 @@ import json
 import pytest
 from config_cases import write_files
 
-from planner.config.backend import Overrides, backend_settings
-from planner.config.load import load_config
-from planner.config.module_installer import install_modules
-from planner.config.modules_manifest import manifest_path, read_manifest
-from planner.config.variables import collect_variables
-from planner.state.backends.local import SCHEMA
+from planner.language.config.backend import Overrides, backend_settings
+from planner.language.config.load import load_config
+from planner.language.config.module_installer import install_modules
+from planner.language.config.modules_manifest import manifest_path, read_manifest
+from planner.language.config.variables import collect_variables
+from planner.world.state.backends.local import SCHEMA
 
 TREE = {
     "main.tf": 'variable "where" {\n  default = "a"\n}\nmodule "m" {\n  source = "./modules/${var.where}"\n}\n',
@@ -260,11 +260,11 @@ provider "terraform" {
 
 
 def test_a_file_is_read_once_as_long_as_it_says_the_same(tmp_path, monkeypatch):
-    from planner.config import load
+    from planner.language.config import load
 
     read = []
     monkeypatch.setattr(load, "read_file", lambda *given: read.append(given[1]) or real(*given))
-    real = __import__("planner.config.file_content", fromlist=["read_file"]).read_file
+    real = __import__("planner.language.config.file_content", fromlist=["read_file"]).read_file
     monkeypatch.setattr(load, "_lately_read", {})
     write_files(tmp_path, {"main.tf": 'variable "a" {}\n', "b.tf": "locals {\n  b = 1\n}\n"})
     first, _ = load_config(str(tmp_path))
@@ -288,7 +288,7 @@ def test_what_is_wrong_is_said_each_time(tmp_path):
 
 
 def test_only_the_last_files_are_kept(tmp_path, monkeypatch):
-    from planner.config import load
+    from planner.language.config import load
 
     monkeypatch.setattr(load, "_MOST_FILES", 3)
     write_files(tmp_path, {f"f{n}.tf": f"locals {{\n  a{n} = 1\n}}\n" for n in range(9)})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.config.sources import (
+from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
+from planner.language.config.sources import (
     BUILTIN,
     SourceError,
     default_provider,
@@ -12,7 +13,6 @@ from planner.config.sources import (
     parse_provider_source,
     provider_display,
 )
-from planner.vocabulary.version_constraints import Version, parse_constraints
 
 
 @pytest.mark.parametrize(

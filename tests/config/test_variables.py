@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from config_cases import shown, write_files
 
-from planner.config.load import load_config
-from planner.config.variables import check_plan_variables, collect_variables, root_variables, same_value
-from planner.values.types import STRING
-from planner.values.value import EPHEMERAL, NULL, SENSITIVE, List, Marked
+from planner.foundation.values.types import STRING
+from planner.foundation.values.value import EPHEMERAL, NULL, SENSITIVE, List, Marked
+from planner.language.config.load import load_config
+from planner.language.config.variables import check_plan_variables, collect_variables, root_variables, same_value
 
 
 def values(directory: Path, files: dict[str, str], arguments=(), environment=None):

@@ -14,22 +14,22 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from planner.config.references import Ref, parse_reference
-from planner.language.console import answer
-from planner.language.constraints import parse_type_constraint
-from planner.language.evaluate import EvaluationError, MappingScope, Scope, evaluate, evaluate_template
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.values.convert import ConversionError, convert
+from planner.foundation.values.json_codec import simple_json
+from planner.foundation.values.numbers import is_infinite, number_to_text
+from planner.foundation.values.type_text import type_text
+from planner.foundation.values.types import BOOL, NUMBER, STRING
+from planner.foundation.values.value import NOT_NULL, NULL, Null, Unknown, type_of, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.references import Ref, parse_reference
+from planner.language.expressions.console import answer
+from planner.language.expressions.constraints import parse_type_constraint
+from planner.language.expressions.evaluate import EvaluationError, MappingScope, Scope, evaluate, evaluate_template
+from planner.language.expressions.scope import ConstantScope
 from planner.language.functions import CallContext, lookup
-from planner.language.scope import ConstantScope
-from planner.support.exact_json import dumps
-from planner.syntax.parse import parse_expression
-from planner.values.convert import ConversionError, convert
-from planner.values.json_codec import simple_json
-from planner.values.numbers import is_infinite, number_to_text
-from planner.values.type_text import type_text
-from planner.values.types import BOOL, NUMBER, STRING
-from planner.values.value import NOT_NULL, NULL, Null, Unknown, type_of, unmark_deep
-from planner.vocabulary.diagnostic import Failure, error, has_errors
-from planner.vocabulary.span import Source, Span
+from planner.language.syntax.parse import parse_expression
 
 HERE = Path(__file__).parent / "expressions"
 INPUTS = [

@@ -8,8 +8,11 @@ import random
 from pathlib import Path
 from typing import Any
 
-from planner.provider import registry
-from planner.provider.interface import (
+from planner.foundation.values.schema import AttributeSchema, BlockSchema
+from planner.foundation.values.types import STRING, MapType
+from planner.foundation.values.value import Map, Null, Unknown, Value
+from planner.world.provider import registry
+from planner.world.provider.interface import (
     ApplyAnswer,
     ApplyRequest,
     AttributeDiagnostic,
@@ -20,10 +23,7 @@ from planner.provider.interface import (
     ReadAnswer,
     ResourceSchema,
 )
-from planner.provider.offline import OfflineProvider
-from planner.values.schema import AttributeSchema, BlockSchema
-from planner.values.types import STRING, MapType
-from planner.values.value import Map, Null, Unknown, Value
+from planner.world.provider.offline import OfflineProvider
 
 COMPUTED = AttributeSchema(STRING, computed=True)
 OPTIONAL = AttributeSchema(STRING, optional=True)
@@ -184,6 +184,6 @@ def write_mirror(folder: Path) -> Path:
 
 
 def registry_platform() -> str:
-    from planner.provider.locate import own_platform
+    from planner.world.provider.locate import own_platform
 
     return own_platform()

@@ -9,17 +9,17 @@ from engine_helpers import program
 from proof_checker import check
 from random_programs import RandomProgram
 
-from planner.datalog.ask.question import ask, parse_query
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.engine.fact_base import FactBase
-from planner.datalog.engine.naive import evaluate_naively
-from planner.datalog.engine.terms import value_of
-from planner.datalog.explain.proof import proof_json
-from planner.datalog.explain.search import Prover
-from planner.datalog.explain.why_not import why_not
-from planner.datalog.front.model import Rule
-from planner.datalog.front.values import decode
-from planner.syntax.rule_syntax import Atom, Comparison, Negation, Variable
+from planner.language.syntax.rule_syntax import Atom, Comparison, Negation, Variable
+from planner.logic.datalog.ask.question import ask, parse_query
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.engine.naive import evaluate_naively
+from planner.logic.datalog.engine.terms import value_of
+from planner.logic.datalog.explain.proof import proof_json
+from planner.logic.datalog.explain.search import Prover
+from planner.logic.datalog.explain.why_not import why_not
+from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.values import decode
 
 MOST_PROOFS = 4  # of each predicate
 

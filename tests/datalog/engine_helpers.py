@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from planner.datalog.engine.cache import load_program
-from planner.datalog.engine.evaluate import Database, evaluate
-from planner.datalog.engine.fact_base import FactBase
-from planner.datalog.engine.program import Program
-from planner.datalog.front.values import decode
-from planner.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.logic.datalog.engine.cache import load_program
+from planner.logic.datalog.engine.evaluate import Database, evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.values import decode
 
 
 def program(text: str, name: str = "rules.dl") -> Program:

@@ -13,9 +13,9 @@ from typing import Any
 
 from datalog.proof_checker import TESTS, Reader, compare, run_test, unify, value
 
-from planner.datalog.engine.evaluate import Database
-from planner.datalog.engine.program import Program
-from planner.datalog.front.values import decode
+from planner.logic.datalog.engine.evaluate import Database
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.values import decode
 
 Row = tuple[Any, ...]
 BUILT_IN = {"find_all": (2, lambda text, pattern: enumerate(m.group() for m in re.finditer(pattern, text)))}

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from engine_helpers import derived, shown
 
-from planner.datalog.ask import question as module
-from planner.datalog.ask.question import Answer, ask, is_goal_directed, parse_query
-from planner.datalog.engine.evaluate import Database
-from planner.datalog.front.values import FALSE, TRUE, Fraction
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.logic.datalog.ask import question as module
+from planner.logic.datalog.ask.question import Answer, ask, is_goal_directed, parse_query
+from planner.logic.datalog.engine.evaluate import Database
+from planner.logic.datalog.language.values import FALSE, TRUE, Fraction
 
 RULES = """
 /// edge
@@ -163,7 +163,7 @@ def test_the_time_limit_ends_a_question() -> None:
 @pytest.mark.slow
 def test_the_memory_limit_ends_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
     """What pyDatalog does with memory is up to it: no answer is ever half an answer."""
-    from planner.datalog.ask import limit
+    from planner.logic.datalog.ask import limit
 
     monkeypatch.setattr(limit, "MOST_MEMORY", 40 << 20)
     hub = derived(RULES, {"edge": [(x, y) for i in range(400) for x, y in (("h", f"n{i}"), (f"n{i}", "h"))]}, ["edge"])

@@ -8,11 +8,11 @@ import pytest
 from engine_helpers import plain, program
 from thinned import thinned
 
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.engine.fact_base import FactBase
-from planner.datalog.engine.naive import evaluate_naively
-from planner.datalog.front.builtins import FUNCTIONS, KINDS, RELATIONS, TESTS, Builtin
-from planner.datalog.front.values import decode, encode
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.engine.naive import evaluate_naively
+from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, RELATIONS, TESTS, Builtin
+from planner.logic.datalog.language.values import decode, encode
 
 DECLARED = """
 /// given(name, value): what is given.
@@ -253,7 +253,7 @@ def test_numbers_that_are_too_large_to_write() -> None:
 
 
 def test_regular_expressions_that_nest_too_deeply_are_none() -> None:
-    from planner.datalog.front.patterns import is_pattern
+    from planner.logic.datalog.language.patterns import is_pattern
 
     assert is_pattern("(" * 1000 + "a" + ")" * 1000)
     assert not is_pattern("(" * 1001 + "a" + ")" * 1001)

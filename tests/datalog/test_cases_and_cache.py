@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from engine_helpers import program, shown
 
-from planner.datalog.engine import build
-from planner.datalog.engine.cache import load_program
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.engine.fact_base import FactBase
-from planner.datalog.explain.search import Prover
-from planner.datalog.tools.cases import load_cases, run_case
+from planner.logic.datalog.engine import build
+from planner.logic.datalog.engine.cache import load_program
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.explain.search import Prover
+from planner.logic.datalog.tools.cases import load_cases, run_case
 
 RULES = """
 /// edge

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from planner.datalog.engine.cache import load_program
-from planner.datalog.engine.program import Program
-from planner.datalog.tools.cases import Case, load_cases
-from planner.datalog.tools.coverage import coverage
-from planner.datalog.tools.mutants import Mutant, mutants
+from planner.logic.datalog.engine.cache import load_program
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.tools.cases import Case, load_cases
+from planner.logic.datalog.tools.coverage import coverage
+from planner.logic.datalog.tools.mutants import Mutant, mutants
 
 DECLARED = """
 /// size(x, n): a size.
@@ -66,7 +66,7 @@ def test_coverage(text: str, held: list[bool], failed: list[bool]) -> None:
 
 def alive(text: str) -> list[str]:
     """The mutants that cases do not notice."""
-    from planner.datalog.tools.cases import run_case
+    from planner.logic.datalog.tools.cases import run_case
 
     def noticed(mutant: Mutant) -> bool:
         loaded, _ = load_program([("rules.dl", mutant.of(DECLARED + RULE))])

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from engine_helpers import derived, plain, program
 
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.datalog.engine.naive import evaluate_naively
-from planner.datalog.front.values import FALSE, TRUE, Fraction
-from planner.datalog.tools.stats import predicate_statistics, rule_statistics
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.datalog.engine.naive import evaluate_naively
+from planner.logic.datalog.language.values import FALSE, TRUE, Fraction
+from planner.logic.datalog.tools.stats import predicate_statistics, rule_statistics
 
 BASE = """
 /// edge

@@ -9,11 +9,11 @@ from engine_helpers import derived, plain, program
 from proof_checker import ProofError, check
 from thinned import thinned
 
-from planner.datalog.engine.evaluate import Database, evaluate
-from planner.datalog.engine.fact_base import FactBuilder
-from planner.datalog.explain.proof import proof_json
-from planner.datalog.explain.search import Prover
-from planner.datalog.explain.why_not import why_not
+from planner.logic.datalog.engine.evaluate import Database, evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.datalog.explain.proof import proof_json
+from planner.logic.datalog.explain.search import Prover
+from planner.logic.datalog.explain.why_not import why_not
 
 RULES = """
 /// reference

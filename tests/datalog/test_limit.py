@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.datalog.ask import limit
-from planner.datalog.ask.limit import run_limited
-from planner.vocabulary.diagnostic import Failure, error
-from planner.vocabulary.span import Source, Span
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.span import Source, Span
+from planner.logic.datalog.ask import limit
+from planner.logic.datalog.ask.limit import run_limited
 
 
 def no_child_is_left() -> bool:
@@ -83,7 +83,7 @@ def test_what_grows_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's word about a parent that is gone")
 def test_nothing_outlives_a_process_that_was_killed() -> None:
     code = (
-        "from planner.datalog.ask.limit import run_limited; print(flush=True); "
+        "from planner.logic.datalog.ask.limit import run_limited; print(flush=True); "
         "run_limited(lambda: sum(range(10**15)), 60)"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from planner.datalog.engine.cache import load_program
-from planner.datalog.engine.compiled import UNSEEN, Look
-from planner.datalog.engine.looks import collapsed
-from planner.datalog.engine.program import Program
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.logic.datalog.engine.cache import load_program
+from planner.logic.datalog.engine.columns_read import collapsed
+from planner.logic.datalog.engine.compiled import UNSEEN, Look
+from planner.logic.datalog.engine.program import Program
 
 DECLARATIONS = """
 /// fact(item, word): given.

@@ -7,9 +7,9 @@ from random import Random
 import pytest
 from engine_helpers import derived
 
-from planner.datalog.engine import native
-from planner.datalog.front.operators import OPERATORS
-from planner.datalog.front.values import TRUE, Fraction
+from planner.logic.datalog.engine import native
+from planner.logic.datalog.language.operators import OPERATORS
+from planner.logic.datalog.language.values import TRUE, Fraction
 
 
 def test_every_operator_that_is_declared_has_a_function() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from engine_helpers import check_golden, shown
 
-from planner.datalog.engine.cache import load_program
-from planner.vocabulary.diagnostic import has_errors
+from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.logic.datalog.engine.cache import load_program
 
 HERE = Path(__file__).parent / "diagnostics"
 

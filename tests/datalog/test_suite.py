@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from engine_helpers import program
 
-from planner.datalog.engine.program import Program
-from planner.datalog.tools.cases import load_cases
-from planner.datalog.tools.describe import describe, predicate_graph
-from planner.datalog.tools.suite import MOST_ROWS, Outcome, run, untested
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.tools.cases import load_cases
+from planner.logic.datalog.tools.describe import describe, predicate_graph
+from planner.logic.datalog.tools.suite import MOST_ROWS, Outcome, run, untested
 
 POLICY = """
 /// bucket(name): a bucket.
@@ -165,7 +165,7 @@ def test_levels_and_reads() -> None:
 def test_native_operators_have_their_time() -> None:
     from engine_helpers import derived
 
-    from planner.datalog.tools.stats import predicate_statistics
+    from planner.logic.datalog.tools.stats import predicate_statistics
 
     costs = {s.name: s for s in predicate_statistics(derived(GRAPH, {"e": [(str(n), str(n + 1)) for n in range(50)]}))}
     assert costs["r"].seconds > 0 and costs["e"].seconds == 0

@@ -7,18 +7,18 @@ import posixpath
 from pathlib import Path
 from typing import Any
 
-from planner.config.load import load_tree
-from planner.config.model import Config
-from planner.model.plan import CheckResult, Importing, OutputChange, Plan, ResourceChange
-from planner.programs.actions import actions, words
-from planner.provider.builtin import SCHEMA
-from planner.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
-from planner.values.json_codec import from_json, implied_value, to_json
-from planner.values.paths import marked_paths
-from planner.values.schema import implied_type
-from planner.values.types import DYNAMIC, EMPTY_OBJECT, TupleType, type_from_json, type_to_json
-from planner.values.value import SENSITIVE, Unknown, Value, mark, unmark_deep
-from planner.vocabulary.diagnostic import has_errors
+from planner.foundation.values.json_codec import from_json, implied_value, to_json
+from planner.foundation.values.paths import marked_paths
+from planner.foundation.values.schema import implied_type
+from planner.foundation.values.types import DYNAMIC, EMPTY_OBJECT, TupleType, type_from_json, type_to_json
+from planner.foundation.values.value import SENSITIVE, Unknown, Value, mark, unmark_deep
+from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.language.config.load import load_tree
+from planner.language.config.model import Config
+from planner.logic.model.plan import CheckResult, Importing, OutputChange, Plan, ResourceChange
+from planner.logic.programs.actions import actions, words
+from planner.world.provider.builtin import SCHEMA
+from planner.world.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
 
 CASES = Path(__file__).parent.parent / "conformance" / "cases"
 WITH_PLAN = sorted(p.parent.parent.name for p in CASES.glob("*/expected/plan.json"))

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.documents.encoding import decode, encode
-from planner.documents.kind import is_plan_file
-from planner.documents.plan_file import (
+from planner.answers.documents.encoding import decode, encode
+from planner.answers.documents.kind import is_plan_file
+from planner.answers.documents.plan_file import (
     RECORDS,
     SUM,
     _sum,
@@ -26,12 +26,12 @@ from planner.documents.plan_file import (
     unpack_sources,
     write_plan,
 )
-from planner.model.plan import CheckResult, Importing, OutputChange, Plan, ResourceChange
-from planner.state.file import same_content
-from planner.state.model import InstanceState, ObjectState, ResourceState, State
-from planner.values.numbers import CONTEXT, parse_number
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, ObjectType
-from planner.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown
+from planner.foundation.values.numbers import CONTEXT, parse_number
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, ObjectType
+from planner.foundation.values.value import EPHEMERAL, SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown
+from planner.logic.model.plan import CheckResult, Importing, OutputChange, Plan, ResourceChange
+from planner.world.state.file import same_content
+from planner.world.state.model import InstanceState, ObjectState, ResourceState, State
 
 PROVIDER = 'provider["terraform.io/builtin/terraform"]'
 

@@ -14,13 +14,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import recorded
 
-from planner.config.model import Config, ModuleConfig
-from planner.documents.json_config import config_json
-from planner.documents.json_plan import plan_json
-from planner.documents.json_state import state_json
-from planner.provider.builtin import SCHEMA
-from planner.support.exact_json import dumps
-from planner.vocabulary.diagnostic import Failure
+from planner.answers.documents.json_config import config_json
+from planner.answers.documents.json_plan import plan_json
+from planner.answers.documents.json_state import state_json
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.config.model import Config, ModuleConfig
+from planner.world.provider.builtin import SCHEMA
 
 EMPTY = Config(ModuleConfig((), ".", None))
 

@@ -12,13 +12,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import recorded
 
-from planner.config.model import ModuleConfig, ResourceDecl
-from planner.documents.json_plan import path_json
-from planner.model.plan import Plan
-from planner.plan.relevant import relevant_attributes
-from planner.provider.builtin import SCHEMA
-from planner.values.schema import BlockSchema
-from planner.vocabulary.address import ModuleAddress, parse_module
+from planner.answers.documents.json_plan import path_json
+from planner.engine.plan.relevant_attributes import relevant_attributes
+from planner.foundation.values.schema import BlockSchema
+from planner.foundation.vocabulary.address import ModuleAddress, parse_module
+from planner.language.config.model import ModuleConfig, ResourceDecl
+from planner.logic.model.plan import Plan
+from planner.world.provider.builtin import SCHEMA
 
 
 def block_of(module: ModuleConfig, decl: ResourceDecl) -> BlockSchema:

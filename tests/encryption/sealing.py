@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from planner.encryption.go_json import members
-from planner.encryption.key_providers import pbkdf2
-from planner.encryption.keys import MetadataError, ProviderError, decoded
-from planner.encryption.method import InvalidMethodError
-from planner.encryption.methods import aes_gcm
-from planner.encryption.target import Ready, Target
-from planner.state.sealed import SealedPlan, SealedState, no_plan, no_state
-from planner.vocabulary.diagnostic import Failure, error
+from planner.foundation.encryption.go_json import members
+from planner.foundation.encryption.key_providers import pbkdf2
+from planner.foundation.encryption.keys import MetadataError, ProviderError, decoded
+from planner.foundation.encryption.method import InvalidMethodError
+from planner.foundation.encryption.methods import aes_gcm
+from planner.foundation.encryption.target import Ready, Target
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.world.state.encrypted_seal import SealedPlan, SealedState, no_plan, no_state
 
 PASSPHRASE = "correct-horse-battery-staple"
 ENCRYPTION = """

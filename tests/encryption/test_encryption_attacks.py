@@ -11,14 +11,14 @@ from encryption.sealing import PASSPHRASE, Passphrase, Unencrypted, plan_seal, s
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.encryption.base64 import Base64Error, decode
-from planner.encryption.go_json import go_json
-from planner.encryption.key_providers import pbkdf2
-from planner.encryption.keys import Key, Keys, MetadataError, ProviderError
-from planner.state.file import read_state, write_state
-from planner.state.journal import Journal, Written, mark_saving, read_journal
-from planner.state.model import InstanceState, ObjectState, ResourceState, State
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.encryption.base64 import Base64Error, decode
+from planner.foundation.encryption.go_json import go_json
+from planner.foundation.encryption.key_providers import pbkdf2
+from planner.foundation.encryption.keys import Key, Keys, MetadataError, ProviderError
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.world.state.file import read_state, write_state
+from planner.world.state.journal import Journal, Written, mark_saving, read_journal
+from planner.world.state.model import InstanceState, ObjectState, ResourceState, State
 
 STATE = write_state(State(lineage="a-lineage", serial=7), compact=True)
 SEAL = state_seal()
@@ -300,7 +300,7 @@ def test_lines_that_somebody_moved_or_made(tmp_path: Any) -> None:
         recorded, _ = read_journal(str(path), SEAL)
         assert recorded is not None and recorded.damage
     clear = tmp_path / "clear"
-    from planner.state.seal import PLAIN
+    from planner.world.state.encryption_seal import PLAIN
 
     _journal(str(clear), "forged", seal=PLAIN)
     recorded, problems = read_journal(str(clear), SEAL)

@@ -191,8 +191,9 @@ def test_no_encryption_is_loaded_without_any() -> None:
 
     code = (
         "import sys, planner.operations.plan, planner.operations.apply, planner.operations.init, "
-        "planner.state.backends.local, planner.provider.builtin, planner.operations.plan_files\n"
-        "print([m for m in sys.modules if m.startswith('planner.encryption') or m in "
-        "('cryptography', 'planner.state.sealed', 'planner.operations.encrypted', 'planner.config.encryption')])"
+        "planner.world.state.backends.local, planner.world.provider.builtin, planner.operations.plan_files\n"
+        "print([m for m in sys.modules if m.startswith('planner.foundation.encryption') or m in "
+        "('cryptography', 'planner.world.state.encrypted_seal', 'planner.operations.encryption_seals', "
+        "'planner.language.config.encryption')])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from thinned import thinned
 
-from planner.encryption.envelope import indented, read_envelope
-from planner.encryption.key_providers import external, pbkdf2
-from planner.encryption.methods import aes_gcm
+from planner.foundation.encryption.envelope import indented, read_envelope
+from planner.foundation.encryption.key_providers import external, pbkdf2
+from planner.foundation.encryption.methods import aes_gcm
 from planner.operations.encryption import Encryption, encryption_of_directory
-from planner.state.file import read_state, write_state
-from planner.state.seal import Seal
+from planner.world.state.encryption_seal import Seal
+from planner.world.state.file import read_state, write_state
 
 SAMPLES = Path(__file__).parent / "samples"
 NEEDS_A_SERVICE = ("aws_kms", "openbao")
@@ -44,7 +44,7 @@ def encryption(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
 
 
 def _encryption(directory: Path, secret: str) -> Encryption:
-    from planner.config.variables import RawValue
+    from planner.language.config.variables import RawValue
 
     given = {"pass": RawValue("pass", "command line", secret)} if secret else {}
     return encryption_of_directory(str(directory), given, "default")

@@ -19,9 +19,9 @@ from urllib.parse import parse_qs
 import pytest
 from state.backends.servers import free_port, moto, started  # type: ignore[import-not-found]
 
-from planner.encryption.go_json import members
-from planner.encryption.key_providers import aws_kms, azure_vault, gcp_kms, openbao
-from planner.encryption.keys import Keys, Metadata, ProviderError, decoded
+from planner.foundation.encryption.go_json import members
+from planner.foundation.encryption.key_providers import aws_kms, azure_vault, gcp_kms, openbao
+from planner.foundation.encryption.keys import Keys, Metadata, ProviderError, decoded
 
 SAMPLES = Path(__file__).parent / "samples"
 

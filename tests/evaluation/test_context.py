@@ -7,25 +7,25 @@ from pathlib import Path
 import pytest
 from plan.planning import recorded, write_files, write_state
 
-from planner.config.load import load_config
-from planner.config.module_installer import install_modules
-from planner.config.variables import collect_variables, root_variables
-from planner.datalog.engine.fact_base import FactBuilder
-from planner.evaluation.context import EvaluationContext
-from planner.evaluation.eval_walk import eval_walk
-from planner.evaluation.repetition import SINGLE, Repetition
-from planner.evaluation.schemas import Schemas
-from planner.facts.from_command import from_command
-from planner.facts.from_config import from_config
-from planner.facts.from_state import from_state
-from planner.graph.build import build_graph
-from planner.language.evaluate import evaluate, try_evaluate
+from planner.engine.evaluation.context import EvaluationContext
+from planner.engine.evaluation.eval_walk import eval_walk
+from planner.engine.evaluation.repetition import SINGLE, Repetition
+from planner.engine.evaluation.schemas import Schemas
+from planner.foundation.values.value import Marked, Unknown
+from planner.foundation.vocabulary.span import Source
+from planner.language.config.load import load_config
+from planner.language.config.module_installer import install_modules
+from planner.language.config.variables import collect_variables, root_variables
+from planner.language.expressions.evaluate import evaluate, try_evaluate
+from planner.language.syntax.parse import parse_expression
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.facts.from_command import from_command
+from planner.logic.facts.from_config import from_config
+from planner.logic.facts.from_state import from_state
+from planner.logic.graph.build import build_graph
 from planner.operations.schema_table import SchemaTable
-from planner.provider.registry import start_provider
-from planner.state.file import read_state
-from planner.syntax.parse import parse_expression
-from planner.values.value import Marked, Unknown
-from planner.vocabulary.span import Source
+from planner.world.provider.registry import start_provider
+from planner.world.state.file import read_state
 
 FILES = {
     "main.tf": """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.evaluation.flat_values import UNKNOWN_TEXT, from_flat
-from planner.values.sets import make_set
-from planner.values.types import (
+from planner.engine.evaluation.flat_values import UNKNOWN_TEXT, from_flat
+from planner.foundation.values.sets import make_set
+from planner.foundation.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -18,7 +18,7 @@ from planner.values.types import (
     TupleType,
     Type,
 )
-from planner.values.value import List, Map, Null, Unknown, Value
+from planner.foundation.values.value import List, Map, Null, Unknown, Value
 
 PORT = ObjectType({"port": NUMBER})
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.evaluation.schema_marks import deprecation_marks
-from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes
-from planner.values.types import DYNAMIC, STRING
-from planner.vocabulary.diagnostic import Deprecation
+from planner.engine.evaluation.schema_marks import deprecation_marks
+from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes
+from planner.foundation.values.types import DYNAMIC, STRING
+from planner.foundation.vocabulary.diagnostic import Deprecation
 
 OLD = AttributeSchema(STRING, deprecated=True)
 

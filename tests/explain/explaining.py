@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from plan.test_recorded_plans import META, work_copy
 
+from planner.answers.explain.why import Explainer
 from planner.cli.flags import parse
 from planner.cli.options import DESTROY, OPERATION, STATE, VARIABLES, operation_options
-from planner.config.module_installer import install_modules
-from planner.config.variables import collect_variables
-from planner.explain.why import Explainer
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.language.config.module_installer import install_modules
+from planner.language.config.variables import collect_variables
 from planner.operations.explanations import explainer
 from planner.operations.options import OperationOptions
-from planner.vocabulary.diagnostic import Diagnostic
 
 FLAGS = (DESTROY, *OPERATION, *STATE, *VARIABLES)
 

@@ -32,10 +32,10 @@ from explain.turning_back import Former, unexplained
 from provider.plugins import attached, write_plugin
 from thinned import thinned
 
-from planner.explain.because import Because, Step
-from planner.model.plan import change_name
-from planner.model.sources import CommandLine, StateEntry
-from planner.vocabulary.span import Span
+from planner.answers.explain.causes import Because, Step
+from planner.foundation.vocabulary.span import Span
+from planner.logic.model.plan import change_name
+from planner.logic.model.sources import CommandLine, StateEntry
 
 Run = Callable[..., Any]
 GATE = Path(__file__).with_name("gate")

@@ -13,7 +13,7 @@ from explain.explaining import explain, explain_recorded
 from explain.turning_back import Former, unexplained
 from plan.test_recorded_plans import CASES, META, PLANNED, work_copy
 
-from planner.model.plan import change_name
+from planner.logic.model.plan import change_name
 
 Run = Callable[..., Any]
 

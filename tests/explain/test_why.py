@@ -13,16 +13,16 @@ from explain.explaining import explain_recorded
 from plan.test_recorded_plans import PLANNED
 from thinned import thinned
 
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.explain.proof import proof_json
-from planner.datalog.explain.search import Prover
-from planner.explain.places import Place, open_parts
-from planner.explain.why import Explainer
-from planner.model.plan import change_name
-from planner.model.sources import source_json
-from planner.programs.rule_programs import cause_program
-from planner.values.value import Unknown, unmark
-from planner.vocabulary.address import format_resource, parse_module
+from planner.answers.explain.places import Place, open_parts
+from planner.answers.explain.why import Explainer
+from planner.foundation.values.value import Unknown, unmark
+from planner.foundation.vocabulary.address import format_resource, parse_module
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.explain.proof import proof_json
+from planner.logic.datalog.explain.search import Prover
+from planner.logic.model.plan import change_name
+from planner.logic.model.sources import source_json
+from planner.logic.programs.rule_programs import cause_program
 
 RULES = [{"name": rule.name, "text": rule.text} for rule in cause_program().rules]
 

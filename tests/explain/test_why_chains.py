@@ -10,8 +10,8 @@ import pytest
 from explain.explaining import explain, explain_text
 from plan.planning import recorded, write_state
 
-from planner.programs.actions import verbs
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.logic.programs.actions import verbs
 
 
 @pytest.fixture(autouse=True)
@@ -63,9 +63,9 @@ def test_a_replacement_is_followed_to_the_variable_that_changed(work: Path) -> N
 
 
 def test_a_plan_file_gives_the_same_answers(work: Path) -> None:
+    from planner.engine.walk.hooks import Hooks
     from planner.operations.plan import plan
     from planner.operations.plan_files import save_plan
-    from planner.walk.hooks import Hooks
 
     write_state(work, recorded("a", triggers="2"), recorded("b", triggers="id-a"))
     made = explain_text(CHAIN, "-var=x=3").action("terraform_data.b")

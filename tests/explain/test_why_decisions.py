@@ -10,11 +10,11 @@ import pytest
 from explain.explaining import explain_text
 from plan.planning import recorded, write_state
 
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.engine.fact_base import FactBuilder
-from planner.explain.why import Explainer
-from planner.programs.rule_programs import decision_program
-from planner.vocabulary.diagnostic import Failure
+from planner.answers.explain.why import Explainer
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.rule_programs import decision_program
 
 
 @pytest.fixture(autouse=True)

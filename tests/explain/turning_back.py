@@ -13,16 +13,16 @@ from typing import Any
 from attrs import frozen
 from explain.explaining import explain
 
-from planner.config.model import Config, Expr
-from planner.explain.because import Step
-from planner.explain.why import Explainer
-from planner.model.plan import change_name
-from planner.values.json_codec import to_json
-from planner.values.types import DYNAMIC
-from planner.values.value import type_of, unmark_deep
-from planner.vocabulary.address import format_module, join
-from planner.vocabulary.diagnostic import Diagnostic, Failure
-from planner.vocabulary.span import Span
+from planner.answers.explain.causes import Step
+from planner.answers.explain.why import Explainer
+from planner.foundation.values.json_codec import to_json
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import type_of, unmark_deep
+from planner.foundation.vocabulary.address import format_module, join
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import Config, Expr
+from planner.logic.model.plan import change_name
 
 
 class CannotTellError(Exception):

@@ -8,22 +8,22 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from planner.config.load import load_config
-from planner.config.module_installer import install_modules
-from planner.config.variables import collect_variables
-from planner.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.facts.from_changes import from_changes
-from planner.facts.from_command import from_command
-from planner.facts.from_config import from_config
-from planner.facts.from_state import from_state
-from planner.model.plan import ResourceChange
-from planner.operations.loading import new_schemas
+from planner.engine.plan.moves import apply_moves
+from planner.foundation.vocabulary.address import parse_target
+from planner.language.config.load import load_config
+from planner.language.config.module_installer import install_modules
+from planner.language.config.variables import collect_variables
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.facts.from_changes import from_changes
+from planner.logic.facts.from_command import from_command
+from planner.logic.facts.from_config import from_config
+from planner.logic.facts.from_state import from_state
+from planner.logic.model.plan import ResourceChange
+from planner.logic.programs.actions import actions, words
+from planner.operations.load import new_schemas
 from planner.operations.schema_table import SchemaTable
-from planner.plan.moves import apply_moves
-from planner.programs.actions import actions, words
-from planner.state.file import read_state
-from planner.state.model import State
-from planner.vocabulary.address import parse_target
+from planner.world.state.file import read_state
+from planner.world.state.model import State
 
 CASES = Path(__file__).parents[1] / "conformance" / "cases"
 WALKS = {"walkPlan": "plan", "walkPlanDestroy": "plan-destroy", "walkApply": "apply", "walkDestroy": "destroy"}

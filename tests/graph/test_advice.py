@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from graph.recorded import cases
 
-from planner.graph.build import build_graph
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.logic.graph.build import build_graph
 from planner.operations.advice import advice
 from planner.operations.apply import apply
 from planner.operations.get import get
 from planner.operations.options import OperationOptions
 from planner.operations.plan import plan
-from planner.vocabulary.diagnostic import has_errors
-from planner.walk.hooks import Hooks
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TRUE = {

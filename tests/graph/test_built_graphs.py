@@ -8,11 +8,11 @@ import pytest
 from graph.recorded import RecordedCase, cases
 from thinned import thinned
 
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.explain.search import Prover
-from planner.graph import build
-from planner.graph.read import WANTED, read_graph
-from planner.model.graph import Graph
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.explain.search import Prover
+from planner.logic.graph import build
+from planner.logic.graph.from_relations import WANTED, read_graph
+from planner.logic.model.graph import Graph
 
 
 def same(one: Graph, other: Graph) -> bool:

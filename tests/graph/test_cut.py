@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.graph.cut import Cut, Edge, Statement, shortest_cycle, smallest_cut
+from planner.logic.graph.break_cycles import Cut, Edge, Statement, shortest_cycle, smallest_cut
 
 NAMES = "abcdef"
 
@@ -163,10 +163,10 @@ locals { p = local.q, }
 
 def test_a_cycle_of_the_apply_graph_alone(work: Path) -> None:
     """b is replaced create-first by its state although what depends on it is not: only planning finds that."""
+    from planner.engine.walk.hooks import Hooks
     from planner.operations.cut import cut
     from planner.operations.options import OperationOptions
     from planner.operations.plan import plan
-    from planner.walk.hooks import Hooks
 
     write_apply_cycle(work)
     planned = plan(OperationOptions(lock=False), Hooks())

@@ -8,9 +8,9 @@ import pytest
 from graph.recorded import CASES, RecordedCase, cases
 from thinned import thinned
 
-from planner.datalog.explain.search import Proof, Prover
-from planner.graph.build import build_graph, graph_program
-from planner.graph.grounds import LAYERS, RELATIONS, declarations, grounds
+from planner.logic.datalog.explain.search import Proof, Prover
+from planner.logic.graph.build import build_graph, graph_program
+from planner.logic.graph.edge_sources import LAYERS, RELATIONS, declarations, grounds
 
 
 def rules_of(proof: Proof, row: tuple[str, str]) -> list[str]:

@@ -11,11 +11,11 @@ from datalog.proof_checker import check
 from graph.recorded import CASES, RecordedCase, cases
 from thinned import thinned
 
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.explain.proof import proof_json
-from planner.datalog.explain.search import Prover
-from planner.graph.build import build_graph, graph_program
-from planner.model.sources import source_json
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.explain.proof import proof_json
+from planner.logic.datalog.explain.search import Prover
+from planner.logic.graph.build import build_graph, graph_program
+from planner.logic.model.sources import source_json
 
 PROVED = ("edge", "selected", "excluded", "forced_create_before_destroy")
 RULES = [{"name": rule.name, "text": rule.text} for rule in graph_program().rules]

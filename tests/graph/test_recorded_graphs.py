@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from graph.recorded import RecordedCase, cases
 
-from planner.graph.build import build_graph
+from planner.logic.graph.build import build_graph
 
 REFRESHED = {
     "own-destroy-data",

@@ -10,11 +10,11 @@ from datalog.engine_helpers import derived
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.graph import verbs
-from planner.graph.names import Names
-from planner.graph.verbs import Sets, Waiting, glob
-from planner.syntax.node_sets import parse_node_set
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.syntax.node_sets import parse_node_set
+from planner.logic.graph import verbs
+from planner.logic.graph.verbs import Sets, Waiting, glob
+from planner.logic.graph.vertex_names import Names
 
 NAMES = [f"n{i}" for i in range(7)]
 Edges = set[tuple[str, str]]

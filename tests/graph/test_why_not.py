@@ -12,10 +12,10 @@ import pytest
 from datalog.proof_checker import Reader, solve
 from graph.recorded import cases
 
-from planner.datalog.explain.search import Prover
-from planner.datalog.explain.why_not_deep import obstacles
-from planner.datalog.front.values import decode
-from planner.graph.build import build_graph, graph_program
+from planner.logic.datalog.explain.search import Prover
+from planner.logic.datalog.explain.why_not_deep import obstacles
+from planner.logic.datalog.language.values import decode
+from planner.logic.graph.build import build_graph, graph_program
 
 BODIES = {rule.name: Reader(rule.text).rule()[1] for rule in graph_program().rules}
 PAIRS = 400

@@ -14,9 +14,9 @@ from install.conftest import Project
 from install.test_install_modules import MAIN, call, git, manifest
 from install.world import Reply, World, package
 
-from planner.config.sources import without_secrets
-from planner.install.web import Web, shown
-from planner.support.problem import InstallError
+from planner.foundation.support.problem import InstallError
+from planner.language.config.sources import without_secrets
+from planner.world.install.web import Web, shown
 
 SECRET = "s3cret%2Fword"
 TOLD = ("s3cret", "tok3n")

@@ -18,9 +18,9 @@ import pytest
 from install.conftest import Project
 from install.world import PLATFORM, Reply, World, tarball
 
-from planner.support import archive as archives
-from planner.support.archive import check_links, stays, unpack
-from planner.support.problem import InstallError
+from planner.foundation.support import archive as archives
+from planner.foundation.support.archive import check_links, stays, unpack
+from planner.foundation.support.problem import InstallError
 
 Entry = tuple[str, bytes, str] | tuple[str, bytes, str, int]
 """name, type as tar has it, content or target, mode"""
@@ -369,7 +369,7 @@ def test_a_provider_has_no_links(project: Project, world: World) -> None:
 
 @pytest.mark.parametrize("name", [n for n in HOSTILE if n.startswith("zip: ") and "nothing" not in n])
 def test_a_hostile_plan_file(tmp_path: Path, name: str) -> None:
-    from planner.documents.plan_file import read_plan
+    from planner.answers.documents.plan_file import read_plan
 
     (tmp_path / "plan").write_bytes(HOSTILE[name][0])
     plan, sources, (problem,) = read_plan(str(tmp_path / "plan"))
@@ -377,7 +377,7 @@ def test_a_hostile_plan_file(tmp_path: Path, name: str) -> None:
 
 
 def test_a_plan_file_that_is_a_bomb(tmp_path: Path) -> None:
-    from planner.documents.plan_file import read_plan
+    from planner.answers.documents.plan_file import read_plan
 
     (tmp_path / "plan").write_bytes(zipped(("tfplan", FILE, " " * (8 << 20))))
     _, _, (problem,) = read_plan(str(tmp_path / "plan"))

@@ -255,7 +255,7 @@ def test_the_default_registry_may_have_no_keys(project: Project, world: World) -
 
 
 def test_credentials_do_not_follow_to_other_hosts(tmp_path: Path, world: World, monkeypatch: Any) -> None:
-    from planner.install.web import Web
+    from planner.world.install.web import Web
 
     monkeypatch.setenv("SSL_CERT_FILE", world.authority)
     world.files["/here"] = Reply(status=302, headers={"Location": f"https://127.0.0.1:{world.port}/there"})

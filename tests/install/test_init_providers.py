@@ -14,7 +14,7 @@ import pytest
 from install.conftest import Project
 from install.world import PLATFORM, Reply, World, package, sha
 
-from planner.install.placing import link
+from planner.world.install.placing import link
 
 OTHER = "darwin_arm64" if PLATFORM != "darwin_arm64" else "linux_amd64"
 ADDRESS = "prov.example.com/acme/box"
@@ -96,7 +96,7 @@ def test_plan_notices_a_changed_package(project: Project, world: World) -> None:
     ],
 )
 def test_constraints(constraint: str, chosen: str) -> None:
-    from planner.provider.version_sets import Wanted, readable
+    from planner.world.provider.version_sets import Wanted, readable
 
     versions = readable(["1.0.0", "1.2.0", "1.10.0", "2.0.0", "2.1.0", "3.0.0-beta1", "0.0.0", "what"])
     found = Wanted((constraint,) if constraint else ()).newest(versions)
@@ -119,7 +119,7 @@ def test_constraints(constraint: str, chosen: str) -> None:
     ],
 )
 def test_metadata_tells_versions_apart_but_does_not_order_them(constraint: str, there: list[str], chosen: str) -> None:
-    from planner.provider.version_sets import Wanted, readable
+    from planner.world.provider.version_sets import Wanted, readable
 
     assert str(Wanted((constraint,)).newest(readable(there)) or "") == chosen
 
@@ -326,7 +326,7 @@ def test_lock_and_mirror_for_other_platforms(project: Project, world: World) -> 
 
 
 def test_selections_of_the_predecessors_registry(project: Project, world: World) -> None:
-    from planner.provider.lock_file import read_locks, upgraded
+    from planner.world.provider.lock_file import read_locks, upgraded
 
     project.write(
         'provider "registry.terraform.io/hashicorp/null" {\n  version = "3.2.1"\n  hashes = ["h1:x="]\n}\n',
@@ -385,7 +385,7 @@ def test_planning_loads_nothing_that_installs(project: Project, world: World) ->
 import atexit
 import sys
 from planner.__main__ import main
-OTHERS = ("planner.install", "ssl", "http", "urllib.request")
+OTHERS = ("planner.world.install", "ssl", "http", "urllib.request")
 atexit.register(lambda: print("LOADED", sorted(m for m in sys.modules if m.startswith(OTHERS))))
 sys.argv[1:] = ["plan"]
 main()

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from planner.provider.locate import own_platform
+from planner.world.provider.locate import own_platform
 
 PLATFORM = own_platform()
 PROGRAM = b"#!/bin/sh\nexit 3\n"

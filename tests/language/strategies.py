@@ -6,10 +6,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from planner.values.numbers import parse_number
-from planner.values.sets import make_set
-from planner.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
-from planner.values.value import NOT_NULL, SENSITIVE, List, Map, Marked, Null, Unknown
+from planner.foundation.values.numbers import parse_number
+from planner.foundation.values.sets import make_set
+from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
+from planner.foundation.values.value import NOT_NULL, SENSITIVE, List, Map, Marked, Null, Unknown
 
 names = st.sampled_from(["a", "b", "cc", "k-1"])
 texts = st.sampled_from(["", "a", "1", "true", "x y", "é", "<&>", '"'])

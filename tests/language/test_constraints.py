@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 
-from planner.language.constraints import TypeConstraint, parse_type_constraint
-from planner.syntax.parse import parse_expression
-from planner.values.convert import ConversionError
-from planner.values.types import (
+from planner.foundation.values.convert import ConversionError
+from planner.foundation.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -21,8 +19,10 @@ from planner.values.types import (
     type_to_json,
     without_optional,
 )
-from planner.values.value import SENSITIVE, List, Map, Marked, Null, Unknown, type_of
-from planner.vocabulary.span import Source
+from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Unknown, type_of
+from planner.foundation.vocabulary.span import Source
+from planner.language.expressions.constraints import TypeConstraint, parse_type_constraint
+from planner.language.syntax.parse import parse_expression
 
 S = frozenset((SENSITIVE,))
 

@@ -4,11 +4,8 @@ from typing import Any
 
 import pytest
 
-from planner.language.decode import decode_block
-from planner.language.evaluate import MappingScope
-from planner.syntax.parse import parse_config
-from planner.values.convert import ConversionError
-from planner.values.schema import (
+from planner.foundation.values.convert import ConversionError
+from planner.foundation.values.schema import (
     AttributeSchema,
     BlockSchema,
     NestedAttributes,
@@ -18,9 +15,12 @@ from planner.values.schema import (
     empty_value,
     implied_type,
 )
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType
-from planner.values.value import SENSITIVE, UNKNOWN, List, Map, Marked, Null, Unknown, type_of
-from planner.vocabulary.span import Source
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType
+from planner.foundation.values.value import SENSITIVE, UNKNOWN, List, Map, Marked, Null, Unknown, type_of
+from planner.foundation.vocabulary.span import Source
+from planner.language.expressions.decode import decode_block
+from planner.language.expressions.evaluate import MappingScope
+from planner.language.syntax.parse import parse_config
 
 S = frozenset((SENSITIVE,))
 RULE = BlockSchema(

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from planner.language.decode import decode_block
-from planner.language.evaluate import MappingScope, evaluate, try_evaluate
-from planner.language.traverse import elements
-from planner.syntax.parse import parse_config, parse_expression
-from planner.values.paths import marked_paths
-from planner.values.schema import AttributeSchema, BlockSchema, NestedBlock
-from planner.values.types import NUMBER, STRING
-from planner.values.value import SENSITIVE, List, Marked
-from planner.vocabulary.diagnostic import Deprecation
-from planner.vocabulary.span import Source
+from planner.foundation.values.paths import marked_paths
+from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedBlock
+from planner.foundation.values.types import NUMBER, STRING
+from planner.foundation.values.value import SENSITIVE, List, Marked
+from planner.foundation.vocabulary.diagnostic import Deprecation
+from planner.foundation.vocabulary.span import Source
+from planner.language.expressions.decode import decode_block
+from planner.language.expressions.evaluate import MappingScope, evaluate, try_evaluate
+from planner.language.expressions.traverse import elements
+from planner.language.syntax.parse import parse_config, parse_expression
 
 OLD = Marked("o", frozenset((Deprecation("module.m.old", "use new"),)))
 BOTH = Marked(1, frozenset((Deprecation("module.m.two", "no"), SENSITIVE)))

@@ -6,12 +6,9 @@ from typing import Any
 
 import pytest
 
-from planner.language.evaluate import EvaluationError, MappingScope, Scope, compile_expression, evaluate, try_evaluate
-from planner.language.scope import ConstantScope
-from planner.syntax.parse import parse_expression
-from planner.values.convert import convert
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType
-from planner.values.value import (
+from planner.foundation.values.convert import convert
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType
+from planner.foundation.values.value import (
     NOT_NULL,
     NULL,
     SENSITIVE,
@@ -22,8 +19,18 @@ from planner.values.value import (
     Refinement,
     Unknown,
 )
-from planner.vocabulary.diagnostic import Failure, error
-from planner.vocabulary.span import Source, Span
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.expressions.evaluate import (
+    EvaluationError,
+    MappingScope,
+    Scope,
+    compile_expression,
+    evaluate,
+    try_evaluate,
+)
+from planner.language.expressions.scope import ConstantScope
+from planner.language.syntax.parse import parse_expression
 
 S = frozenset((SENSITIVE,))
 UNKNOWN_TEXT = Unknown(STRING, NOT_NULL)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.values.type_text import type_text
-from planner.values.types import (
+from planner.foundation.values.type_text import type_text
+from planner.foundation.values.types import (
     DYNAMIC,
     NUMBER,
     STRING,

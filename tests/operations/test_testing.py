@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from planner.operations.testing.decisions import RunFacts, judge, order
-from planner.operations.testing.suite import SuiteRunner
+from planner.workflows.testing.decisions import RunFacts, judge, order
+from planner.workflows.testing.suite import SuiteRunner
 
 MAIN = """
 variable "v" {

@@ -73,7 +73,7 @@ def test_the_wheel_carries_rules_and_grammars(wheel: Path) -> None:
 
 def test_installed_it_finds_its_own_files(installed: Path) -> None:
     code = (
-        "from planner.support import assets; print(assets.rules_path(), assets.grammar_path('config.lark'), sep='\\n')"
+        "from planner.foundation.support.assets import *; print(rules_path(), grammar_path('config.lark'), sep='\\n')"
     )
     done = run(installed / "venv" / "bin" / "python", "-c", code, cwd=installed)
     assert done.returncode == 0, done.stderr

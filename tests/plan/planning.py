@@ -9,31 +9,31 @@ from typing import Any
 
 from attrs import frozen
 
-from planner.config.load import load_config
-from planner.config.module_installer import install_modules
-from planner.config.validate import check_module_arguments
-from planner.config.variables import collect_variables, root_variables
-from planner.datalog.engine.fact_base import FactBuilder
-from planner.evaluation.schemas import Schemas
-from planner.evaluation.variables import UNFIT
-from planner.facts.from_command import from_command
-from planner.facts.from_config import from_config
-from planner.facts.from_state import from_state
-from planner.graph.build import build_graph
-from planner.graph.problems import graph_problems
-from planner.model.graph import Graph
-from planner.model.plan import Plan, ResourceChange
+from planner.engine.evaluation.schemas import Schemas
+from planner.engine.evaluation.variables import UNFIT
+from planner.engine.plan.make_plan import make_plan
+from planner.engine.plan.options import PlanOptions
+from planner.engine.validate.walk import validate_walk
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.vocabulary.address import parse_target
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.language.config.load import load_config
+from planner.language.config.module_installer import install_modules
+from planner.language.config.validate import check_module_arguments
+from planner.language.config.variables import collect_variables, root_variables
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.facts.from_command import from_command
+from planner.logic.facts.from_config import from_config
+from planner.logic.facts.from_state import from_state
+from planner.logic.graph.build import build_graph
+from planner.logic.graph.problems import graph_problems
+from planner.logic.model.graph import Graph
+from planner.logic.model.plan import Plan, ResourceChange
 from planner.operations.schema_table import SchemaTable
-from planner.plan.options import PlanOptions
-from planner.plan.planning import make_plan
-from planner.provider.interface import Provider
-from planner.provider.registry import start_provider
-from planner.state.file import read_state
-from planner.state.model import State
-from planner.validate.walk import validate_walk
-from planner.vocabulary.address import parse_target
-from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.walk.hooks import Hooks
+from planner.world.provider.interface import Provider
+from planner.world.provider.registry import start_provider
+from planner.world.state.file import read_state
+from planner.world.state.model import State
 
 TERRAFORM = 'provider["terraform.io/builtin/terraform"]'
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from planner.datalog.engine.cache import load_program
-from planner.plan import decide as module
-from planner.plan.decide import Facts, decide
-from planner.programs.rule_programs import decision_program
+from planner.engine.plan import action as module
+from planner.engine.plan.action import Facts, decide
+from planner.logic.datalog.engine.cache import load_program
+from planner.logic.programs.rule_programs import decision_program
 
 OWN = """
 replaced(I) :- differs(I, "tags").

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from planner.evaluation.schema_marks import schema_marks
-from planner.plan.generated_config import attributes_text, resource_text
-from planner.support.exact_json import loads
-from planner.values.json_codec import from_json
-from planner.values.paths import apply_marks
-from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
-from planner.values.types import type_from_json
-from planner.vocabulary.provider_address import ProviderConfiguration
+from planner.engine.evaluation.schema_marks import schema_marks
+from planner.engine.plan.generated_config import attributes_text, resource_text
+from planner.foundation.support.exact_json import loads
+from planner.foundation.values.json_codec import from_json
+from planner.foundation.values.paths import apply_marks
+from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
+from planner.foundation.values.types import type_from_json
+from planner.foundation.vocabulary.provider_address import ProviderConfiguration
 
 DATA = Path(__file__).parent / "data" / "generated_config.jsonl"
 CASES = [loads(line) for line in DATA.read_bytes().splitlines()]

@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.engine.fact_base import FactBuilder
-from planner.facts.instances import declared_instance, recorded_instance
-from planner.graph.build import graph_program
-from planner.plan.targets import InstanceLimits, command_line
-from planner.programs.rule_programs import limit_program
-from planner.vocabulary.address import Address, ModuleAddress, ResourceAddress, format_key, parse_address
+from planner.engine.plan.targets import InstanceLimits, command_line
+from planner.foundation.vocabulary.address import Address, ModuleAddress, ResourceAddress, format_key, parse_address
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.facts.instances import declared_instance, recorded_instance
+from planner.logic.graph.build import graph_program
+from planner.logic.programs.rule_programs import limit_program
 
 KEYS = (None, 0, 1, "k", 'a.b["x"]')
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 DRIVER = """
 import os, signal, sys
-from planner.plan import managed
+from planner.engine.plan import managed
 real = managed.propose
 def interrupted(*arguments):
     os.kill(os.getpid(), signal.SIGINT)
     return real(*arguments)
 managed.propose = interrupted
-from planner.plan import resources
+from planner.engine.plan import resources
 for name, value in list(vars(resources).items()):
     if value is real:
         setattr(resources, name, interrupted)

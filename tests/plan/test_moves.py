@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from plan.planning import plan_folder, recorded, write_files, write_state
 
-from planner.config.load import load_config
-from planner.config.module_installer import install_modules
-from planner.plan.moves import MoveResults, apply_moves
-from planner.state.file import read_state
+from planner.engine.plan.moves import MoveResults, apply_moves
+from planner.language.config.load import load_config
+from planner.language.config.module_installer import install_modules
+from planner.world.state.file import read_state
 
 MODULE = 'variable "x" {\n  default = 1\n}\nresource "terraform_data" "r" {}\nresource "terraform_data" "s" {}\n'
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from plan.planning import Outcome, plan_folder, recorded, write_files, write_state
 
-from planner.plan.options import PlanOptions
-from planner.values.value import SENSITIVE, Marked, Unknown
+from planner.engine.plan.options import PlanOptions
+from planner.foundation.values.value import SENSITIVE, Marked, Unknown
 
 
 def planned(tmp_path: Path, text: str, *instances: dict[str, Any], **options: Any) -> Outcome:

@@ -10,8 +10,13 @@ from typing import Any
 
 from plan.planning import plan_folder, write_files
 
-from planner.plan.options import PlanOptions
-from planner.provider.interface import (
+from planner.engine.plan.options import PlanOptions
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.values.json_codec import from_json
+from planner.foundation.values.schema import AttributeSchema, BlockSchema, implied_type
+from planner.foundation.values.types import STRING
+from planner.foundation.values.value import Null, Unknown, Value
+from planner.world.provider.interface import (
     ApplyAnswer,
     ApplyRequest,
     AttributeDiagnostic,
@@ -22,11 +27,6 @@ from planner.provider.interface import (
     ReadAnswer,
     ResourceSchema,
 )
-from planner.values.json_codec import from_json
-from planner.values.schema import AttributeSchema, BlockSchema, implied_type
-from planner.values.types import STRING
-from planner.values.value import Null, Unknown, Value
-from planner.walk.hooks import Hooks
 
 THING = ResourceSchema(
     BlockSchema(

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from plan.planning import plan_folder, validate_folder
 
-from planner.plan.options import PlanOptions
-from planner.programs.actions import words
+from planner.engine.plan.options import PlanOptions
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.logic.programs.actions import words
 from planner.render.json_ui import OUR_OWN
-from planner.vocabulary.diagnostic import Diagnostic
 
 CASES = Path(__file__).parents[1] / "conformance" / "cases"
 ALL = sorted(p.parent.name for p in CASES.glob("*/case.json"))

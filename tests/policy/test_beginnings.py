@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS
-from planner.policy.beginnings import begun, is_found, known_parts, known_result, known_truth
+from planner.answers.policy.string_prefixes import begun, is_found, known_parts, known_result, known_truth
+from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 
 TEXTS = ["", "arn:aws:", "arn:aws:kms:eu-west-1:1:key/a", "acme-web-", "acme-web-7", "t2.", "t2.micro", "10.1.0.0/1"]
 TEXTS += ["2026-11-2", "2026-11-23T09:30:00Z", "1.2", "1.2.0-rc1", "72h", "P30", "{", '{"a": "b"}', "\u00a0{}"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.engine.fact_base import FactBase
-from planner.policy.program import load_policies
+from planner.answers.policy.program import load_policies
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
 
 PLANNED = [
     ("a", "size", "large"),

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.engine.fact_base import FactBase
-from planner.datalog.front.builtins import FUNCTIONS, RELATIONS, TESTS
-from planner.policy.program import load_policies
+from planner.answers.policy.program import load_policies
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 
 NOTHING = object()
 """the built-in has no value that makes no sense: it does not hold for it either"""

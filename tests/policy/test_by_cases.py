@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_modal import facts
 
-from planner.datalog.engine.evaluate import evaluate
-from planner.policy.by_cases import Cases
-from planner.policy.program import Policies, load_policies
-from planner.policy.values import ValueRows
-from planner.values.sets import make_set
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType
-from planner.values.value import NOT_NULL, List, Map, Null, Refinement, Set, Unknown
+from planner.answers.policy.case_analysis import Cases
+from planner.answers.policy.planned_values import ValueRows
+from planner.answers.policy.program import Policies, load_policies
+from planner.foundation.values.sets import make_set
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType
+from planner.foundation.values.value import NOT_NULL, List, Map, Null, Refinement, Set, Unknown
+from planner.logic.datalog.engine.evaluate import evaluate
 
 DECLARATIONS = """
 /// bad(v): a value. Example: bad("x")

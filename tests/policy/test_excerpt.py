@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from policy.test_shown import PLAN
 
-from planner.policy.facts.relations import Reads
-from planner.policy.shown import excerpt as reading
-from planner.policy.shown.document import parse
-from planner.policy.shown.facts import OF_THE_REST, shown_facts
-from planner.vocabulary.diagnostic import Failure
+from planner.answers.policy.facts.relations import Reads
+from planner.answers.policy.from_json import excerpt as reading
+from planner.answers.policy.from_json.document import parse
+from planner.answers.policy.from_json.facts import OF_THE_REST, shown_facts
+from planner.foundation.vocabulary.diagnostic import Failure
 
 TOLD = frozenset(
     (
@@ -152,7 +152,7 @@ def test_changes_that_are_no_list_are_no_plan(more: bytes) -> None:
 
 
 def test_large_numbers_keep_their_digits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planner.support.exact_json._LARGE", 0)
+    monkeypatch.setattr("planner.foundation.support.exact_json._LARGE", 0)
     told = facts(tagged(n=1234567890123456789012345))
     assert "1234567890123456789012345" in {str(row[2]) for row in told["planned"] if row[1] == "tags.n"}
 

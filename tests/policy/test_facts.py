@@ -11,19 +11,19 @@ from datalog.naive_model import Model
 from datalog.proof_checker import check
 from thinned import thinned
 
-from planner.datalog.front.values import decode
+from planner.answers.policy.facts.build import plan_facts
+from planner.answers.policy.facts.relations import PolicyFacts, Reads
+from planner.answers.policy.judge import judge
+from planner.answers.policy.model import Verdict
+from planner.answers.policy.program import Policies, load_policies
+from planner.answers.policy.sources import policy_files
+from planner.engine.walk.hooks import Hooks
+from planner.logic.datalog.language.values import decode
 from planner.operations import policies
 from planner.operations.apply import apply
 from planner.operations.get import get
 from planner.operations.options import OperationOptions
 from planner.operations.plan import plan
-from planner.policy.facts.build import plan_facts
-from planner.policy.facts.relations import PolicyFacts, Reads
-from planner.policy.judge import judge
-from planner.policy.model import Verdict
-from planner.policy.program import Policies, load_policies
-from planner.policy.sources import policy_files
-from planner.walk.hooks import Hooks
 
 MAIN = """
 terraform {
@@ -335,7 +335,7 @@ def test_proofs_hold_for_an_independent_checker(folder: str) -> None:
     made = planned(folder)
     facts, verdict = judged(folder, rules, rules.reads)
     assert made.plan is not None and {f.kind for f in verdict.findings} == {"deny", "warn", "undecided"}
-    from planner.datalog.engine.evaluate import evaluate
+    from planner.logic.datalog.engine.evaluate import evaluate
 
     database = evaluate(rules.modal_program, facts)
     model = Model.of(rules.modal_program, database)

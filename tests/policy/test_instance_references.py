@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from cli.conftest import make_terminal
 
+from planner.answers.policy.facts.relations import Reads
+from planner.answers.policy.from_json.document import parse
+from planner.answers.policy.from_json.facts import shown_facts
+from planner.answers.policy.judge import judge
+from planner.answers.policy.program import Policies, load_policies
 from planner.cli import main
+from planner.engine.walk.hooks import Hooks
 from planner.operations.get import get
 from planner.operations.options import OperationOptions
 from planner.operations.plan import plan
 from planner.operations.policies import facts_of
-from planner.policy.facts.relations import Reads
-from planner.policy.judge import judge
-from planner.policy.program import Policies, load_policies
-from planner.policy.shown.document import parse
-from planner.policy.shown.facts import shown_facts
-from planner.walk.hooks import Hooks
 
 SHARED = """
 variable "pick"  { default = "x" }

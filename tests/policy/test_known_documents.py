@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from planner.datalog.front.builtins import RELATIONS
+from planner.answers.policy.partly_known_json import document_of_text, known_document
+from planner.foundation.values.sets import make_set
+from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType
+from planner.foundation.values.value import List, Map, Null, Refinement, Set, Unknown, Value
 from planner.language.functions.encoding import json_text
-from planner.policy.known_documents import document_of_text, known_document
-from planner.values.sets import make_set
-from planner.values.types import BOOL, NUMBER, STRING, ListType
-from planner.values.value import List, Map, Null, Refinement, Set, Unknown, Value
+from planner.logic.datalog.language.builtins import RELATIONS
 
 BEGUN = Unknown(STRING, Refinement(True, 'a"é<'))
 TURNS: dict[Any, list[Value]] = {

@@ -9,15 +9,15 @@ import pytest
 from attrs import evolve
 from thinned import thinned
 
-from planner.datalog.tools.cases import Case, load_cases, run_case
+from planner.answers.policy.library import library
+from planner.answers.policy.program import Policies, load_policies
+from planner.answers.policy.sources import policy_files
+from planner.answers.policy.three_valued import VERDICTS
+from planner.foundation.support.assets import rules_path
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.logic.datalog.tools.cases import Case, load_cases, run_case
+from planner.logic.programs.rule_files import files_of
 from planner.operations.rule_tests import run_tests
-from planner.policy.library import library
-from planner.policy.modal import VERDICTS
-from planner.policy.program import Policies, load_policies
-from planner.policy.sources import policy_files
-from planner.programs.table import files_of
-from planner.support.assets import rules_path
-from planner.vocabulary.diagnostic import Failure
 
 FOLDER = rules_path() / "packs"
 PATHS = {entry.name: FOLDER / entry.info.pack.removeprefix("planner.") for entry in library()}
@@ -115,9 +115,9 @@ def test_all_of_them_go_together() -> None:
 
 
 def test_the_steps_of_actions_are_those_of_the_plan() -> None:
-    from planner.datalog.engine.evaluate import evaluate
-    from planner.datalog.engine.fact_base import FactBase
-    from planner.programs.actions import actions, does, words
+    from planner.logic.datalog.engine.evaluate import evaluate
+    from planner.logic.datalog.engine.fact_base import FactBase
+    from planner.logic.programs.actions import actions, does, words
 
     rows = [(action, action) for action in actions()]
     database = evaluate(policies_of("frozen").program, FactBase.build({"action": rows}), ["acts"])

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.engine.fact_base import FactBase
-from planner.policy.facts.contents import maybe_rows
-from planner.policy.program import Policies, load_policies
-from planner.policy.values import ValueRows
-from planner.syntax.rule_parse import parse_rules
-from planner.syntax.rule_syntax import Directive, RuleSyntax
-from planner.values.sets import make_set
-from planner.values.types import DYNAMIC, NUMBER, STRING, ListType, MapType
-from planner.values.value import NOT_NULL, List, Map, Null, Set, Unknown
+from planner.answers.policy.facts.contents import maybe_rows
+from planner.answers.policy.planned_values import ValueRows
+from planner.answers.policy.program import Policies, load_policies
+from planner.foundation.values.sets import make_set
+from planner.foundation.values.types import DYNAMIC, NUMBER, STRING, ListType, MapType
+from planner.foundation.values.value import NOT_NULL, List, Map, Null, Set, Unknown
+from planner.language.syntax.rule_parse import parse_rules
+from planner.language.syntax.rule_syntax import Directive, RuleSyntax
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
 
 RULES = {
     "comparison": 'deny("c", A, "m") :- planned(A, "port", V), V > 22.',
@@ -185,7 +185,7 @@ def test_every_outcome_agrees(name: str, values: dict[str, Any]) -> None:
     base = facts(values)
     certain, possible = certain_and_possible(policies, base)
     as_written = {row[:2] for row in evaluate(policies.program, base, ["deny"])["deny"]}
-    assert certain <= as_written  # so that planner.policy.plain has a proof for it
+    assert certain <= as_written  # so that planner.answers.policy.two_valued has a proof for it
     for number, outcome in enumerate(outcomes(values)):
         if number % 7 and number > 60:
             continue  # enough of the many

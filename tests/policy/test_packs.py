@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from planner.datalog.engine.fact_base import FactBase
-from planner.policy.data_files import read_data
-from planner.policy.manifest import parameter_type, read_manifest
-from planner.policy.program import Policies, load_policies
-from planner.policy.settings import read_config, read_waivers
-from planner.policy.sources import policy_files
-from planner.policy.toml import File
-from planner.vocabulary.diagnostic import Failure
-from planner.vocabulary.span import Source
+from planner.answers.policy.data_files import read_data
+from planner.answers.policy.manifest import parameter_type, read_manifest
+from planner.answers.policy.program import Policies, load_policies
+from planner.answers.policy.settings import read_config, read_waivers
+from planner.answers.policy.sources import policy_files
+from planner.answers.policy.strict_toml import File
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.span import Source
+from planner.logic.datalog.engine.fact_base import FactBase
 
 KEPT = """/// kept(addr): it stays. Example: kept("a")
 .decl kept(addr: instance)

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from planner.datalog.front.values import TRUE
-from planner.policy.interest import Kind
-from planner.policy.paths_read import EVERYTHING, Looked
-from planner.policy.program import load_policies
-from planner.policy.shown.rows import ShownRows
-from planner.policy.sources import policy_files
-from planner.policy.values import ValueRows
-from planner.values.value import SENSITIVE, Marked
+from planner.answers.policy.from_json.rows import ShownRows
+from planner.answers.policy.paths_read import EVERYTHING, Looked
+from planner.answers.policy.planned_values import ValueRows
+from planner.answers.policy.program import load_policies
+from planner.answers.policy.sources import policy_files
+from planner.answers.policy.values_read import Kind
+from planner.foundation.values.value import SENSITIVE, Marked
+from planner.logic.datalog.language.values import TRUE
 
 KIND: Kind = ("managed", "t", "create", "", False)
 DECLARATIONS = """

@@ -14,13 +14,13 @@ import pytest
 from plan.test_recorded_plans import CASES, PLANNED
 from thinned import thinned
 
-from planner.operations import judging
+from planner.answers.policy.from_json import chunks, excerpt
+from planner.answers.policy.independence import can_be_judged_apart
+from planner.answers.policy.program import Policies, load_policies
+from planner.answers.policy.sources import policy_files
+from planner.foundation.support import exact_json, forks, read_ahead
+from planner.operations import judge_documents
 from planner.operations.options import OperationOptions
-from planner.policy.apart import can_be_judged_apart
-from planner.policy.program import Policies, load_policies
-from planner.policy.shown import excerpt, pieces
-from planner.policy.sources import policy_files
-from planner.support import ahead, exact_json, forks
 
 APART = """
 .decl wanted(tag: text)
@@ -76,12 +76,14 @@ def policies(folder: Path, text: str) -> Policies:
 def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(excerpt, "LEAST", 0)
     monkeypatch.setattr(excerpt, "PIECE", 300)
-    monkeypatch.setattr(pieces, "SIZE", 300)
-    monkeypatch.setattr(pieces, "LEAST_SHARE", 1)
+    monkeypatch.setattr(chunks, "SIZE", 300)
+    monkeypatch.setattr(chunks, "LEAST_SHARE", 1)
 
 
 def said(path: Path, rules: Policies, processes: int) -> Any:
-    verdict, problems = judging.judged_document(OperationOptions(str(path.parent)), str(path), "plan", rules, processes)
+    verdict, problems = judge_documents.judged_document(
+        OperationOptions(str(path.parent)), str(path), "plan", rules, processes
+    )
     return verdict.to_json() if verdict is not None else [problem.detail for problem in problems]
 
 
@@ -89,14 +91,14 @@ def all_say_the_same(path: Path, rules: Policies, monkeypatch: pytest.MonkeyPatc
     """What is said of the whole, and of pieces in one process and in three; and how often pieces were judged."""
     whole = said(path, rules, 0)
     assert said(path, rules, 1) == whole and said(path, rules, 3) == whole
-    monkeypatch.setattr(pieces, "MOST_SUSPECTS", 0)
+    monkeypatch.setattr(chunks, "MOST_SUSPECTS", 0)
     assert said(path, rules, 1) == whole
     return whole
 
 
 def in_pieces(path: Path, rules: Policies, processes: int = 1) -> bool:
     found = excerpt.suggested(path.read_bytes())
-    return found is not None and pieces.judged_in_pieces(found, "plan.json", rules, processes) is not None
+    return found is not None and chunks.judged_in_pieces(found, "plan.json", rules, processes) is not None
 
 
 # ---------------------------------------------------------------- plans
@@ -352,11 +354,11 @@ def test_what_fails_here_is_raised_and_no_fork_stays(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("least", [0, 1 << 40])
 def test_a_file_that_is_read_ahead(least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "LEAST", least)
+    monkeypatch.setattr(read_ahead, "LEAST", least)
     path = tmp_path / "plan.json"
     path.write_bytes(b"x" * 100_000)
-    assert ahead.Ahead(str(path), 1 << 20).data() == b"x" * 100_000
+    assert read_ahead.Ahead(str(path), 1 << 20).data() == b"x" * 100_000
     with pytest.raises(FileNotFoundError):
-        ahead.Ahead(str(tmp_path / "none"), 1 << 20).data()
+        read_ahead.Ahead(str(tmp_path / "none"), 1 << 20).data()
     with pytest.raises(ValueError, match="null"):
-        ahead.Ahead("a\0b", 1 << 20).data()
+        read_ahead.Ahead("a\0b", 1 << 20).data()

@@ -13,11 +13,11 @@ from plan.test_recorded_plans import META, PLANNED, work_copy
 from policy.test_facts import POLICIES, loaded
 from thinned import thinned
 
-from planner.datalog.engine.evaluate import evaluate
+from planner.answers.policy.facts.build import plan_facts
+from planner.answers.policy.judge import judge
+from planner.logic.datalog.engine.evaluate import evaluate
 from planner.operations import policies
 from planner.operations.plan_files import planned
-from planner.policy.facts.build import plan_facts
-from planner.policy.judge import judge
 
 MORE = """
 @reason("{N} are lost")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.policy.modal import rewrite
-from planner.policy.program import load_policies
-from planner.policy.rewritten import KeptFile
-from planner.programs.table import Files, load
+from planner.answers.policy.program import load_policies
+from planner.answers.policy.rewrite_cache import KeptFile
+from planner.answers.policy.three_valued import rewrite
+from planner.logic.programs.rule_files import Files, load
 
 OWN: Files = (
     (

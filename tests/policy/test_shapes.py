@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.policy.program import load_policies
-from planner.policy.shapes import misfits, paths, steps, type_at
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType, Type
+from planner.answers.policy.program import load_policies
+from planner.answers.policy.shapes import misfits, paths, steps, type_at
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType, Type
 
 RULE = ObjectType({"cidr_blocks": ListType(STRING), "from_port": NUMBER})
 GROUP = ObjectType({"name": STRING, "open": BOOL, "ingress": SetType(RULE), "tags": MapType(STRING), "any": DYNAMIC})

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from cli.conftest import Ran
 
-from planner.policy.facts.relations import Reads
-from planner.policy.shown.document import parse
-from planner.policy.shown.facts import shown_facts
-from planner.vocabulary.diagnostic import Failure
+from planner.answers.policy.facts.relations import Reads
+from planner.answers.policy.from_json.document import parse
+from planner.answers.policy.from_json.facts import shown_facts
+from planner.foundation.vocabulary.diagnostic import Failure
 
 Run = Callable[..., Ran]
 PROVIDER = "registry.opentofu.org/hashicorp/aws"

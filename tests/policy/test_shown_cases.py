@@ -12,17 +12,17 @@ from explain.explaining import options_of
 from plan.test_recorded_plans import CASES, META, PLANNED, work_copy
 from thinned import thinned
 
-from planner.datalog.front.literals import atoms
+from planner.answers.policy.facts.build import plan_facts
+from planner.answers.policy.facts.relations import PolicyFacts, Reads
+from planner.answers.policy.from_json.document import parse
+from planner.answers.policy.from_json.facts import shown_facts
+from planner.answers.policy.judge import judge
+from planner.answers.policy.program import Policies, load_policies
+from planner.answers.policy.sources import policy_files
+from planner.logic.datalog.language.literals import atoms
 from planner.operations import policies
 from planner.operations.plan import Made
 from planner.operations.plan_files import planned
-from planner.policy.facts.build import plan_facts
-from planner.policy.facts.relations import PolicyFacts, Reads
-from planner.policy.judge import judge
-from planner.policy.program import Policies, load_policies
-from planner.policy.shown.document import parse
-from planner.policy.shown.facts import shown_facts
-from planner.policy.sources import policy_files
 
 TOLD = frozenset(
     (

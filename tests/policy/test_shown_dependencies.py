@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from planner.policy.facts.relations import Reads
-from planner.policy.judge import judge
-from planner.policy.program import Policies, load_policies
-from planner.policy.shown import excerpt as reading
-from planner.policy.shown.document import parse
-from planner.policy.shown.facts import shown_facts
-from planner.policy.sources import policy_files
-from planner.vocabulary.diagnostic import Failure
+from planner.answers.policy.facts.relations import Reads
+from planner.answers.policy.from_json import excerpt as reading
+from planner.answers.policy.from_json.document import parse
+from planner.answers.policy.from_json.facts import shown_facts
+from planner.answers.policy.judge import judge
+from planner.answers.policy.program import Policies, load_policies
+from planner.answers.policy.sources import policy_files
+from planner.foundation.vocabulary.diagnostic import Failure
 
 PROVIDER = "registry.opentofu.org/hashicorp/aws"
 CODE = "public_access_block"

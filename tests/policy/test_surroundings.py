@@ -14,8 +14,8 @@ import pytest
 from provider.plugins import ROOT, SOURCE, override
 
 from planner import __version__
-from planner.model.plan import PolicyRecord
-from planner.support.git_head import head_commit
+from planner.foundation.support.git_head import head_commit
+from planner.logic.model.plan import PolicyRecord
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 AROUND = f"""

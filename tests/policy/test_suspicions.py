@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.policy.program import load_policies
+from planner.answers.policy.program import load_policies
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.policy.program import load_policies
-from planner.policy.tame import is_tame
+from planner.answers.policy.bounded_cost import is_tame
+from planner.answers.policy.program import load_policies
 
 DECLARED = """
 /// listed(type): one of a few. Example: listed("a_b")

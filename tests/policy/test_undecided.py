@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 from thinned import thinned
 
-from planner.datalog.engine.evaluate import evaluate
-from planner.datalog.engine.fact_base import FactBase
+from planner.answers.policy.case_analysis import Cases
+from planner.answers.policy.facts.contents import maybe_rows
+from planner.answers.policy.planned_values import ValueRows
+from planner.answers.policy.program import Policies, load_policies
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType
+from planner.foundation.values.value import NOT_NULL, List, Map, Null, Refinement, Unknown
 from planner.language.functions.encoding import json_text
-from planner.policy.by_cases import Cases
-from planner.policy.facts.contents import maybe_rows
-from planner.policy.program import Policies, load_policies
-from planner.policy.values import ValueRows
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType
-from planner.values.value import NOT_NULL, List, Map, Null, Refinement, Unknown
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
 
 TEXT = (Path(__file__).parent / "undecided" / "policies.dl").read_text(encoding="utf-8")
 POLICIES: dict[str, str] = dict(re.findall(r"^// == (.*)\n((?:(?!// ==).*\n)*)", TEXT, re.M))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import grpc
 
-from planner.provider.plugin.transport import OK, UNIMPLEMENTED, Answer
+from planner.world.provider.plugin.transport import OK, UNIMPLEMENTED, Answer
 
 LOST = grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED
 

@@ -18,15 +18,15 @@ from typing import Any
 
 import grpc
 
-from planner.provider.plugin.codec import decode, encode
-from planner.provider.plugin.messages import CALLS, messages
-from planner.provider.plugin.process import COOKIE
-from planner.provider.plugin.schemas import block_schema
-from planner.values.json_codec import from_json, to_json
-from planner.values.numbers import from_float
-from planner.values.schema import implied_type
-from planner.values.types import NUMBER, STRING, ObjectType
-from planner.values.value import Null, Unknown
+from planner.foundation.values.json_codec import from_json, to_json
+from planner.foundation.values.numbers import from_float
+from planner.foundation.values.schema import implied_type
+from planner.foundation.values.types import NUMBER, STRING, ObjectType
+from planner.foundation.values.value import Null, Unknown
+from planner.world.provider.plugin.codec import decode, encode
+from planner.world.provider.plugin.messages import CALLS, messages
+from planner.world.provider.plugin.process import COOKIE
+from planner.world.provider.plugin.schemas import block_schema
 
 VERSION = int(sys.argv[1])
 M = messages(VERSION)

@@ -20,7 +20,7 @@ import pytest
 from clients.environments import environment
 
 import planner
-from planner.provider.plugin.process import COOKIE
+from planner.world.provider.plugin.process import COOKIE
 
 SOURCE = "example.com/test/test"
 SERVER = Path(__file__).with_name("plugin_server.py")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from planner.foundation.values.numbers import negative_zero, parse_number
+from planner.foundation.values.types import DYNAMIC, NUMBER, STRING
+from planner.foundation.values.value import List, Map, Null, Set, Unknown
 from planner.language.functions import CallContext, FunctionError, call
-from planner.provider.builtin import SCHEMA
-from planner.values.numbers import negative_zero, parse_number
-from planner.values.types import DYNAMIC, NUMBER, STRING
-from planner.values.value import List, Map, Null, Set, Unknown
+from planner.world.provider.builtin import SCHEMA
 
 
 def run(name: str, argument: Any) -> Any:

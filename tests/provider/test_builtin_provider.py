@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from planner.provider.builtin import SCHEMA, BuiltinProvider
-from planner.provider.interface import ApplyRequest, PlanAnswer, PlanRequest
-from planner.provider.propose import planned_unknown_object, proposed_new
-from planner.provider.registry import start_provider
-from planner.values.json_codec import to_json
-from planner.values.schema import implied_type
-from planner.values.types import DYNAMIC, NUMBER, STRING, ListType, MapType
-from planner.values.value import NOT_NULL, List, Map, Null, Unknown
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.values.json_codec import to_json
+from planner.foundation.values.schema import implied_type
+from planner.foundation.values.types import DYNAMIC, NUMBER, STRING, ListType, MapType
+from planner.foundation.values.value import NOT_NULL, List, Map, Null, Unknown
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.world.provider.builtin import SCHEMA, BuiltinProvider
+from planner.world.provider.interface import ApplyRequest, PlanAnswer, PlanRequest
+from planner.world.provider.propose import planned_unknown_object, proposed_new
+from planner.world.provider.registry import start_provider
 
 DATA = SCHEMA.resources["terraform_data"].block
 REMOTE = SCHEMA.data_sources["terraform_remote_state"].block

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.clients.cli_config import Mirror, load_cli_config
-from planner.clients.settings_syntax import SettingsError, read_settings
-from planner.provider.locate import Locator, own_platform, packages_in
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.clients.cli_config import Mirror, load_cli_config
+from planner.foundation.clients.settings_syntax import SettingsError, read_settings
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.world.provider.locate import Locator, own_platform, packages_in
 
 ADDRESS = "example.com/acme/box"
 

@@ -6,10 +6,20 @@ from typing import Any
 
 import pytest
 
-from planner.provider.mock_values import compose
-from planner.values.schema import AttributeSchema, BlockSchema, NestedBlock
-from planner.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType, Type
-from planner.values.value import List, Null, Unknown
+from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedBlock
+from planner.foundation.values.types import (
+    BOOL,
+    NUMBER,
+    STRING,
+    ListType,
+    MapType,
+    ObjectType,
+    SetType,
+    TupleType,
+    Type,
+)
+from planner.foundation.values.value import List, Null, Unknown
+from planner.world.provider.mock_values import compose
 
 OBJECT = ObjectType({"a": STRING, "b": NUMBER, "c": BOOL})
 

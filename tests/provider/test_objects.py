@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from planner.provider.conformity import object_problems, plan_problems
-from planner.provider.legacy import normalize_legacy_object
-from planner.provider.propose import planned_unknown_object, proposed_new
-from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
-from planner.values.sets import make_set
-from planner.values.types import ListType, MapType, ObjectType, SetType, Type, type_from_json
-from planner.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown
+from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
+from planner.foundation.values.sets import make_set
+from planner.foundation.values.types import ListType, MapType, ObjectType, SetType, Type, type_from_json
+from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown
+from planner.world.provider.conformity import object_problems, plan_problems
+from planner.world.provider.legacy import normalize_legacy_object
+from planner.world.provider.propose import planned_unknown_object, proposed_new
 
 RECORDS = [json.loads(line) for line in (Path(__file__).parent / "data" / "objects.jsonl").read_text().splitlines()]
 

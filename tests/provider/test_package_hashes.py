@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.provider import package_hashes
-from planner.provider.package_hashes import content_hash
+from planner.world.provider import package_hashes
+from planner.world.provider.package_hashes import content_hash
 
 
 def expected(**files: bytes) -> str:

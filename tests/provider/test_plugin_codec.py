@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from language.strategies import types, values
 
-from planner.provider.plugin.codec import decode, encode
-from planner.values.identity import identical
-from planner.values.json_codec import CodecError
-from planner.values.numbers import infinity, negative_zero, parse_number
-from planner.values.sets import make_set
-from planner.values.types import (
+from planner.foundation.values.identity import identical
+from planner.foundation.values.json_codec import CodecError
+from planner.foundation.values.numbers import infinity, negative_zero, parse_number
+from planner.foundation.values.sets import make_set
+from planner.foundation.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -27,7 +26,8 @@ from planner.values.types import (
     SetType,
     TupleType,
 )
-from planner.values.value import SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown
+from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown
+from planner.world.provider.plugin.codec import decode, encode
 
 UNKNOWN = b"\xd4\x00\x00"
 

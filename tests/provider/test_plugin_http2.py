@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.provider.plugin import http2
-from planner.provider.plugin.http2 import Connection, decode_headers, encode_headers, request_headers
-from planner.provider.plugin.transport import Answer
+from planner.world.provider.plugin import http2
+from planner.world.provider.plugin.http2 import Connection, decode_headers, encode_headers, request_headers
+from planner.world.provider.plugin.transport import Answer
 
 HEADERS = request_headers("/tfplugin6.Provider/PlanResourceChange", False)
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from provider.plugins import ROOT, is_alive, override, pids, write_plugin
 
-from planner.provider.plugin.process import (
+from planner.world.provider.plugin.process import (
     COOKIE,
     PluginError,
     PluginProcess,
@@ -149,7 +149,7 @@ def test_logs_are_shown_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 HOLDER = """
 import sys, time
-from planner.provider.plugin.process import PluginProcess
+from planner.world.provider.plugin.process import PluginProcess
 process = PluginProcess([sys.argv[1]], "test")
 print(process._directory, flush=True)
 {ending}

@@ -12,19 +12,19 @@ import pytest
 from attrs import evolve
 from provider.plugins import SOURCE, is_alive, override, pids, write_plugin
 
-from planner.evaluation.schemas import Schemas
+from planner.engine.evaluation.schemas import Schemas
+from planner.foundation.values.schema import empty_value, implied_type
+from planner.foundation.values.types import DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType
+from planner.foundation.values.value import List, Map, Null, Set, Unknown
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.language.functions.protocol import FunctionError, call
-from planner.provider.builtin import BuiltinProvider
-from planner.provider.interface import ApplyRequest, MoveRequest, PlanRequest
-from planner.provider.plugin import schema_cache
-from planner.provider.plugin.provider import PluginProvider
-from planner.provider.propose import proposed_new
-from planner.provider.recorded import without_removed
-from planner.values.schema import empty_value, implied_type
-from planner.values.types import DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType
-from planner.values.value import List, Map, Null, Set, Unknown
-from planner.vocabulary.diagnostic import Failure
-from planner.vocabulary.provider_address import BUILTIN
+from planner.world.provider.builtin import BuiltinProvider
+from planner.world.provider.interface import ApplyRequest, MoveRequest, PlanRequest
+from planner.world.provider.plugin import schema_cache
+from planner.world.provider.plugin.provider import PluginProvider
+from planner.world.provider.propose import proposed_new
+from planner.world.provider.recorded import without_removed
 
 
 @pytest.fixture(params=[5, 6])
@@ -177,7 +177,7 @@ def test_import_and_data(plugin: PluginProvider) -> None:
 
 
 def test_upgrade(plugin: PluginProvider) -> None:
-    from planner.values.json_codec import to_json
+    from planner.foundation.values.json_codec import to_json
 
     value = config(plugin, size=2)
     recorded = to_json(value, implied_type(plugin.schema().resources["test_thing"].block))

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from provider.plugins import SOURCE, override, pids, write_plugin
 
-from planner.provider.interface import ResourceSchema
-from planner.provider.locate import Located
-from planner.provider.plugin import schema_cache
-from planner.provider.plugin.messages import messages
-from planner.provider.plugin.provider import PluginProvider
-from planner.provider.plugin.schema_parts import DamagedSchema, take_apart
-from planner.provider.registry import start_provider
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.world.provider.interface import ResourceSchema
+from planner.world.provider.locate import Located
+from planner.world.provider.plugin import schema_cache
+from planner.world.provider.plugin.messages import messages
+from planner.world.provider.plugin.provider import PluginProvider
+from planner.world.provider.plugin.schema_parts import DamagedSchema, take_apart
+from planner.world.provider.registry import start_provider
 
 
 class Kept:
@@ -201,7 +201,7 @@ def test_a_plugin_that_needs_to_be_asked_is_asked_each_time_it_runs(
         calls.append(name)
         return bytes(original(self, name, *rest, **more))  # type: ignore[arg-type]
 
-    from planner.provider.plugin.client import Client
+    from planner.world.provider.plugin.client import Client
 
     original = Client.call_bytes
     monkeypatch.setattr(Client, "call_bytes", note)
@@ -214,7 +214,7 @@ def test_a_plugin_that_needs_to_be_asked_is_asked_each_time_it_runs(
 
 
 def data_config(plugin: PluginProvider) -> dict[str, object]:
-    from planner.values.value import Null
+    from planner.foundation.values.value import Null
 
     attributes = plugin.schema().data_sources["test_thing"].block.attributes
     return {name: "x" if name == "id" else Null(attributes[name].type) for name in attributes}

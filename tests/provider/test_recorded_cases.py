@@ -12,7 +12,7 @@ import pytest
 from provider.plugins import attached, is_alive, override, pids, write, write_settings
 from provider.recorded import CASES, names, play
 
-from planner.provider.plugin.process import end_all
+from planner.world.provider.plugin.process import end_all
 
 NAMES = sorted(path.stem for path in CASES.glob("*.json"))
 FROM_PYPI = {"tf", "pyvider"}

@@ -31,17 +31,17 @@ if __name__ == "__main__":
 from provider.grpc_transport import GrpcTransport
 from provider.plugins import SOURCE, attached, override, write_plugin
 
-from planner.provider.interface import ApplyRequest, PlanRequest
-from planner.provider.plugin import client as clients
-from planner.provider.plugin.client import LONGEST_MESSAGE, Client
-from planner.provider.plugin.connections import Connections
-from planner.provider.plugin.messages import messages, method
-from planner.provider.plugin.process import PluginError
-from planner.provider.plugin.provider import PluginProvider
-from planner.provider.plugin.transport import UNIMPLEMENTED, UNKNOWN, Answer, Open, Transport
-from planner.provider.propose import proposed_new
-from planner.values.schema import empty_value, implied_type
-from planner.values.value import Null
+from planner.foundation.values.schema import empty_value, implied_type
+from planner.foundation.values.value import Null
+from planner.world.provider.interface import ApplyRequest, PlanRequest
+from planner.world.provider.plugin import client as clients
+from planner.world.provider.plugin.client import LONGEST_MESSAGE, Client
+from planner.world.provider.plugin.connections import Connections
+from planner.world.provider.plugin.messages import messages, method
+from planner.world.provider.plugin.process import PluginError
+from planner.world.provider.plugin.provider import PluginProvider
+from planner.world.provider.plugin.transport import UNIMPLEMENTED, UNKNOWN, Answer, Open, Transport
+from planner.world.provider.propose import proposed_new
 
 TRANSPORTS: dict[str, Open] = {"ours": Connections, "grpcio": GrpcTransport}
 Heard = list[tuple[str, bytes, Any]]
@@ -255,8 +255,8 @@ def plan_request(target: str) -> bytes:
     heard: Heard = []
     os.environ["PLANNER_NO_CACHE"] = "1"
     clients.Client = partial(Client, transport=partial(listening, Connections, heard))  # type: ignore[misc,assignment]
-    from planner.provider.plugin.process import Handshake
-    from planner.provider.plugin.reattach import Attachment
+    from planner.world.provider.plugin.process import Handshake
+    from planner.world.provider.plugin.reattach import Attachment
 
     provider = PluginProvider(SOURCE, [], attachment=Attachment(Handshake(6, target)))
     block = provider.schema().resources["test_thing"].block

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.model.plan import Importing, OutputChange, Plan, ResourceChange
-from planner.programs.actions import actions, words
-from planner.state.model import OutputState, State
-from planner.values.types import type_from_json
-from planner.values.value import SENSITIVE, Marked, Null, Unknown
+from planner.foundation.values.types import type_from_json
+from planner.foundation.values.value import SENSITIVE, Marked, Null, Unknown
+from planner.logic.model.plan import Importing, OutputChange, Plan, ResourceChange
+from planner.logic.programs.actions import actions, words
+from planner.world.state.model import OutputState, State
 
 ACTIONS = {tuple(words(action)): action for action in actions()}
 
@@ -32,7 +32,7 @@ def value(data: Any, unknown: Any = False, sensitive: Any = False) -> Any:
     if data is None:
         return Null()
     if isinstance(data, float):
-        from planner.values.value import number_from_text
+        from planner.foundation.values.value import number_from_text
 
         return number_from_text(repr(data))
     return data

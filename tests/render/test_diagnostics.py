@@ -7,17 +7,17 @@ from cli.conftest import make_terminal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.language.evaluate import try_evaluate
-from planner.language.scope import MappingScope
+from planner.foundation.vocabulary.diagnostic import Deprecation, error, warning
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.expressions.scope import MappingScope
+from planner.language.syntax.parse import parse_expression
 from planner.render import source_context
 from planner.render.diagnostics import consolidate, render, show, together
 from planner.render.diagnostics_json import diagnostic_json, validate_json
 from planner.render.source_context import enclosing_block
 from planner.render.terminal import Paint, wrap
-from planner.syntax.parse import parse_expression
-from planner.vocabulary.diagnostic import Deprecation, error, warning
-from planner.vocabulary.records import evolve
-from planner.vocabulary.span import Source, Span
 
 TEXT = """variable "x" {}
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock
+from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
+from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown
 from planner.render.diff_block import diff_object
 from planner.render.diff_model import MISSING, Change, Paths
 from planner.render.diff_text import DiffText, Style
 from planner.render.terminal import Paint
-from planner.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock
-from planner.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
-from planner.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown
 
 PORT = ObjectType({"from": NUMBER, "to": NUMBER})
 

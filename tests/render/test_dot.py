@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.commands.graph import graph_json
-from planner.model.graph import Graph, Node
+from planner.logic.model.graph import Graph, Node
 from planner.render.dot import dot
 
 PROVIDER = 'provider["x.io/y/z"]'

@@ -11,13 +11,13 @@ import pytest
 from cli.conftest import make_terminal
 from render import from_json
 
+from planner.engine.walk.hooks import HookGroup, Hooks, ObjectId
+from planner.foundation.vocabulary.diagnostic import error
 from planner.render import json_ui
 from planner.render.hooks_human import HumanHooks, ProgressLine
 from planner.render.json_ui import JsonHooks, JsonLines
 from planner.render.operation_words import duration_text, output_lines
 from planner.render.still_running import StillRunning
-from planner.vocabulary.diagnostic import error
-from planner.walk.hooks import HookGroup, Hooks, ObjectId
 
 ID = ObjectId("id", "i-1")
 

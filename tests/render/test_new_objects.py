@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from planner.foundation.values.schema import AttributeSchema, BlockSchema
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType
+from planner.foundation.values.value import SENSITIVE, List, Map, Null, Set, Unknown, is_wholly_known, mark
 from planner.render.diff_block import diff_block
 from planner.render.diff_model import MISSING, Change, Diff
 from planner.render.diff_text import DiffText, Style
-from planner.values.schema import AttributeSchema, BlockSchema
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType
-from planner.values.value import SENSITIVE, List, Map, Null, Set, Unknown, is_wholly_known, mark
 
 SECRET = frozenset((SENSITIVE,))
 texts = st.sampled_from(["", "a", "two\nlines", '{"a": [1, null]}', "[]", 'quo"te ${x}', "\u00e9"])

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 from test_renewal import CHAIN, STATE, Run, Seen, compared, put, seen
 
-from planner.batch.reads import Comparison, entries, looked_at, settled
 from planner.cli import renewed_plan
 from planner.cli.commands.plan import LARGE
-from planner.renew.edits import MOST_TEXT
-from planner.renew.renewed import Renewal
+from planner.workflows.batch.files_read import Comparison, entries, looked_at, settled
+from planner.workflows.renew.edits import MOST_TEXT
+from planner.workflows.renew.renewal import Renewal
 
 __all__ = ["seen"]
 USER = 'resource "terraform_data" "a" {\n  input = 1\n}\nresource "terraform_data" "z" {\n  input = %s\n}\n'
@@ -87,7 +87,7 @@ def test_a_link_to_another_file_of_the_same_age_and_size(
             return getattr(self._of, name)
 
     time.sleep(0.05)
-    monkeypatch.setattr("planner.batch.reads.os.stat", SameAge)
+    monkeypatch.setattr("planner.workflows.batch.files_read.os.stat", SameAge)
     assert "one" in planner("plan").out
     _switch()
     assert "two" in compared(planner, seen).out

@@ -16,11 +16,11 @@ import random_edits
 import random_language
 from cli.conftest import Ran
 
-from planner.batch.reads import RECORDER
 from planner.cli import renewed_plan
 from planner.cli.commands import plan as command
-from planner.renew.renewed import Renewal
-from planner.state.lock import FileLock
+from planner.workflows.batch.files_read import RECORDER
+from planner.workflows.renew.renewal import Renewal
+from planner.world.state.lock import FileLock
 
 Run = Callable[..., Ran]
 

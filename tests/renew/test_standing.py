@@ -11,15 +11,15 @@ import pytest
 from cli.conftest import make_terminal
 from random_edits import configuration, edited
 
+from planner.engine.walk.hooks import Hooks
 from planner.operations.apply import apply
-from planner.operations.causes import causes
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made, plan, release
+from planner.operations.plan_causes import causes
 from planner.operations.plan_files import planned
 from planner.operations.what_if import compared
 from planner.render.what_if import what_if_json
-from planner.renew.standing import Changed, Standing
-from planner.walk.hooks import Hooks
+from planner.workflows.renew.watch import Changed, Standing
 
 
 def put(files: dict[str, str]) -> None:

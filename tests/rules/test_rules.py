@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from planner.datalog.engine.program import Program
-from planner.datalog.tools.cases import Case, load_cases, run_case
-from planner.graph.build import graph_program
-from planner.operations import rulebook
-from planner.programs.fleet import batch_program
-from planner.programs.rule_programs import (
+from planner.foundation.support.assets import rules_path
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.tools.cases import Case, load_cases, run_case
+from planner.logic.graph.build import graph_program
+from planner.logic.programs.fleet import batch_program
+from planner.logic.programs.rule_programs import (
     cause_program,
     decision_program,
     deployment_program,
@@ -24,7 +24,7 @@ from planner.programs.rule_programs import (
     suite_program,
     verdict_program,
 )
-from planner.support.assets import rules_path
+from planner.operations import rulebook
 
 HERE = Path(__file__).parent
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from planner.clients import http
-from planner.clients.http import NONE, Http, Retries, Tls, proxies_of
-from planner.clients.problem import ServiceError
+from planner.foundation.clients import http
+from planner.foundation.clients.http import NONE, Http, Retries, Tls, proxies_of
+from planner.foundation.clients.problem import ServiceError
 
 
 class Server(ThreadingHTTPServer):

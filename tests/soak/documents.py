@@ -28,33 +28,33 @@ from zipfile import ZipFile
 
 from mutations import MEGABYTES, SECONDS, Slow, within
 
-from planner.batch import artefact, joining, manifest
-from planner.batch.bundles import host, lease, parcel
-from planner.batch.model import Request, Result
-from planner.batch.record import Record
-from planner.documents.plan_file import SUM, _archive, _sum, read_plan, stale, unpack_sources
+from planner.answers.documents.plan_file import SUM, _archive, _sum, read_plan, stale, unpack_sources
+from planner.answers.policy.data_files import read_data
+from planner.answers.policy.manifest import read_manifest
+from planner.answers.policy.packs import gather
+from planner.foundation.support.store import folder_path
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.syntax.rule_parse import parse_rules
 from planner.operations.encryption import encryption_of_directory
 from planner.operations.options import OperationOptions
 from planner.operations.show import show, shown_json
 from planner.operations.state_journal import _shown
-from planner.policy.data_files import read_data
-from planner.policy.manifest import read_manifest
-from planner.policy.packs import gather
-from planner.renew import kept
-from planner.stacks.states import States, decoded
-from planner.state.backend import open_backend
-from planner.state.file import read_state, read_with_texts, write_state
-from planner.state.journal import Journal, differences, journal_in
-from planner.state.journal_lines import line_of
-from planner.state.lock import info_path, lock_info_of, new_lock_info
-from planner.state.model import State
-from planner.state.pointer import BackendPointer, read_pointer, write_pointer
-from planner.state.recovery import recovered
-from planner.state.seal import PLAIN, Seal
-from planner.state.value_record import read_record, status
-from planner.support.store import folder_path
-from planner.syntax.rule_parse import parse_rules
-from planner.vocabulary.diagnostic import Failure
+from planner.workflows.batch import join, manifest, saved_plan
+from planner.workflows.batch.bundles import host, lease, parcel
+from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.record import Record
+from planner.workflows.renew import kept
+from planner.workflows.stacks.states import States, decoded
+from planner.world.state.backend import open_backend
+from planner.world.state.encryption_seal import PLAIN, Seal
+from planner.world.state.file import read_state, read_with_texts, write_state
+from planner.world.state.journal import Journal, differences, journal_in
+from planner.world.state.journal_lines import line_of
+from planner.world.state.lock import info_path, lock_info_of, new_lock_info
+from planner.world.state.model import State
+from planner.world.state.pointer import BackendPointer, read_pointer, write_pointer
+from planner.world.state.recovery import recovered
+from planner.world.state.value_record import read_record, status
 
 ROOT = Path(__file__).parents[2]
 UNIT = 'resource "terraform_data" "x" {\n  input = "1"\n}\noutput "id" {\n  value = terraform_data.x.id\n}\n'
@@ -254,9 +254,9 @@ def summed(parts: list[bytes]) -> bytes:
     """A manifest with the sum of what it says now."""
     data = b"".join(parts)
     try:
-        document = artefact.orjson.loads(data)
-        document["sum"] = artefact._sum(document)
-        return artefact.orjson.dumps(document)  # type: ignore[no-any-return]
+        document = saved_plan.orjson.loads(data)
+        document["sum"] = saved_plan._sum(document)
+        return saved_plan.orjson.dumps(document)  # type: ignore[no-any-return]
     except (ValueError, TypeError, AttributeError):
         return data
 
@@ -288,7 +288,7 @@ def line_whole(parts: list[bytes]) -> bytes:
 
 
 def sealed_parts(seal: Seal) -> tuple[Callable[[bytes], list[bytes]], Callable[[list[bytes]], bytes]]:
-    from planner.state.journal_seal import line_seal, new_line_seal
+    from planner.world.state.encrypted_journal import line_seal, new_line_seal
 
     _, head = new_line_seal(seal)
 
@@ -501,17 +501,17 @@ def of_fleets(fleet: Path, work: Path, state: bytes) -> list[Kind]:
     def saved(data: bytes) -> None:
         Path("saved").mkdir(exist_ok=True)
         Path("saved/manifest.json").write_bytes(data)
-        artefact.read("saved")
+        saved_plan.read("saved")
 
     def joined(data: bytes) -> None:
         Path("part").write_bytes(data)
-        joining.join(["part", str(fleet / "o2/report.json")])
+        join.join(["part", str(fleet / "o2/report.json")])
 
     def shards(data: bytes) -> None:
         Path("shard").mkdir(exist_ok=True)
         Path("shard/manifest.json").write_bytes(data)
         Path("shard/report.json").write_bytes((fleet / "o1/report.json").read_bytes())
-        joining.join(["shard", str(fleet / "o2")], "joined")
+        join.join(["shard", str(fleet / "o2")], "joined")
 
     def known(data: bytes) -> None:
         Path(manifest.NAME).parent.mkdir(parents=True, exist_ok=True)

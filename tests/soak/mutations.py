@@ -25,15 +25,15 @@ from unittest.mock import patch
 
 from random_expressions import PIECES
 
-from planner.language.console import answer
-from planner.language.evaluate import MappingScope, evaluate_template
+from planner.foundation.values.value import UNKNOWN
+from planner.foundation.vocabulary.span import Source
+from planner.language.expressions.console import answer
+from planner.language.expressions.evaluate import MappingScope, evaluate_template
 from planner.language.functions import CallContext
-from planner.syntax.files import load_text
-from planner.syntax.format import format_text
-from planner.syntax.parse import parse_template
-from planner.syntax.references import variables
-from planner.values.value import UNKNOWN
-from planner.vocabulary.span import Source
+from planner.language.syntax.files import load_text
+from planner.language.syntax.format import format_text
+from planner.language.syntax.parse import parse_template
+from planner.language.syntax.references import variables
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 2.0

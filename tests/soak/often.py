@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from planner.state import snapshots
+from planner.world.state import snapshots
 
 snapshots.SHORTEST = 0.2  # type: ignore[assignment]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type
 from planner.language.functions import lookup, names
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type
 
 # These depend on the machine or the time, or their results are not comparable as text.
 LEFT_OUT = {"abspath", "base64gzip", "bcrypt", "pathexpand", "plantimestamp", "timestamp", "uuid"}

@@ -108,8 +108,8 @@ class Machine:
         return process.returncode, text
 
     def put_digest(self, digest: str) -> None:
-        from planner.clients.aws import Credentials, Service
-        from planner.clients.http import Http
+        from planner.foundation.clients.aws import Credentials, Service
+        from planner.foundation.clients.http import Http
 
         url = cast("dict[str, str]", self.settings["endpoints"])["dynamodb"]
         keys = Credentials("test", "test")

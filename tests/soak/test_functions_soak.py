@@ -16,10 +16,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from random_calls import Calls
 
-from planner.language.evaluate import MappingScope, evaluate, evaluate_template
+from planner.foundation.vocabulary.span import Source
+from planner.language.expressions.evaluate import MappingScope, evaluate, evaluate_template
 from planner.language.functions import CallContext
-from planner.syntax.parse import parse_expression
-from planner.vocabulary.span import Source
+from planner.language.syntax.parse import parse_expression
 
 TOFU = os.environ.get("TOFU", "")
 pytestmark = pytest.mark.skipif(not TOFU, reason="set TOFU to the path of OpenTofu's program to compare with it")

@@ -12,7 +12,7 @@ from cli.conftest import Ran
 from provider.plugins import SOURCE, override
 from state.test_state_lock import holding
 
-from planner.provider.plugin.process import end_all
+from planner.world.provider.plugin.process import end_all
 
 Planner = Callable[..., Ran]
 ROOT = f"""

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.stacks.promises import Await, Promises
-from planner.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.workflows.stacks.promises import Await, Promises
 
 graphs = st.dictionaries(st.integers(0, 9), st.lists(st.integers(0, 9), max_size=4, unique=True), max_size=10)
 

@@ -10,7 +10,7 @@ import pytest
 from cli.conftest import Ran
 from state.backends.servers import SERVERS, kinds
 
-from planner.stacks.settings import backend_of
+from planner.workflows.stacks.settings import backend_of
 
 ONE_STATE = {"http", "remote", "kubernetes"}
 """services that keep one state for each configuration, or take no `~` in names"""

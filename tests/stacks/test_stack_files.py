@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from planner.config.model import ModuleCall, ModulePath
-from planner.config.reading import Problems
-from planner.config.stack_files.check import check_stack
-from planner.config.stack_files.load import Places, load_stack
-from planner.config.stack_files.model import StackConfig
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.language.config.model import ModuleCall, ModulePath
+from planner.language.config.reading import Problems
+from planner.language.config.stack_files.check import check_stack
+from planner.language.config.stack_files.load import Places, load_stack
+from planner.language.config.stack_files.model import StackConfig
 
 MODULE = """
 variable "name" { type = string }

@@ -10,7 +10,7 @@ from cli.conftest import Ran
 from stacks.test_deployments import MODULE, Planner
 from state.test_state_lock import holding
 
-from planner.stacks.states import decoded
+from planner.workflows.stacks.states import decoded
 
 ONE = """
 component "c" {

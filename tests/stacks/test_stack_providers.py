@@ -11,8 +11,8 @@ import pytest
 from cli.conftest import Ran
 from provider.plugins import SOURCE, is_alive, override, pids, write_plugin
 
-from planner.provider.locate import own_platform
-from planner.provider.plugin.process import end_all
+from planner.world.provider.locate import own_platform
+from planner.world.provider.plugin.process import end_all
 
 Planner = Callable[..., Ran]
 REQUIRED = f'required_providers {{\n  test = {{ source = "{SOURCE}" }}\n}}\n'

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.documents.plan_file import plan_bytes, read_plan
-from planner.model.plan import Plan
-from planner.state.backends.local import StateStore
-from planner.state.build import StateBuilder
-from planner.state.file import read_state, write_state
-from planner.state.lock import info_path, new_lock_info, read_lock_info
-from planner.state.model import ObjectState, OutputState, State
-from planner.values.types import STRING
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.answers.documents.plan_file import plan_bytes, read_plan
+from planner.foundation.values.types import STRING
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.logic.model.plan import Plan
+from planner.world.state.backends.local import StateStore
+from planner.world.state.build import StateBuilder
+from planner.world.state.file import read_state, write_state
+from planner.world.state.lock import info_path, new_lock_info, read_lock_info
+from planner.world.state.model import ObjectState, OutputState, State
 
 PROVIDER = 'provider["example.com/test/test"]'
 NAMES = ("a", "b", "c")

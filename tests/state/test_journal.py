@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from planner.state.backends.local import StateStore
-from planner.state.build import StateBuilder
-from planner.state.file import state_document
-from planner.state.journal import Journal, is_written, journal_in, read_journal, replayed
-from planner.state.journal_lines import line_of, text_of
-from planner.state.model import ObjectState, State
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.world.state.backends.local import StateStore
+from planner.world.state.build import StateBuilder
+from planner.world.state.file import state_document
+from planner.world.state.journal import Journal, is_written, journal_in, read_journal, replayed
+from planner.world.state.journal_lines import line_of, text_of
+from planner.world.state.model import ObjectState, State
 
 PROVIDER = 'provider["example.com/test/test"]'
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.state.journal_lines import Lines, line_of, read_lines, text_of
+from planner.world.state.journal_lines import Lines, line_of, read_lines, text_of
 
 ENTRIES = [{"begin": {"version": 1}}, {"start": 1}, {"instance": "a"}, {"end": 1}, {"start": 2}]
 
@@ -84,8 +84,8 @@ def test_every_byte_that_changes_is_seen(number: int) -> None:
 
 
 def test_what_is_added_goes_on_from_there(tmp_path: Path) -> None:
-    from planner.state.journal import mark_saving
-    from planner.state.model import State
+    from planner.world.state.journal import mark_saving
+    from planner.world.state.model import State
 
     for change in (lambda x: x, lambda x: x[:-1], lambda x: x[:-9], lambda x: x + bytes(5)):
         path = tmp_path / "j"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from planner.state.backend import open_backend
-from planner.state.backends.local import LocalBackend, StateStore
-from planner.state.file import read_state
-from planner.state.model import InstanceState, ObjectState, ResourceState, State
-from planner.state.workspace import current_workspace, select_workspace, valid_workspace_name
+from planner.world.state.backend import open_backend
+from planner.world.state.backends.local import LocalBackend, StateStore
+from planner.world.state.file import read_state
+from planner.world.state.model import InstanceState, ObjectState, ResourceState, State
+from planner.world.state.workspace import current_workspace, select_workspace, valid_workspace_name
 
 PROVIDER = 'provider["terraform.io/builtin/terraform"]'
 

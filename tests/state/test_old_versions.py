@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.state.file import read_state, write_state
+from planner.world.state.file import read_state, write_state
 
 CASES = json.loads((Path(__file__).parent / "data" / "old_versions.json").read_text(encoding="utf-8"))
 

@@ -8,15 +8,15 @@ from threading import Event
 
 import pytest
 
-from planner.state.backends.local import StateStore
-from planner.state.build import StateBuilder
-from planner.state.file import write_state
-from planner.state.journal import Journal
-from planner.state.model import ObjectState, State
-from planner.state.snapshots import NEWER, SHORTEST, Snapshots, persist_interval
-from planner.support.stop import StopSignal
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.vocabulary.records import evolve
+from planner.foundation.support.stop import StopSignal
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.records import evolve
+from planner.world.state.backends.local import StateStore
+from planner.world.state.build import StateBuilder
+from planner.world.state.file import write_state
+from planner.world.state.journal import Journal
+from planner.world.state.model import ObjectState, State
+from planner.world.state.snapshots import NEWER, SHORTEST, Snapshots, persist_interval
 
 PROVIDER = 'provider["example.com/test/test"]'
 LONG = 3600.0

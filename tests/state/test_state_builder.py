@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from threading import Thread
 
-from planner.state.build import StateBuilder
-from planner.state.model import ObjectState, OutputState, State
+from planner.world.state.build import StateBuilder
+from planner.world.state.model import ObjectState, OutputState, State
 
 PROVIDER = 'provider["terraform.io/builtin/terraform"]'
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.state.file import read_state, same_content, write_state
-from planner.state.model import State
+from planner.world.state.file import read_state, same_content, write_state
+from planner.world.state.model import State
 
 DATA = Path(__file__).parent / "data"
 EVERYTHING = (DATA / "everything.tfstate").read_bytes()

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from planner.state.backends.local import StateStore
-from planner.state.lock import held_by, info_path, myself, read_lock_info, remove_info
-from planner.state.model import State
-from planner.support.stop import StopSignal
+from planner.foundation.support.stop import StopSignal
+from planner.world.state.backends.local import StateStore
+from planner.world.state.lock import held_by, info_path, myself, read_lock_info, remove_info
+from planner.world.state.model import State
 
 HOLDER = """
 import sys
-from planner.state.backends.local import StateStore
-from planner.state.model import State
+from planner.world.state.backends.local import StateStore
+from planner.world.state.model import State
 store = StateStore(sys.argv[1])
 assert store.lock("OperationTypeApply") == []
 print("locked", flush=True)
@@ -158,7 +158,7 @@ def test_reading_and_writing_keep_the_lock(path: Path) -> None:
         store.write(State(terraform_version=str(n), check_results=None))
         store.read()
         code = (
-            "import sys; from planner.state.backends.local import StateStore as S; "
+            "import sys; from planner.world.state.backends.local import StateStore as S; "
             "sys.exit(bool(S(sys.argv[1]).lock('y')))"
         )
         assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 1

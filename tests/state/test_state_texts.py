@@ -10,9 +10,9 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.state import texts
-from planner.state.file import read_state, read_with_texts, write_state
-from planner.state.model import State
+from planner.world.state import resource_texts
+from planner.world.state.file import read_state, read_with_texts, write_state
+from planner.world.state.model import State
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=12) | st.just('},{"mode":"managed"'),
@@ -43,7 +43,7 @@ def document(values: list[Any], output: Any) -> bytes:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts, "SMALLEST", 0)
+    monkeypatch.setattr(resource_texts, "SMALLEST", 0)
 
 
 @pytest.mark.slow
@@ -98,5 +98,5 @@ def test_other_texts_are_read_as_a_whole(data: bytes) -> None:
 def test_cuts_that_would_be_wrong() -> None:
     """Objects in attributes that look like resources."""
     data = document([[{"mode": "a"}, {"mode": "b"}], {"module": "m"}], None)
-    assert texts.cut(data) is None
+    assert resource_texts.cut(data) is None
     assert read_with_texts(data, "s")[1] is None

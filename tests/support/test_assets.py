@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.support import assets
+from planner.foundation.support import assets
 
 
 def test_grammar_and_rules_exist() -> None:

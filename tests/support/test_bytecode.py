@@ -14,12 +14,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ASKED = """
 import sys
-from planner.support import bytecode
+from planner.foundation.support import bytecode
 bundle = bytecode.bundled("asked")
-import planner.config.load, planner.state.lock
+import planner.language.config.load as load, planner.world.state.lock as lock, planner.language.config
 kinds = {name: type(one.__spec__.loader).__name__ for name, one in sys.modules.items() if name.startswith("planner.")}
-print(sum(kind == "_Loader" for kind in kinds.values()), kinds["planner.config.load"], planner.state.lock.SLOW)
-assert planner.config.__path__ and planner.config.load.__file__.endswith("load.py") and planner.config.load.__cached__
+print(sum(kind == "_Loader" for kind in kinds.values()), kinds["planner.language.config.load"], lock.SLOW)
+assert planner.language.config.__path__ and load.__file__.endswith("load.py") and load.__cached__
 bundle.keep()
 """
 

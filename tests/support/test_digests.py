@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from planner.support import digests
+from planner.foundation.support import digests
 
 
 @pytest.mark.parametrize("data", [b"", b"abc", b"x" * (digests._SMALL - 1), b"x" * digests._SMALL])

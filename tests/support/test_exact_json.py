@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.support.exact_json import JsonError, dumps, loads
+from planner.foundation.support.exact_json import JsonError, dumps, loads
 
 NUMBERS = st.integers() | st.decimals(allow_nan=False, allow_infinity=False).map(lambda d: d + 0)
 VALUES = st.recursive(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.support.later import Later
+from planner.foundation.support.lazy import Later
 
 
 def test_it_is_made_once_and_only_when_read() -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from planner.support import assets, store
-from planner.support.store import Shelf
+from planner.foundation.support import assets, store
+from planner.foundation.support.store import Shelf
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -234,7 +234,7 @@ def test_another_user_has_another_key(home: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_what_is_known_of_a_fleet_is_not_told_to_others(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkout may come with a folder `.planner` that says that nothing has changed."""
-    from planner.batch.cache import Cache
+    from planner.workflows.batch.cache import Cache
 
     def analysis() -> Any:
         forget()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.syntax import nodes
-from planner.syntax.body import Attribute, Block
-from planner.syntax.native_body import NativeBody
+from planner.language.syntax import nodes
+from planner.language.syntax.body import Attribute, Block
+from planner.language.syntax.native_body import NativeBody
 
 
 def show(node: Any) -> str:

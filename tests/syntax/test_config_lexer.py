@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.syntax import lexer
-from planner.syntax.lexer import tokenize
+from planner.language.syntax import lexer
+from planner.language.syntax.lexer import tokenize
 
 
 def kinds(text: str, mode: int = lexer.BODY) -> str:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from syntax_show import show
 
-from planner.support import assets
-from planner.syntax import files, tables
-from planner.syntax.files import load_file, load_text
-from planner.syntax.json_body import JsonBody
-from planner.syntax.native_body import NativeBody
-from planner.syntax.parse import STARTS, parse_config
-from planner.vocabulary.span import Source
+from planner.foundation.support import assets
+from planner.foundation.vocabulary.span import Source
+from planner.language.syntax import files, tables
+from planner.language.syntax.files import load_file, load_text
+from planner.language.syntax.json_body import JsonBody
+from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.parse import STARTS, parse_config
 
 
 def test_native_and_json_by_name(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def parses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         parsed.append(source.filename)
         return parse_config(source)
 
-    monkeypatch.setattr("planner.syntax.parse.parse_config", spy)
+    monkeypatch.setattr("planner.language.syntax.parse.parse_config", spy)
     return parsed
 
 
@@ -158,7 +158,7 @@ def test_nothing_is_left_beside_the_entries(own_cache: Path) -> None:
 
 
 def test_tables_come_from_the_cache(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.syntax.build import Builder
+    from planner.language.syntax.build import Builder
 
     first = tables.load_tables("config.lark", STARTS, partial(getattr, Builder))
 
@@ -183,9 +183,9 @@ def test_files_import_no_parser_for_what_is_cached(tmp_path: Path) -> None:
 
     load_text(TEXT, "x.tf")
     code = (
-        "import sys; from planner.syntax.files import load_text; "
+        "import sys; from planner.language.syntax.files import load_text; "
         f"body, _, d = load_text({TEXT!r}, 'x.tf'); "
-        "print(len(body.blocks), 'lark' in sys.modules, 'planner.syntax.lexer' in sys.modules)"
+        "print(len(body.blocks), 'lark' in sys.modules, 'planner.language.syntax.lexer' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "False", "False"]
@@ -193,13 +193,15 @@ def test_files_import_no_parser_for_what_is_cached(tmp_path: Path) -> None:
 
 
 def test_only_the_file_that_was_touched_is_parsed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.config.load import load_config
+    from planner.language.config.load import load_config
 
     for n in range(100):
         resources = (f'resource "terraform_data" "r{n}_{i}" {{\n  input = {i}\n}}\n' for i in range(10))
         (tmp_path / f"{n}.tf").write_text("".join(resources))
     parsed: list[str] = []
-    monkeypatch.setattr("planner.syntax.parse.parse_config", lambda s: parsed.append(s.filename) or parse_config(s))
+    monkeypatch.setattr(
+        "planner.language.syntax.parse.parse_config", lambda s: parsed.append(s.filename) or parse_config(s)
+    )
     for expected in (100, 0):
         parsed.clear()
         load_config(str(tmp_path))

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from syntax_strategies import CONFIGURATIONS, texts
 
-from planner.syntax.format import format_text
-from planner.syntax.parse import parse_config
-from planner.vocabulary.diagnostic import has_errors
-from planner.vocabulary.span import Source
+from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.foundation.vocabulary.span import Source
+from planner.language.syntax.format import format_text
+from planner.language.syntax.parse import parse_config
 
 # What OpenTofu 1.12.6 makes of these.
 LAYOUT = {

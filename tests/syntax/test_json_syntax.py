@@ -7,12 +7,12 @@ import json
 import pytest
 from syntax_show import show
 
-from planner.syntax.body import BlockSchema, BodySchema, Content
-from planner.syntax.json_body import JsonAttribute, JsonBody, parse_json
-from planner.syntax.json_reader import read_json
-from planner.syntax.json_values import JsonArray, JsonObject, JsonText, JsonValue
-from planner.vocabulary.diagnostic import Diagnostic, Failure
-from planner.vocabulary.span import Source
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.span import Source
+from planner.language.syntax.body import BlockSchema, BodySchema, Content
+from planner.language.syntax.json_body import JsonAttribute, JsonBody, parse_json
+from planner.language.syntax.json_reader import read_json
+from planner.language.syntax.json_values import JsonArray, JsonObject, JsonText, JsonValue
 
 SCHEMA = BodySchema(
     {"a": False, "needed": False},

@@ -9,12 +9,12 @@ import pytest
 from syntax_show import show
 from syntax_strategies import CASES
 
-from planner.syntax import mistakes, nodes
-from planner.syntax.mistakes import MISTAKES, Mistake
-from planner.syntax.parse import parse_config, parse_expression
-from planner.values.value import UNKNOWN
-from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.span import Source
+from planner.foundation.values.value import UNKNOWN
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.span import Source
+from planner.language.syntax import mistakes, nodes
+from planner.language.syntax.mistakes import MISTAKES, Mistake
+from planner.language.syntax.parse import parse_config, parse_expression
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: f"{m.place}-{'-'.join(m.tokens)}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.syntax.body import BlockSchema, BodySchema
-from planner.syntax.native_body import NativeBody
-from planner.syntax.parse import parse_config
-from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.span import Source
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.span import Source
+from planner.language.syntax.body import BlockSchema, BodySchema
+from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.parse import parse_config
 
 SCHEMA = BodySchema({"count": False, "value": True}, (BlockSchema("inner"), BlockSchema("data", ("type", "name"))))
 

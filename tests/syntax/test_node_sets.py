@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.syntax.node_sets import MOST_NESTED, Call, Name, NodeSet, parse_node_set
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.syntax.node_sets import MOST_NESTED, Call, Name, NodeSet, parse_node_set
 
 
 def written(node: NodeSet) -> str:

@@ -8,10 +8,10 @@ import pytest
 from syntax_show import show
 from syntax_strategies import cases
 
-from planner.syntax import nodes
-from planner.syntax.native_body import NativeBody
-from planner.syntax.parse import parse_config, parse_expression, parse_template
-from planner.vocabulary.span import Source, Span
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.syntax import nodes
+from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.parse import parse_config, parse_expression, parse_template
 
 
 @pytest.mark.parametrize(("text", "tree"), cases("expressions.json"))

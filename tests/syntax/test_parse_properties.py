@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from syntax_show import show
 from syntax_strategies import PIECES, texts
 
-from planner.syntax import lexer
-from planner.syntax.json_body import parse_json
-from planner.syntax.lexer import simple_tokens, tokenize
-from planner.syntax.native_body import NativeBody
-from planner.syntax.parse import parse_config, parse_expression, parse_template
-from planner.syntax.references import variables
-from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.span import Source
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.span import Source
+from planner.language.syntax import lexer
+from planner.language.syntax.json_body import parse_json
+from planner.language.syntax.lexer import simple_tokens, tokenize
+from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.parse import parse_config, parse_expression, parse_template
+from planner.language.syntax.references import variables
 
 relaxed = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.support.assets import rules_path
-from planner.syntax.rule_format import format_rules
-from planner.syntax.rule_parse import parse_rules, tokens_of
+from planner.foundation.support.assets import rules_path
+from planner.language.syntax.rule_format import format_rules
+from planner.language.syntax.rule_parse import parse_rules, tokens_of
 
 LAID_OUT = [
     ("blanks", 'a( X,Y ):-b(X ,"c" ) ,not c( Y),X!=Y.', 'a(X, Y) :- b(X, "c"), not c(Y), X != Y.'),

@@ -12,13 +12,13 @@ from lark.lexer import Lexer
 from syntax_show import show
 from syntax_strategies import cases, texts
 
-from planner.support.assets import grammar_path
-from planner.syntax import lexer
-from planner.syntax.build import Builder
-from planner.syntax.lexer import simple_tokens, tokenize
-from planner.syntax.parse import STARTS, parse_config, parse_expression, parse_template
-from planner.vocabulary.diagnostic import Diagnostic
-from planner.vocabulary.span import Source
+from planner.foundation.support.assets import grammar_path
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.span import Source
+from planner.language.syntax import lexer
+from planner.language.syntax.build import Builder
+from planner.language.syntax.lexer import simple_tokens, tokenize
+from planner.language.syntax.parse import STARTS, parse_config, parse_expression, parse_template
 
 
 class OurTokens(Lexer):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from syntax_show import show
 
-from planner.syntax.json_body import parse_json
-from planner.syntax.parse import parse_config, parse_expression
-from planner.syntax.references import function_calls, variables
-from planner.vocabulary.span import Source
+from planner.foundation.vocabulary.span import Source
+from planner.language.syntax.json_body import parse_json
+from planner.language.syntax.parse import parse_config, parse_expression
+from planner.language.syntax.references import function_calls, variables
 
 
 @pytest.mark.parametrize(

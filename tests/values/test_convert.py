@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from language.strategies import types, values
 
-from planner.values.convert import ConversionError, conversion_possible, convert, unify
-from planner.values.sets import make_set
-from planner.values.types import (
+from planner.foundation.values.convert import ConversionError, conversion_possible, convert, unify
+from planner.foundation.values.sets import make_set
+from planner.foundation.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -21,7 +21,7 @@ from planner.values.types import (
     TupleType,
     without_optional,
 )
-from planner.values.value import (
+from planner.foundation.values.value import (
     NOT_NULL,
     NULL,
     SENSITIVE,

@@ -6,11 +6,11 @@ import pickle
 
 import pytest
 
+from planner.foundation.values.documents import with_documents
+from planner.foundation.values.refine import not_null
+from planner.foundation.values.types import NUMBER, STRING
+from planner.foundation.values.value import List, Map, Null, Refinement, Set, Unknown, Value
 from planner.language.functions.encoding import jsonencode
-from planner.values.documents import with_documents
-from planner.values.refine import not_null
-from planner.values.types import NUMBER, STRING
-from planner.values.value import List, Map, Null, Refinement, Set, Unknown, Value
 
 INSIDE = {"a": Unknown(STRING), "b": "x"}
 LOST, KEPT = Unknown(STRING, Refinement(True)), Unknown(STRING, None, INSIDE)

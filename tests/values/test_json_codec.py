@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from language.strategies import values
 
-from planner.support.exact_json import dumps, loads
-from planner.values.json_codec import CodecError, from_json, simple_json, to_json
-from planner.values.numbers import infinity, negate, parse_number
-from planner.values.sets import make_set
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, TupleType
-from planner.values.value import NULL, SENSITIVE, UNKNOWN, List, Map, Marked, Null, type_of
+from planner.foundation.support.exact_json import dumps, loads
+from planner.foundation.values.json_codec import CodecError, from_json, simple_json, to_json
+from planner.foundation.values.numbers import infinity, negate, parse_number
+from planner.foundation.values.sets import make_set
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, TupleType
+from planner.foundation.values.value import NULL, SENSITIVE, UNKNOWN, List, Map, Marked, Null, type_of
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from language.strategies import numbers as some_numbers
 
-from planner.values import numbers, operations
-from planner.values.identity import identical
-from planner.values.numbers import from_float, number_to_text, parse_number
+from planner.foundation.values import numbers, operations
+from planner.foundation.values.identity import identical
+from planner.foundation.values.numbers import from_float, number_to_text, parse_number
 
 
 @pytest.mark.parametrize(

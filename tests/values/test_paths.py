@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from language.strategies import values
 
-from planner.values.paths import (
+from planner.foundation.values.paths import (
     apply_marks,
     get,
     marked_paths,
@@ -15,9 +15,9 @@ from planner.values.paths import (
     unknown_structure,
     without_unknown,
 )
-from planner.values.sets import make_set
-from planner.values.types import NUMBER, STRING, ListType, MapType
-from planner.values.value import SENSITIVE, UNKNOWN, List, Map, Marked, Null, Unknown, unmark_deep
+from planner.foundation.values.sets import make_set
+from planner.foundation.values.types import NUMBER, STRING, ListType, MapType
+from planner.foundation.values.value import SENSITIVE, UNKNOWN, List, Map, Marked, Null, Unknown, unmark_deep
 
 S = frozenset((SENSITIVE,))
 VALUE = {

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from planner.values.numbers import negate
-from planner.values.sets import make_set, quote, set_text
-from planner.values.types import BOOL, NUMBER, STRING, ListType, ObjectType, TupleType
-from planner.values.value import SENSITIVE, List, Marked, Null, Unknown
+from planner.foundation.values.numbers import negate
+from planner.foundation.values.sets import make_set, quote, set_text
+from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType, ObjectType, TupleType
+from planner.foundation.values.value import SENSITIVE, List, Marked, Null, Unknown
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.values.sets import make_set
-from planner.values.settled import unknown_as_null
-from planner.values.types import NUMBER, STRING
-from planner.values.value import List, Map, Null, Unknown, Value
+from planner.foundation.values.sets import make_set
+from planner.foundation.values.settled import unknown_as_null
+from planner.foundation.values.types import NUMBER, STRING
+from planner.foundation.values.value import List, Map, Null, Unknown, Value
 
 LOST, LEFT = Unknown(STRING), Null(STRING)
 

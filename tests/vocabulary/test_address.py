@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.vocabulary.address import (
+from planner.foundation.vocabulary.address import (
     ROOT,
     AddressError,
     ModuleAddress,

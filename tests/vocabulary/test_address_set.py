@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.vocabulary.address_set import NO_ADDRESSES, Addresses, AddressSet
+from planner.foundation.vocabulary.address_set import NO_ADDRESSES, Addresses, AddressSet
 
 NAMES = [f"terraform_data.r{n}" for n in range(12)]
 SHARED = Addresses(NAMES)

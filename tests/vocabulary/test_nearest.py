@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.vocabulary.nearest import did_you_mean, distance, nearest
+from planner.foundation.vocabulary.nearest import did_you_mean, distance, nearest
 
 
 @pytest.mark.parametrize(

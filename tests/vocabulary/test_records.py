@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 import attrs
 import pytest
 
-from planner.vocabulary import records
-from planner.vocabulary.records import FrozenError
+from planner.foundation.vocabulary import records
+from planner.foundation.vocabulary.records import FrozenError
 
 T = TypeVar("T")
 

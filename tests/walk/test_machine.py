@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.vocabulary.numbered import Numbered
-from planner.walk.machine import End, Expanded, Failed, Finished, Machine, Skip, Start, Stopped
+from planner.engine.walk.machine import End, Expanded, Failed, Finished, Machine, Skip, Start, Stopped
+from planner.foundation.vocabulary.numbered import Numbered
 
 DIAMOND = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.vocabulary.diagnostic import Failure, error
-from planner.walk.machine import Machine
-from planner.walk.pool import walk_pool
-from planner.walk.sequential import walk_sequentially
-from planner.walk.work import NOTHING, StopSignal, WalkResult, WorkResult
+from planner.engine.walk.machine import Machine
+from planner.engine.walk.pool import walk_pool
+from planner.engine.walk.sequential import walk_sequentially
+from planner.engine.walk.work import NOTHING, StopSignal, WalkResult, WorkResult
+from planner.foundation.vocabulary.diagnostic import Failure, error
 
 
 class Script:

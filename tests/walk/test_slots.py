@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.support.stop import StopSignal
-from planner.vocabulary.diagnostic import Failure, error
-from planner.walk.machine import Machine
-from planner.walk.pool import walk_pool
-from planner.walk.sequential import walk_sequentially
-from planner.walk.slots import Limits, Slots
-from planner.walk.work import NOTHING, WorkResult
+from planner.engine.walk.machine import Machine
+from planner.engine.walk.pool import walk_pool
+from planner.engine.walk.sequential import walk_sequentially
+from planner.engine.walk.slots import Limits, Slots
+from planner.engine.walk.work import NOTHING, WorkResult
+from planner.foundation.support.stop import StopSignal
+from planner.foundation.vocabulary.diagnostic import Failure, error
 
 Graph = dict[str, list[str]]
 

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from planner.vocabulary.diagnostic import Failure, error, warning
-from planner.walk.machine import Machine
-from planner.walk.sequential import walk_sequentially
-from planner.walk.straight import walk_straight
-from planner.walk.work import NOTHING, WorkResult
+from planner.engine.walk.machine import Machine
+from planner.engine.walk.sequential import walk_sequentially
+from planner.engine.walk.straight import walk_straight
+from planner.engine.walk.work import NOTHING, WorkResult
+from planner.foundation.vocabulary.diagnostic import Failure, error, warning
 
 
 class Recorded:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"
 HELP = """Makes a plan, or reads one, and remarks on what may surprise in it:
@@ -29,8 +29,8 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 whatever the advice is, 1 on errors."""
+    from planner.foundation.support.exact_json import dumps
     from planner.operations.advice import advice
-    from planner.support.exact_json import dumps
 
     no_directory(arguments, "advice")
     rows, problems = advice(operation_options(arguments), arguments["plan"] or None)

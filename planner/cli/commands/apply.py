@@ -20,16 +20,16 @@ from planner.cli.options import (
     operation_options,
 )
 from planner.cli.views import judge, may_tell_causes, open_view, told_causes, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.foundation.vocabulary.records import evolve
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal
 from planner.render.view import View
-from planner.vocabulary.diagnostic import has_errors
-from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
+    from planner.foundation.vocabulary.walks import Mode
     from planner.operations.options import OperationOptions
     from planner.operations.plan import Planned, Start
-    from planner.vocabulary.walks import Mode
 
 USAGE = "[options] [PLAN]"
 HELP = """Plans, shows the plan, asks, and then does what it says. Given a plan file that `planner plan -out`

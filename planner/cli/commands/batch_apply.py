@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.batch.model import Done
 from planner.cli.batch_options import ASK, JUDGE, MODE, REPORTS, RUN, SELECT, SHARD, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
+from planner.workflows.batch.model import Done
 
 USAGE = "[options] [WORDS... | DIR]"
 HELP = f"""Applies the units of a fleet in their order until nothing is left to do.
@@ -43,9 +43,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
     """What apply and destroy have in common."""
-    from planner.batch.converge import converge as carry_out
     from planner.cli.batch_view import conclude, listener
-    from planner.support.signals import install
+    from planner.foundation.support.signals import install
+    from planner.workflows.batch.apply import converge as carry_out
 
     if arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Nobody can be asked", "With -json, -auto-approve is needed.")
@@ -61,7 +61,7 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
 def _saved_plan(arguments: Arguments) -> str:
     """The folder of a saved plan that is named. Raises UsageError when something else is asked with it."""
-    from planner.batch.artefact import is_left_over, is_saved_plan
+    from planner.workflows.batch.saved_plan import is_left_over, is_saved_plan
 
     found = next((word for word in arguments.words if is_saved_plan(word) or is_left_over(word)), "")
     more = [f"-{name}" for name in _WHOLE if arguments.get(name)] + [f"-{name}" for name, _ in arguments.ordered]
@@ -86,8 +86,8 @@ _WHOLE = (
 
 
 def _apply_saved(folder: str, arguments: Arguments, terminal: Terminal, ask: Any) -> int:
-    from planner.batch.saved import apply_saved
     from planner.cli.batch_view import conclude, listener
+    from planner.workflows.batch.apply_saved import apply_saved
 
     options = batch_options(arguments)
     return conclude(apply_saved(folder, options, listener(arguments, terminal), ask), arguments, terminal)

@@ -24,7 +24,7 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; what cannot be removed is a Failure."""
-    from planner.batch.clean import clean
+    from planner.workflows.batch.remove_records import clean
 
     if arguments.words:
         raise UsageError("Too many words", "The records of the fleet in the working directory are removed.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.batch_options import REUSE, RUN, SELECT, WORDS, batch_options
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
+from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
-from planner.vocabulary.records import evolve
 
 USAGE = "[options] -out=FILE [WORDS...]"
 HELP = f"""Plans the units of a fleet as `batch plan` does, and writes one HTML page about them, to look at in a browser
@@ -19,13 +19,13 @@ FLAGS = (Flag("out", "string", "Write the page to this file.", value="FILE"), RE
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a unit failed or the page cannot be written."""
-    from planner.batch import planning as batch
-    from planner.batch.reports.document import report_json, summary_line
-    from planner.batch.reports.html import html
     from planner.cli.batch_lines import Lines
     from planner.cli.batch_view import edge_grounds, texts
     from planner.cli.page_file import write_page
-    from planner.support.signals import install
+    from planner.foundation.support.signals import install
+    from planner.workflows.batch import plan as batch
+    from planner.workflows.batch.reports.document import report_json, summary_line
+    from planner.workflows.batch.reports.html import html
 
     if not arguments["out"]:
         raise UsageError("Option -out is needed", "It says where the page is written: batch explore -out=fleet.html")

@@ -6,8 +6,8 @@ from planner.cli.batch_options import SELECT, WORDS, batch_options
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [WORDS...]"
 HELP = f"""Prints the graph of the units in the DOT language, after transitive reduction; with -json all edges, the
@@ -19,7 +19,7 @@ FLAGS = (JSON, *SELECT)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    from planner.batch.ask import analysed, graph_dot, graph_json
+    from planner.workflows.batch.questions import analysed, graph_dot, graph_json
 
     analysis = analysed(batch_options(arguments))
     document = graph_json(analysis)

@@ -26,9 +26,9 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
-    from planner.batch.joining import join
     from planner.cli.batch_view import conclude_with
-    from planner.vocabulary.shell import word
+    from planner.foundation.vocabulary.shell import word
+    from planner.workflows.batch.join import join
 
     if not arguments.words:
         raise UsageError("Parts are needed", "Name the files or folders that the jobs left.")

@@ -64,19 +64,19 @@ def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
 def _warm_up(arguments: Arguments) -> None:
     """Let processes begin to load what they need before this one does."""
-    from planner.batch.cache_files import is_known
-    from planner.batch.executors import warm_up
+    from planner.workflows.batch.cache_files import is_known
+    from planner.workflows.batch.executors import warm_up
 
     if not is_known("."):  # all units will be looked at
         warm_up(arguments.get("executor", ""))
 
 
 def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
-    from planner.batch import planning as batch
     from planner.cli.batch_view import conclude, is_brief, listener
-    from planner.support.signals import install
-    from planner.vocabulary.records import evolve
-    from planner.vocabulary.shell import word
+    from planner.foundation.support.signals import install
+    from planner.foundation.vocabulary.records import evolve
+    from planner.foundation.vocabulary.shell import word
+    from planner.workflows.batch import plan as batch
 
     if terminal.owns_process:
         install()

@@ -8,11 +8,11 @@ from planner.cli.batch_options import REUSE, RUN, SELECT, WORDS, batch_options
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
-    from planner.policy.together import Finding, Verdict
+    from planner.answers.policy.combined_plans import Finding, Verdict
 
 USAGE = "[options] [WORDS...]"
 HELP = f"""Judges the plans of all units together by rules that derive deny(code, unit, message) or warn(code, unit,
@@ -41,9 +41,9 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or on errors."""
-    from planner.batch.policy import policy
-    from planner.batch.schedule import Listener
     from planner.render.verdicts import counted
+    from planner.workflows.batch.policy import policy
+    from planner.workflows.batch.schedule import Listener
 
     verdict, diagnostics = policy(batch_options(arguments), tuple(arguments["policy"]), Listener())
     findings = verdict.findings
@@ -58,7 +58,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _document(verdict: Verdict, diagnostics: list[Diagnostic]) -> str:
-    from planner.batch.described import described
+    from planner.workflows.batch.diagnostics_codec import described
 
     return json_text({**verdict.to_json(), "diagnostics": list(described(diagnostics))})
 

@@ -25,9 +25,9 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
-    from planner.batch.resuming import resume
     from planner.cli.batch_view import conclude, listener
-    from planner.support.signals import install
+    from planner.foundation.support.signals import install
+    from planner.workflows.batch.resume import resume
 
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "Name one run, as the folder below .planner/batch is called.")

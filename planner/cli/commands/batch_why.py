@@ -8,8 +8,8 @@ from planner.cli.batch_options import SELECT, batch_options
 from planner.cli.finish import json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
+from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
-from planner.vocabulary.records import evolve
 
 USAGE = "[options] UNIT OTHER | [pending] UNIT"
 HELP = """Explains why UNIT waits for OTHER: the chain of units in between, and for each edge the rule, and the line of
@@ -34,10 +34,10 @@ PENDING = "pending"
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; what cannot be explained is a Failure."""
-    from planner.batch.ask import chosen, why, why_outcome, why_pending
-    from planner.batch.schedule import Listener
     from planner.render.proof import proof_text
     from planner.render.why import why_text
+    from planner.workflows.batch.questions import chosen, why, why_outcome, why_pending
+    from planner.workflows.batch.schedule import Listener
 
     if not 1 <= len(arguments.words) <= 2:
         raise UsageError("One or two units are needed", "See planner batch why -help.")

@@ -17,8 +17,8 @@ FLAGS: tuple[Flag, ...] = ()
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when there is an answer, whatever it says."""
-    from planner.batch.bundles.host import work
-    from planner.support.signals import install
+    from planner.foundation.support.signals import install
+    from planner.workflows.batch.bundles.host import work
 
     if terminal.owns_process:
         install()

@@ -11,11 +11,11 @@ from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import INPUT, LOCK, VARIABLES, operation_options
 from planner.cli.views import open_plain_view
+from planner.foundation.values.value import type_of, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Failure, has_errors
+from planner.foundation.vocabulary.span import Source
 from planner.render.terminal import Terminal
 from planner.render.view import View
-from planner.values.value import type_of, unmark_deep
-from planner.vocabulary.diagnostic import Failure, has_errors
-from planner.vocabulary.span import Source
 
 USAGE = "[options]"
 HELP = """Evaluates expressions of the configuration language, one after the other, with the values of the
@@ -60,8 +60,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _json_lines(scope: Any, terminal: Terminal) -> int:
-    from planner.language.console import answer
-    from planner.support.exact_json import JsonError, loads
+    from planner.foundation.support.exact_json import JsonError, loads
+    from planner.language.expressions.console import answer
 
     for line in terminal.stdin:
         if not line.strip():
@@ -145,19 +145,19 @@ def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Itera
 
 def open_brackets(line: str) -> int:
     """How many more brackets a line opens than it closes, those in strings and comments aside."""
-    from planner.syntax.lexer import BRACKETS as INSIDE
-    from planner.syntax.lexer import tokenize
+    from planner.language.syntax.lexer import BRACKETS as INSIDE
+    from planner.language.syntax.lexer import tokenize
 
     return sum(BRACKETS.get(token[0], 0) for token in tokenize(line, 0, INSIDE))
 
 
 def evaluated(text: str, scope: Any) -> str:
     """The value of an expression as text. Raises Failure."""
-    from planner.language.evaluate import evaluate
+    from planner.foundation.values.type_text import type_text
+    from planner.language.expressions.evaluate import evaluate
+    from planner.language.syntax.nodes import Call
+    from planner.language.syntax.parse import parse_expression
     from planner.render.value import format_value
-    from planner.syntax.nodes import Call
-    from planner.syntax.parse import parse_expression
-    from planner.values.type_text import type_text
 
     if not text.strip():
         return ""

@@ -7,8 +7,8 @@ from typing import Any
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"
 HELP = """Lists the cycles of the configuration, each edge with the rule and the line that it stands on, and
@@ -30,7 +30,7 @@ KINDS = ("", "plan", "plan-destroy", "apply")
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the graph cannot be made."""
-    from planner.graph.cycles import knot_lines
+    from planner.logic.graph.cycles import knot_lines
     from planner.operations.cut import cut
 
     if arguments.words:

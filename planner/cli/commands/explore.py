@@ -7,8 +7,8 @@ import os
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, operation_options
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] -out=FILE.html"
 HELP = """Writes one HTML page about a plan, to look at in a browser without a network: the graph, to search, zoom
@@ -33,11 +33,11 @@ KINDS = {"": ("plan", "apply"), "plan": ("plan",), "apply": ("apply",)}
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no plan or the page cannot be written."""
     from planner.cli.page_file import write_page
+    from planner.engine.walk.hooks import Hooks
+    from planner.foundation.vocabulary.shell import word
     from planner.operations.explore import explore
     from planner.render.page.of_plan import page_of_plan
     from planner.render.page.page import page_html
-    from planner.vocabulary.shell import word
-    from planner.walk.hooks import Hooks
 
     no_directory(arguments, "explore")
     if not arguments["out"]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.cli import layout
 from planner.cli.flags import Arguments
+from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Diagnostic
 
 USAGE = "[options] [FILE|DIRECTORY...]"
 HELP = """Rewrites configuration files in the standard layout and lists those that changed: the files of the working
@@ -22,7 +22,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
     """The text of a file in the standard layout, None when it cannot be parsed (reported)."""
-    from planner.syntax.format import format_file
+    from planner.language.syntax.format import format_file
 
     text, found = format_file(data, name)
     problems += found

@@ -11,7 +11,7 @@ from planner.cli.views import open_plain_view, usage_error_lines
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
-    from planner.state.lock import LockInfo
+    from planner.world.state.lock import LockInfo
 
 USAGE = "[options] LOCK_ID"
 HELP = "Removes the lock of the state that has this id. Only do this when its holder is surely gone."

@@ -7,9 +7,9 @@ from typing import Any
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import DESTROY, INPUT, JSON, OPERATION, STATE, VARIABLES, operation_options
-from planner.model.graph import Graph
+from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.logic.model.graph import Graph
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options]"
 HELP = """Draws the graph of the steps of an operation in the DOT language, which Graphviz turns into pictures:
@@ -34,9 +34,9 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no graph."""
+    from planner.foundation.support.exact_json import dumps
     from planner.operations.graph import graph as graph_of
     from planner.render.dot import dot
-    from planner.support.exact_json import dumps
 
     no_directory(arguments, "graph")
     settings = operation_options(arguments)

@@ -6,8 +6,8 @@ from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, STATE, VARIABLES, may_ask, operation_options
 from planner.cli.views import open_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] ADDRESS ID"
 HELP = """Records an existing object in the state as the resource instance that is named. The configuration must
@@ -26,7 +26,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    from planner.operations.importing import import_object
+    from planner.operations.import_ import import_object
 
     if len(arguments.words) != 2:
         raise UsageError("An address and an id are needed")

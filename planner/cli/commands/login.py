@@ -6,8 +6,8 @@ from planner.cli.approval import ask
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import INPUT, JSON_LINES, VARIABLES, may_ask
 from planner.cli.views import open_plain_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import error
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import error
 
 USAGE = "[options] HOST"
 HELP = """Gets an API token for a host, from its login service or by asking you for one,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from planner.cli.flags import Arguments, Flag, UsageError
+from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Failure, error
 
 USAGE = ""
 HELP = """Speaks the Language Server Protocol over standard input and output, for
@@ -29,6 +29,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _serve() -> None:
-    from planner.editor.server import serve
+    from planner.workflows.editor.server import serve
 
     serve()

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, state_options
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 
 if TYPE_CHECKING:
-    from planner.state.model import OutputState
+    from planner.world.state.model import OutputState
 
 USAGE = "[options] [NAME]"
 HELP = "Shows the output values of the root module as the state holds them: all, or the one that is named."
@@ -60,8 +60,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _text(output: OutputState) -> str:
+    from planner.foundation.values.value import unmark_deep
     from planner.render.value import format_value
-    from planner.values.value import unmark_deep
 
     return format_value(unmark_deep(output.value)[0])
 
@@ -74,9 +74,9 @@ def _all(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str:
 
 def raw(name: str, output: OutputState) -> str:
     """The value as plain text. Raises Failure for values that have none."""
+    from planner.foundation.values.types import friendly_name
+    from planner.foundation.values.value import Null, type_of, unmark_deep
     from planner.render.literals import number_text
-    from planner.values.types import friendly_name
-    from planner.values.value import Null, type_of, unmark_deep
 
     value, _ = unmark_deep(output.value)
     cls = value.__class__
@@ -94,8 +94,8 @@ def raw(name: str, output: OutputState) -> str:
 
 
 def _json(outputs: Mapping[str, OutputState], name: str) -> str:
+    from planner.foundation.support.exact_json import dumps
     from planner.render.outputs_json import output_json
-    from planner.support.exact_json import dumps
 
     if name:
         return dumps(output_json(_named(outputs, name))["value"]).decode("utf-8")
@@ -109,7 +109,7 @@ def _named(outputs: Mapping[str, OutputState], name: str) -> OutputState:
 
 
 def _unknown(outputs: Mapping[str, OutputState], name: str) -> Diagnostic:
-    from planner.vocabulary.nearest import did_you_mean
+    from planner.foundation.vocabulary.nearest import did_you_mean
 
     detail = f'The state has no output "{name}".{did_you_mean(name, outputs)}'
     if not outputs:

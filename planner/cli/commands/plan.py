@@ -22,10 +22,10 @@ from planner.cli.options import (
     operation_options,
 )
 from planner.cli.views import judge, may_tell_causes, open_view, show_summary, told_causes, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
-from planner.vocabulary.diagnostic import has_errors
-from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.cli.renewed_plan import Watched

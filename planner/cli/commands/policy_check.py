@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.answers.documents.kind import is_document
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, INPUT, OFFLINE, OPERATION, POLICY, STATE, VARIABLES, operation_options
-from planner.documents.kind import is_document
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.operations.options import NAME_POLICIES
 from planner.operations.policy_documents import Known, check_document
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Diagnostic, error
 
 if TYPE_CHECKING:
+    from planner.answers.policy.model import Verdict
     from planner.operations.options import OperationOptions
-    from planner.policy.model import Verdict
 
 FORMATS = ("table", "json", "sarif", "junit", "markdown")
 MOST_PROCESSES = 8
@@ -102,14 +102,14 @@ def _checked(
 
 
 def _made(settings: OperationOptions, plan: str | None) -> tuple[Verdict | None, list[Diagnostic]]:
+    from planner.engine.walk.hooks import Hooks
     from planner.operations.policies import check
-    from planner.walk.hooks import Hooks
 
     return check(settings, plan, Hooks())
 
 
 def _processes(terminal: Terminal, is_profiled: bool) -> int:
-    from planner.support.forks import processors
+    from planner.foundation.support.forks import processors
 
     if is_profiled:
         return 0

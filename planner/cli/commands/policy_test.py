@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
+from planner.foundation.vocabulary.diagnostic import Failure
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Failure
 
 if TYPE_CHECKING:
     from planner.operations.rule_quality import Quality
@@ -78,7 +78,7 @@ def _quality(words: list[str], arguments: Arguments) -> Quality | None:
 
 def _watch(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
     """Run the cases whenever a file changes. Ends with an interrupt, and 0."""
-    from planner.support.watch import changes
+    from planner.foundation.support.watch import changes
 
     try:
         for _ in changes(words):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import VARIABLES, state_options
-from planner.config.model import ModuleConfig
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.language.config.model import ModuleConfig
 from planner.render.terminal import Terminal
-from planner.vocabulary.told import Told
 
 if TYPE_CHECKING:
     from planner.operations.providers_needed import Needed
@@ -22,7 +22,7 @@ FLAGS = (Flag("test-directory", "string", "", value="DIR"), *VARIABLES)
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the configuration cannot be read."""
     from planner.operations.providers_needed import needed_providers
-    from planner.operations.storing import load_with_values
+    from planner.operations.state_access import load_with_values
 
     no_directory(arguments, "providers")
     told = Told()
@@ -40,7 +40,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
     """The providers of one module: full address -> version constraint ("" for none)."""
-    from planner.vocabulary.version_constraints import normal_constraints
+    from planner.foundation.vocabulary.version_constraints import normal_constraints
 
     versions = {
         required.source: normal_constraints(required.version)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, VARIABLES, load_options
 from planner.cli.views import open_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [PROVIDER...]"
 HELP = """Fetches the packages of the providers (all of the configuration, or those named) for each platform, from their

@@ -6,9 +6,9 @@ from planner.cli.commands.providers_lock import checked_platforms
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, VARIABLES, load_options
 from planner.cli.views import open_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] DIR"
 HELP = """Copies the packages of the providers that the configuration needs into a directory, which then serves as

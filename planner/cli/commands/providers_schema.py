@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON, VARIABLES, state_options
+from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.render.terminal import Terminal
-from planner.vocabulary.told import Told
 
 USAGE = "-json"
 HELP = "Prints the schemas of the providers that the configuration and the state use."
@@ -15,9 +15,9 @@ FLAGS = (JSON, *VARIABLES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a provider cannot be asked."""
-    from planner.documents.json_schemas import schemas_json
+    from planner.answers.documents.json_schemas import schemas_json
     from planner.operations.providers_needed import needed_providers
-    from planner.operations.storing import load_with_values
+    from planner.operations.state_access import load_with_values
 
     if not arguments["json"]:
         raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")

@@ -7,8 +7,8 @@ from typing import Any
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, STATE, VARIABLES, operation_options
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 USAGE = "[options] 'QUESTION' | VERB NODES..."
 HELP = """Answers a question about the relations that the rules derive. Words that begin with a capital letter are

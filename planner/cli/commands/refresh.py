@@ -16,8 +16,8 @@ from planner.cli.options import (
     operation_options,
 )
 from planner.cli.views import open_view, usage_error_lines
+from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
-from planner.vocabulary.records import evolve
 
 USAGE = "[options]"
 HELP = """Reads all managed objects and records in the state what changed outside. Better: `planner apply -refresh-

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.finish import json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [FILE|DIRECTORY...]"
 HELP = """Checks files of rules (.dl) beside the rules of the product, without evaluating them, and shows all that

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.cli import layout
 from planner.cli.flags import Arguments
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
 USAGE = "[options] [FILE|DIRECTORY...]"
 HELP = """Rewrites rule files and files of cases in the standard layout and
@@ -26,8 +26,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
-    from planner.syntax.rule_format import format_rules
-    from planner.syntax.rule_parse import parse_rules
+    from planner.language.syntax.rule_format import format_rules
+    from planner.language.syntax.rule_parse import parse_rules
 
     try:
         text = data.decode("utf-8")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [DIRECTORY]"
 HELP = """Evaluates the graph rules of the configuration in the working directory and shows for each predicate how many

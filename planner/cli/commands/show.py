@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, WHY, load_options, operation_options
+from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
-from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
-    from planner.evaluation.schemas import Schemas
+    from planner.engine.evaluation.schemas import Schemas
     from planner.operations.plan import Made
     from planner.operations.plan_files import Unstored
-    from planner.state.model import State
+    from planner.world.state.model import State
 
 USAGE = "[options] [FILE]"
 HELP = """Shows the state of the selected workspace, or a plan file or state file that is named.
@@ -50,8 +50,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     """A state or a plan, in the forms that are asked for."""
     from planner.cli.views import open_json_into
+    from planner.foundation.support.exact_json import dumps
     from planner.operations.show import ShownState, show, shown_json
-    from planner.support.exact_json import dumps
 
     settings = operation_options(arguments)
     stream = open_json_into(arguments, terminal)
@@ -96,7 +96,7 @@ def _add_causes(document: Any, shown: Made[Unstored], arguments: Arguments, term
 
 def _only(words: str) -> frozenset[str]:
     """The actions that -only names. Raises UsageError."""
-    from planner.programs.actions import NO_OP, verbs
+    from planner.logic.programs.actions import NO_OP, verbs
 
     known = verbs().keys() - {NO_OP}
     wanted = frozenset(word.strip() for word in words.replace("|", ",").split(",") if word.strip())
@@ -108,7 +108,7 @@ def _only(words: str) -> frozenset[str]:
 
 def _part_of(shown: Made[Unstored], only: frozenset[str]) -> Made[Unstored]:
     """The plan with the changes of these actions alone."""
-    from planner.programs.actions import verb_of
+    from planner.logic.programs.actions import verb_of
 
     plan = shown.plan
     return evolve(shown, plan=evolve(plan, changes=tuple(c for c in plan.changes if verb_of(c.action) in only)))
@@ -135,8 +135,8 @@ def _show_state(state: State, schemas: Schemas, arguments: Arguments, terminal: 
 def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
     """The configuration, or one module of it, as JSON."""
     from planner.cli.views import open_json_into
-    from planner.operations.shown_configuration import configuration_json, module_json
-    from planner.support.exact_json import dumps
+    from planner.foundation.support.exact_json import dumps
+    from planner.operations.show_configuration import configuration_json, module_json
 
     if not arguments["json"] or arguments["json-into"]:
         raise UsageError("Option -json is needed", "There is only a JSON form of a configuration.")

@@ -13,20 +13,20 @@ from planner.cli.options import DESTROY, INPUT, JSON_LINES, may_ask, operation_o
 from planner.cli.stack_reports import REPORTS, reported, write_reports
 from planner.cli.stack_work import Gathered, Said, Work, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal
-from planner.stacks.standing import standing_policies
-from planner.vocabulary.diagnostic import has_errors
+from planner.workflows.stacks.standing_policies import standing_policies
 
 if TYPE_CHECKING:
-    from planner.config.stack_files.model import Deployment
+    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.language.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
     from planner.render.view import View
-    from planner.stacks.approval import Approval
-    from planner.stacks.deploy import Runner
-    from planner.stacks.deployments import Surroundings
-    from planner.stacks.steps import DeploymentPlan
-    from planner.vocabulary.told import Told
+    from planner.workflows.stacks.approval import Approval
+    from planner.workflows.stacks.deploy import Runner
+    from planner.workflows.stacks.deployments import Surroundings
+    from planner.workflows.stacks.steps import DeploymentPlan
 
 USAGE = "[options]"
 HELP = """Plans deployments of the stack, shows the plans, asks, and does what they say. A deployment of which something
@@ -52,8 +52,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
     """Apply the chosen deployments, one after the other."""
-    from planner.stacks.session import open_named
-    from planner.vocabulary.told import Told
+    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.workflows.stacks.opened_stack import open_named
 
     check_words(arguments)
     options = operation_options(arguments, "destroy" if destroys else "normal")
@@ -100,7 +100,7 @@ def _spread(
 
 def _one(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
     """Deploy one. The code is 1 when the answer was no, or something failed."""
-    from planner.vocabulary.told import Told
+    from planner.foundation.vocabulary.diagnostic_list import Told
 
     told = Told()
     code = 1
@@ -113,8 +113,8 @@ def _one(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
 def _deploy(deployment: Deployment, arguments: Arguments, work: Work, told: Told, plans: list[DeploymentPlan]) -> int:
     """Round after round; `plans` are what was shown. Raises Failure."""
     from planner.render.schema_lookup import SchemaLookup
-    from planner.render.stacks import add, show_plan, tell_applied, tell_approval, tell_outputs
-    from planner.stacks.rounds import Deploying, deploy
+    from planner.workflows.stacks.report import add, show_plan, tell_applied, tell_approval, tell_outputs
+    from planner.workflows.stacks.rounds import Deploying, deploy
 
     view, terminal = work.view, work.terminal
     whole = view.about(deployment=deployment.name)

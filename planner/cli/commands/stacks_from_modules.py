@@ -22,10 +22,10 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the stack has nothing to do (and is written), else 1."""
+    from planner.foundation.vocabulary.address import valid_identifier
     from planner.render.schema_lookup import SchemaLookup
-    from planner.render.stacks import show_plan
-    from planner.stacks.migrate import is_quiet, migrate
-    from planner.vocabulary.address import valid_identifier
+    from planner.workflows.stacks.migrate import is_quiet, migrate
+    from planner.workflows.stacks.report import show_plan
 
     check_words(arguments)
     name = arguments["deployment"] or "main"

@@ -8,11 +8,11 @@ from planner.cli.commands.stacks_plan import ASKED, check_words
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
 from planner.cli.options import DESTROY, JSON
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 if TYPE_CHECKING:
-    from planner.model.graph import Graph
+    from planner.logic.model.graph import Graph
 
 USAGE = "[options]"
 HELP = """Draws the graph of deployments, as planning found it, in the DOT language: the instances of components, the
@@ -28,9 +28,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no graph."""
     from planner.cli.commands.graph import graph_json
     from planner.cli.stack_plans import plans_of
+    from planner.foundation.vocabulary.diagnostic_list import Told
     from planner.render.dot import subgraph_dot
-    from planner.stacks.questions import graph_of
-    from planner.vocabulary.told import Told
+    from planner.workflows.stacks.questions import graph_of
 
     check_words(arguments)
     told = Told()

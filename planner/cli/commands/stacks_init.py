@@ -5,10 +5,10 @@ from __future__ import annotations
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES
 from planner.cli.views import open_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine
 from planner.render.init_lines import InitLines
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [DIRECTORY]"
 HELP = """Prepares a stack: installs the modules of its components and the stacks that it calls, and selects the
@@ -24,7 +24,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    from planner.stacks.init import init_stack
+    from planner.workflows.stacks.init import init_stack
 
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "stacks init takes at most one directory.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.commands.stacks_plan import AROUND, check_words, surroundings
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON, SHOW_SENSITIVE
+from planner.foundation.values.value import SENSITIVE, unmark_deep
 from planner.render.terminal import Terminal
-from planner.values.value import SENSITIVE, unmark_deep
 
 USAGE = "[options]"
 HELP = "Shows the outputs that deployments had when they were applied last."
@@ -20,10 +20,10 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0. Raises Failure."""
-    from planner.render.stacks import outputs_text
-    from planner.stacks.session import opened, recorded
-    from planner.support.exact_json import dumps
-    from planner.values.json_codec import simple_json
+    from planner.foundation.support.exact_json import dumps
+    from planner.foundation.values.json_codec import simple_json
+    from planner.workflows.stacks.opened_stack import opened, recorded
+    from planner.workflows.stacks.report import outputs_text
 
     check_words(arguments)
     session, _ = opened(surroundings(arguments))

@@ -12,17 +12,17 @@ from planner.cli.page_file import write_page
 from planner.cli.stack_reports import REPORTS, reported, write_reports
 from planner.cli.stack_work import Gathered, Said, Work, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
 from planner.render.view import BothViews, HumanView
-from planner.stacks.standing import judged, standing_policies
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.vocabulary.records import evolve
+from planner.workflows.stacks.standing_policies import judged, standing_policies
 
 if TYPE_CHECKING:
-    from planner.config.stack_files.model import Deployment
+    from planner.language.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
     from planner.render.view import View
-    from planner.stacks.deployments import Surroundings
+    from planner.workflows.stacks.deployments import Surroundings
 
 USAGE = "[options]"
 HELP = """Plans the deployments of the stack in the working directory, each component by the values that those before it
@@ -63,8 +63,8 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors; with -detailed-exitcode 2 when there is something to do."""
-    from planner.stacks.session import open_named
-    from planner.vocabulary.told import Told
+    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.workflows.stacks.opened_stack import open_named
 
     check_words(arguments)
     if arguments["component"] and arguments["destroy"]:
@@ -111,10 +111,10 @@ def _spread(
 
 def _one(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
     """Plan a deployment, and show the plan."""
-    from planner.documents.json_plan import plan_json
+    from planner.answers.documents.json_plan import plan_json
+    from planner.foundation.vocabulary.diagnostic_list import Told
     from planner.render.schema_lookup import SchemaLookup
-    from planner.render.stacks import document, show_plan
-    from planner.vocabulary.told import Told
+    from planner.workflows.stacks.report import document, show_plan
 
     told = Told()
     said = Said(deployment.name, part=reported(arguments, deployment.name, []))
@@ -150,9 +150,9 @@ def show_problems(told: list[Diagnostic], parts: list[tuple[str, int, int]], vie
 
 def _write(path: str, documents: list[dict[str, Any]], told: list[Diagnostic]) -> list[Diagnostic]:
     """Write the plans as one document, for their owner alone: they have values. What went wrong."""
+    from planner.foundation.support.exact_json import dumps
     from planner.render.diagnostics_json import diagnostic_json
-    from planner.render.stacks import FORMAT
-    from planner.support.exact_json import dumps
+    from planner.workflows.stacks.report import FORMAT
 
     said = {"errored": has_errors(told), "diagnostics": [diagnostic_json(d) for d in told]}
     whole = {"format_version": FORMAT, "deployments": documents, **said}
@@ -170,7 +170,7 @@ def check_words(arguments: Arguments) -> None:
 
 def surroundings(arguments: Arguments) -> Surroundings:
     """What the flags say about tokens, variable sets and upstreams. Raises UsageError."""
-    from planner.stacks.deployments import Surroundings
+    from planner.workflows.stacks.deployments import Surroundings
 
     return Surroundings(
         named_values(arguments, "identity-token"),

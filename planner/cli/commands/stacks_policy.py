@@ -9,11 +9,11 @@ from planner.cli.commands.stacks_plan import ASKED, check_words
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, JSON
+from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Failure, error, has_errors
 
 if TYPE_CHECKING:
-    from planner.policy.together import Verdict
+    from planner.answers.policy.combined_plans import Verdict
 
 USAGE = "[options]"
 HELP = """Plans deployments, and judges each as a whole by rules that derive deny(code, component, message) or
@@ -41,10 +41,10 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or on errors."""
     from planner.cli.stack_plans import plans_of
+    from planner.foundation.vocabulary.diagnostic_list import Told
     from planner.render.diagnostics_json import diagnostic_json
     from planner.render.verdicts import counted
-    from planner.stacks.policy import deployment_policies
-    from planner.vocabulary.told import Told
+    from planner.workflows.stacks.policy import deployment_policies
 
     check_words(arguments)
     told = Told()

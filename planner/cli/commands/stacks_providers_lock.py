@@ -6,9 +6,9 @@ from planner.cli.commands.providers_lock import CHOICES, checked_choices
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON_LINES
 from planner.cli.views import open_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [PROVIDER...]"
 HELP = """Fetches the packages of the providers of all components (or those named) for each platform, from their
@@ -19,7 +19,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    from planner.stacks.init import lock_stack_providers
+    from planner.workflows.stacks.init import lock_stack_providers
 
     platforms = checked_choices(arguments)
     view = open_view(arguments, terminal)

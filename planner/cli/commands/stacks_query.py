@@ -39,8 +39,8 @@ FLAGS = (*ANSWER, DESTROY, *ASKED)
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
     from planner.cli.stack_plans import plan_of
-    from planner.stacks.questions import query
-    from planner.vocabulary.told import Told
+    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.workflows.stacks.questions import query
 
     if not arguments.words:
         raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")

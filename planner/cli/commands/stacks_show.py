@@ -12,7 +12,7 @@ from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
     from planner.render.state import StateText
-    from planner.stacks.shown import Deployed
+    from planner.workflows.stacks.deployment_state import Deployed
 
 USAGE = "[options]"
 HELP = """Shows what deployments of the stack have: the instances of components with the objects in their states, and
@@ -29,11 +29,11 @@ FLAGS = (DEPLOYMENTS, COMPONENT, SHOW_SENSITIVE, JSON)
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a state cannot be read."""
     from planner.render.schema_lookup import SchemaLookup
-    from planner.render.stacks_shown import deployed_json
     from planner.render.state import StateText
-    from planner.stacks.deployments import Surroundings
-    from planner.stacks.session import opened
-    from planner.stacks.shown import deployed, schemas_of
+    from planner.workflows.stacks.deployment_state import deployed, schemas_of
+    from planner.workflows.stacks.deployments import Surroundings
+    from planner.workflows.stacks.opened_stack import opened
+    from planner.workflows.stacks.report_state import deployed_json
 
     check_words(arguments)
     session, told = opened(Surroundings())

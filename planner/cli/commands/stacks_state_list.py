@@ -9,11 +9,11 @@ from planner.cli.commands.state_list import instances
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON_LINES
 from planner.cli.views import open_plain_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import Failure
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Failure
 
 if TYPE_CHECKING:
-    from planner.stacks.shown import Deployed
+    from planner.workflows.stacks.deployment_state import Deployed
 
 USAGE = "[options] [ADDRESS...]"
 HELP = """Lists the resource instances in the states of deployments, each after the component that it is in:
@@ -25,9 +25,9 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address is in no state."""
-    from planner.stacks.deployments import Surroundings
-    from planner.stacks.session import opened
-    from planner.stacks.shown import deployed
+    from planner.workflows.stacks.deployment_state import deployed
+    from planner.workflows.stacks.deployments import Surroundings
+    from planner.workflows.stacks.opened_stack import opened
 
     view = open_plain_view(arguments, terminal)
     session, told = opened(Surroundings())
@@ -42,7 +42,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def _listed(found: Deployed, words: list[str]) -> list[tuple[str, str]]:
     """Components and addresses in them. Raises Failure for a word that means nothing."""
-    from planner.stacks.chosen import chosen, split
+    from planner.workflows.stacks.selection import chosen, split
 
     if not words:
         return [(str(name), address) for name, state in found.components.items() for address in instances(state, [])]

@@ -6,8 +6,8 @@ from planner.cli.commands.stacks_plan import DEPLOYMENTS
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, state_options
 from planner.cli.views import open_plain_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] ADDRESS..."
 HELP = """Removes resource instances, resources or modules from the states of components of a deployment:
@@ -20,9 +20,9 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address names nothing."""
     from planner.cli.stack_states import meant
+    from planner.foundation.vocabulary.diagnostic_list import Told
     from planner.operations.state_edit import edit_in
     from planner.operations.state_rm import removal
-    from planner.vocabulary.told import Told
 
     if not arguments.words:
         raise UsageError("At least one address is needed")

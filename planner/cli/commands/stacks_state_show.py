@@ -19,10 +19,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
     from planner.cli.commands.state_show import tell
     from planner.cli.stack_states import meant
+    from planner.foundation.vocabulary.diagnostic_list import Told
     from planner.operations.show import ShownState
     from planner.operations.state_edit import no_state
-    from planner.stacks.shown import schemas_of
-    from planner.vocabulary.told import Told
+    from planner.workflows.stacks.deployment_state import schemas_of
 
     if len(arguments.words) != 1:
         raise UsageError("One address is needed", "Write the address of a resource instance.")

@@ -24,7 +24,7 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when a plan of the root module touches no object (and it is written), else 1."""
     from planner.render.schema_lookup import SchemaLookup
-    from planner.stacks.migrate import give_back
+    from planner.workflows.stacks.migrate import give_back
 
     check_words(arguments)
     name = arguments["deployment"]

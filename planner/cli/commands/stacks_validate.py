@@ -17,7 +17,7 @@ __all__ = ["FLAGS", "HELP", "USAGE", "failure", "run", "usage_error"]
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the stack is valid, else 1."""
-    from planner.stacks.validate import validate_stack
+    from planner.workflows.stacks.validate import validate_stack
 
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "stacks validate takes at most one directory.")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from planner.cli.commands.stacks_plan import ASKED
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, POLICY
+from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.render.terminal import Terminal
-from planner.stacks.standing import judged, standing_policies
-from planner.vocabulary.diagnostic import Failure, error
+from planner.workflows.stacks.standing_policies import judged, standing_policies
 
 if TYPE_CHECKING:
     from planner.cli.stack_plans import Asked
@@ -67,8 +67,8 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
     """The proofs: of one deployment, or those that all chosen ones have in common where components alone are asked
     about. Raises Failure."""
     from planner.cli.stack_plans import plan_of, plans_of, which
+    from planner.foundation.vocabulary.diagnostic_list import Told
     from planner.operations.explanations import is_word
-    from planner.vocabulary.told import Told
 
     first, *rest = arguments.words
     if not rest or first in (*VERDICTS, "deferred") or is_word(first):
@@ -91,8 +91,8 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
 def explained(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
     """The proofs that were asked for. Raises Failure."""
     from planner.operations.explanations import is_word
-    from planner.stacks.approval import approval
-    from planner.stacks.ask import why, why_approved, why_planned
+    from planner.workflows.stacks.approval import approval
+    from planner.workflows.stacks.why import why, why_approved, why_planned
 
     plan, negated = asked.plan, arguments["not"]
     first, *rest = arguments.words
@@ -114,7 +114,7 @@ def explained(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
 
 def _verdicts(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
     """The proofs of what policies say of the deployment as a whole. Raises Failure."""
-    from planner.stacks.policy import deployment_policies
+    from planner.workflows.stacks.policy import deployment_policies
 
     if arguments["not"]:
         raise UsageError("Verdicts are explained without -not", "planner stacks query asks the relations they rest on.")
@@ -132,7 +132,7 @@ def _verdicts(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
 
 def waiting(plan: Any, name: str) -> list[dict[str, Any]]:
     """The proofs of what a deferred instance waits for."""
-    from planner.stacks.ask import why
+    from planner.workflows.stacks.why import why
 
     try:
         return why(plan, "waits_until", name)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON_LINES, VARIABLES, state_options
 from planner.cli.views import open_plain_view, usage_error_lines
-from planner.render.terminal import Terminal
-from planner.state.model import State
-from planner.vocabulary.address import (
+from planner.foundation.vocabulary.address import (
     Address,
     AddressError,
     ModuleAddress,
@@ -16,7 +14,9 @@ from planner.vocabulary.address import (
     parse_address,
     sort_key,
 )
-from planner.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.render.terminal import Terminal
+from planner.world.state.model import State
 
 USAGE = "[options] [ADDRESS...]"
 HELP = "Lists the resource instances in the state, or those in the modules and resources that are named."

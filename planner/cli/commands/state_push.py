@@ -7,9 +7,9 @@ import sys
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
 from planner.cli.views import open_plain_view, usage_error_lines
+from planner.foundation.support.disk import MOST_BYTES, read_given
+from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.render.terminal import Terminal
-from planner.support.disk import MOST_BYTES, read_given
-from planner.vocabulary.diagnostic import Failure, error
 
 USAGE = "[options] FILE"
 HELP = """Replaces the state of the selected workspace by a state file ("-": standard input). A file with another

@@ -6,8 +6,8 @@ from planner.cli.approval import ask
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_options
 from planner.cli.views import open_plain_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] FROM TO"
 HELP = "Makes another provider responsible for all objects in the state that belong to one."

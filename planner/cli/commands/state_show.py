@@ -8,11 +8,11 @@ from planner.cli.commands.state_list import instances, no_state
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, SHOW_SENSITIVE, VARIABLES, state_options
 from planner.cli.views import open_plain_view, usage_error_lines
+from planner.foundation.vocabulary.address import format_key
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
-from planner.state.model import InstanceState, ResourceState, State
-from planner.vocabulary.address import format_key
-from planner.vocabulary.diagnostic import Diagnostic, error
-from planner.vocabulary.records import evolve
+from planner.world.state.model import InstanceState, ResourceState, State
 
 if TYPE_CHECKING:
     from planner.operations.show import ShownState

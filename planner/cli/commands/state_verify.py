@@ -6,11 +6,11 @@ from planner.cli.commands.state_list import no_state
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, VARIABLES, state_options
 from planner.cli.views import open_plain_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.render.terminal import Terminal
 from planner.render.view import View
-from planner.state.verify import Checked
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.vocabulary.told import Told
+from planner.world.state.verify import Checked
 
 USAGE = "[options]"
 HELP = """Checks the state file, its backup, and the journal that an apply leaves when it is cut off: whether each can

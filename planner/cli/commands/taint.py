@@ -7,8 +7,8 @@ from collections.abc import Callable
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, STATE, VARIABLES, state_options
 from planner.cli.views import open_plain_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Diagnostic, has_errors
 
 USAGE = "[options] ADDRESS"
 HELP = (

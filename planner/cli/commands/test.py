@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, TextIO
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, POLICY, VARIABLES, policy_options
 from planner.cli.views import open_json_into, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import error, has_errors
+from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal, is_terminal
-from planner.vocabulary.diagnostic import error, has_errors
-from planner.vocabulary.records import evolve
 
 if TYPE_CHECKING:
-    from planner.operations.testing.coverage import Coverage, Reached
-    from planner.operations.testing.results import FileResult
-    from planner.operations.testing.suite import Suite, SuiteRunner, TestOptions
-    from planner.render.testing import TestView
-    from planner.vocabulary.span import Span
+    from planner.foundation.vocabulary.span import Span
+    from planner.workflows.testing.coverage import Coverage, Reached
+    from planner.workflows.testing.report import TestView
+    from planner.workflows.testing.results import FileResult
+    from planner.workflows.testing.suite import Suite, SuiteRunner, TestOptions
 
 USAGE = "[options]"
 HELP = """Carries out the runs of test files: *.tftest.hcl, *.tofutest.hcl, their JSON forms, and *.plannertest.hcl,
@@ -69,7 +69,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _options(arguments: Arguments, terminal: Terminal) -> TestOptions:
-    from planner.operations.testing.suite import TestOptions
+    from planner.workflows.testing.suite import TestOptions
 
     return TestOptions(
         var_args=tuple(arguments.ordered),
@@ -92,7 +92,7 @@ def _run(
 ) -> tuple[int, SuiteRunner | None]:
     """Carry out the files that are `chosen`; the exit code, and what they came to if they could be carried out.
     `covered`: what others have reached before."""
-    from planner.operations.testing.suite import SuiteRunner, load_suite, processes, suite_status, wake_providers
+    from planner.workflows.testing.suite import SuiteRunner, load_suite, processes, suite_status, wake_providers
 
     json_file = open_json_into(arguments, terminal)
     view = _view(arguments, terminal, json_file)
@@ -120,8 +120,8 @@ def _run(
 
 def _generate(options: TestOptions) -> str:
     """The name of the file that is made."""
-    from planner.operations.testing.generate import generate_into
-    from planner.render.testing_generated import generated_text
+    from planner.workflows.testing.generate import generate_into
+    from planner.workflows.testing.report_generated import generated_text
 
     return generate_into(options, generated_text)
 
@@ -144,7 +144,7 @@ def _carry_out(
     json_file: TextIO | None,
 ) -> None:
     """All files, one after the other or in processes. Raises KeyboardInterrupt."""
-    from planner.support.signals import STOP
+    from planner.foundation.support.signals import STOP
 
     if processes > 1:
         _in_processes(runner, processes, view, arguments, terminal, json_file)
@@ -164,7 +164,7 @@ def _in_processes(
     json_file: TextIO | None,
 ) -> None:
     from planner.cli.test_processes import FilesInProcesses
-    from planner.support.signals import STOP
+    from planner.foundation.support.signals import STOP
 
     def make_view(terminal: Terminal, json_file: TextIO | None) -> TestView:
         return _view(arguments, terminal, json_file)
@@ -209,9 +209,9 @@ def _covers(arguments: Arguments) -> bool:
 
 
 def _coverage(runner: SuiteRunner, covered: Mapping[str, tuple[Reached, ...]]) -> tuple[Coverage, str, str]:
-    from planner.operations.testing.coverage import coverage
-    from planner.render.testing_coverage import coverage_json, coverage_lcov
-    from planner.support.exact_json import dumps
+    from planner.foundation.support.exact_json import dumps
+    from planner.workflows.testing.coverage import coverage
+    from planner.workflows.testing.report_coverage import coverage_json, coverage_lcov
 
     suite = runner.suite
     policies = suite.options.policies, suite.options.standing_policies
@@ -223,13 +223,13 @@ def _coverage(runner: SuiteRunner, covered: Mapping[str, tuple[Reached, ...]]) -
 
 
 def _policy_places(suite: Suite, policies: tuple[tuple[str, ...], tuple[str, ...]]) -> dict[str, Span]:
-    from planner.operations.testing.asked import policy_places
+    from planner.workflows.testing.questions import policy_places
 
     return policy_places(suite.loaded, policies)
 
 
 def _junit(results: list[FileResult]) -> str:
-    from planner.render.testing_junit import junit
+    from planner.workflows.testing.report_junit import junit
 
     return junit(results)
 
@@ -245,7 +245,7 @@ def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
 
 def _handle_interrupts(*listeners: Callable[[], None]) -> None:
     """Let the first interrupt stop after the run that is under way, and tell who has to know."""
-    from planner.support import signals
+    from planner.foundation.support import signals
 
     for listener in listeners:
         signals.STOP.listen(listener)
@@ -254,7 +254,7 @@ def _handle_interrupts(*listeners: Callable[[], None]) -> None:
 
 def _view(arguments: Arguments, terminal: Terminal, json_file: TextIO | None) -> TestView:
     from planner.render.json_ui import JsonLines
-    from planner.render.testing import HumanTestView, JsonTestView, TestViews
+    from planner.workflows.testing.report import HumanTestView, JsonTestView, TestViews
 
     if arguments["json"]:
         return JsonTestView(JsonLines(terminal.stdout))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_DOCUMENT, VARIABLES, load_options
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import Diagnostic, error, has_errors
 
 USAGE = "[options]"
 HELP = """Checks that the configuration is well-formed and consistent in itself. Modules must be installed first
@@ -22,7 +22,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the configuration is valid, else 1."""
     from planner.cli.views import open_json_into
     from planner.operations.validate import validate
-    from planner.operations.validate_tests import validate_with_tests
+    from planner.workflows.testing.validate import validate_with_tests
 
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "validate takes at most one directory.")
@@ -41,8 +41,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def document(diagnostics: list[Diagnostic]) -> str:
     """What -json prints."""
+    from planner.foundation.support.exact_json import dumps
     from planner.render.diagnostics_json import validate_json
-    from planner.support.exact_json import dumps
 
     return dumps(validate_json(diagnostics), indent=True).decode("utf-8")
 

@@ -6,9 +6,9 @@ import os
 
 from planner import __version__
 from planner.cli.flags import Arguments, Flag
+from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
 from planner.render.terminal import Terminal
 from planner.render.version import VERSION, platform
-from planner.vocabulary.version import COMPATIBLE_VERSION
 
 USAGE = "[options]"
 HELP = """Shows the version of planner, the version it is compatible with, and the providers that are locked here.

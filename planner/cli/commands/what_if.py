@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
-from planner.vocabulary.records import evolve
 
 USAGE = "[options]"
 HELP = """Makes two plans, one as things are and one with what the options ask, and shows where they differ and why:
@@ -28,7 +28,7 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when one of the plans cannot be made."""
-    from planner.operations.causes import changed_actions
+    from planner.operations.plan_causes import changed_actions
     from planner.operations.what_if import base_of, what_if
     from planner.render.what_if import what_if_json, what_if_text
 

@@ -7,8 +7,8 @@ from typing import Any
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, STATE, VARIABLES, operation_options
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] [NODE NODE | [WORD] THING | FACT]"
 HELP = """Without an address: the causes of all changes of a plan, each with what it sets off.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
 from planner.cli.views import open_plain_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] NAME"
 HELP = "Deletes a workspace. One whose state still holds objects is kept, unless -force is given."

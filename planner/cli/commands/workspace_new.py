@@ -5,9 +5,9 @@ from __future__ import annotations
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
 from planner.cli.views import open_plain_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 from planner.render.view import View
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] NAME"
 HELP = "Creates a workspace, whose state is its own, and selects it."

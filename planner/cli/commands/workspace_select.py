@@ -6,8 +6,8 @@ from planner.cli.commands.workspace_new import say_created
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
 from planner.cli.views import open_plain_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = "[options] NAME"
 HELP = "Selects a workspace."

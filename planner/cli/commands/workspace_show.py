@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import VARIABLES, state_options
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.vocabulary.diagnostic import has_errors
 
 USAGE = ""
 HELP = "Prints the name of the selected workspace."

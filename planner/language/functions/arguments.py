@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from planner.foundation.values.types import DYNAMIC, ListType, MapType, ObjectType, Primitive, SetType, TupleType, Type
+from planner.foundation.values.value import List, Map, Marked, Null, Set, Unknown, Value, type_of
 from planner.language.functions.protocol import FunctionError
-from planner.values.types import DYNAMIC, ListType, MapType, ObjectType, Primitive, SetType, TupleType, Type
-from planner.values.value import List, Map, Marked, Null, Set, Unknown, Value, type_of
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -28,7 +28,7 @@ def big_int(value: Value, argument: int | None = None) -> int:
 
 
 def _big_int(value: Value, argument: int | None) -> int:
-    from planner.values.numbers import is_infinite
+    from planner.foundation.values.numbers import is_infinite
 
     if is_infinite(value) or value != int(value):
         raise FunctionError("It must be a whole number.", argument)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from planner.language.functions.arguments import INT64_MAX, items, kind, shape, small_int
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.values.refine import length_bounds, length_is_known, refined
-from planner.values.types import (
+from planner.foundation.values.refine import length_bounds, length_is_known, refined
+from planner.foundation.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -13,7 +11,7 @@ from planner.values.types import (
     ListType,
     Type,
 )
-from planner.values.value import (
+from planner.foundation.values.value import (
     List,
     Null,
     Refinement,
@@ -24,6 +22,8 @@ from planner.values.value import (
     type_of,
     unmark,
 )
+from planner.language.functions.arguments import INT64_MAX, items, kind, shape, small_int
+from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
 
 FUNCTIONS: list[Function] = []
 
@@ -55,7 +55,7 @@ def anytrue(values: List) -> Value:
 )
 def contains(values: Value, wanted: Value) -> Value:
     """Tells whether a list, tuple or set has a value among its elements."""
-    from planner.values.operations import equal
+    from planner.foundation.values.operations import equal
 
     if kind(values) not in ("list", "tuple", "set"):
         raise FunctionError("The first argument must be a list, tuple or set.")
@@ -77,7 +77,7 @@ def contains(values: Value, wanted: Value) -> Value:
 )
 def index(values: Value, wanted: Value) -> Value:
     """Gives the index of the first element of a list that has a value; it is an error when there is none."""
-    from planner.values.operations import equal
+    from planner.foundation.values.operations import equal
 
     if kind(values) not in ("list", "tuple"):
         raise FunctionError("The first argument must be a list or a tuple.")
@@ -123,7 +123,7 @@ def _unknown_length(value: Unknown, what: str) -> Value:
 
 
 def _characters(text: str) -> int:
-    from planner.vocabulary.graphemes import count_graphemes
+    from planner.foundation.vocabulary.graphemes import count_graphemes
 
     return count_graphemes(text)
 
@@ -143,7 +143,7 @@ def _length_type(value: Value) -> Type:
 )
 def coalesce(*values: Value, result_type: Type) -> Value:
     """Gives the first of its arguments that is neither null nor an empty string."""
-    from planner.values.convert import convert
+    from planner.foundation.values.convert import convert
 
     for value in values:
         try:
@@ -158,7 +158,7 @@ def coalesce(*values: Value, result_type: Type) -> Value:
 
 
 def _common_type(values: tuple[Value, ...]) -> Type:
-    from planner.values.convert import unify
+    from planner.foundation.values.convert import unify
 
     common = unify([type_of(value) for value in values]) if values else None
     if common is None:

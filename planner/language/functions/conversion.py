@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planner.language.functions.arguments import kind
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type
-from planner.values.value import (
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type
+from planner.foundation.values.value import (
     EPHEMERAL,
     SENSITIVE,
     UNKNOWN,
@@ -24,14 +22,16 @@ from planner.values.value import (
     unmark,
     unmark_deep,
 )
-from planner.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.functions.arguments import kind
+from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
 
 FUNCTIONS: list[Function] = []
 
 
 def _conversion(name: str, wanted: Type, what: str) -> None:
     def result(value: Value) -> Type:
-        from planner.values.convert import conversion_possible
+        from planner.foundation.values.convert import conversion_possible
 
         given = type_of(value)
         if given != wanted and not conversion_possible(given, wanted):
@@ -39,7 +39,7 @@ def _conversion(name: str, wanted: Type, what: str) -> None:
         return wanted
 
     def convert_to(value: Value) -> Value:
-        from planner.values.convert import convert
+        from planner.foundation.values.convert import convert
 
         try:
             return convert(value, wanted)

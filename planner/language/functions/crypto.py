@@ -6,11 +6,11 @@ import hashlib
 from base64 import b64encode
 from typing import Any
 
+from planner.foundation.values.types import NUMBER, STRING
+from planner.foundation.values.value import Value
 from planner.language.functions.arguments import small_int, text_from_bytes
 from planner.language.functions.encoding import base64_bytes
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
-from planner.values.types import NUMBER, STRING
-from planner.values.value import Value
 
 FUNCTIONS: list[Function] = []
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from planner.foundation.support.calendar import date_of, days_of, month_days
+from planner.foundation.support.files_read import note_time
+from planner.foundation.values.types import NUMBER, STRING
+from planner.foundation.values.value import Value
 from planner.language.functions.arguments import text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function, unknown
-from planner.support.calendar import date_of, days_of, month_days
-from planner.support.files_read import note_time
-from planner.values.types import NUMBER, STRING
-from planner.values.value import Value
 
 FUNCTIONS: list[Function] = []
 

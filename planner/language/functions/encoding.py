@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, ObjectType, Type
+from planner.foundation.values.value import List, Refinement, Unknown, Value, is_wholly_known, mark, unmark
 from planner.language.functions.arguments import kind, text, text_from_bytes
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, ObjectType, Type
-from planner.values.value import List, Refinement, Unknown, Value, is_wholly_known, mark, unmark
 
 FUNCTIONS: list[Function] = []
 
@@ -170,8 +170,8 @@ def jsonencode(value: Value) -> Value:
 
 def json_text(value: Value) -> str:
     """A known value as JSON. Raises ValueError for infinite numbers."""
-    from planner.support.exact_json import dumps
-    from planner.values.json_codec import simple_json
+    from planner.foundation.support.exact_json import dumps
+    from planner.foundation.values.json_codec import simple_json
 
     return dumps(simple_json(value)).decode()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from planner.foundation.values import numbers
+from planner.foundation.values.refine import UNKNOWN_STRING, length_is_known, safe_prefix
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType
+from planner.foundation.values.value import List, Null, Refinement, Set, Unknown, Value, is_wholly_known, type_of
 from planner.language.functions.arguments import items, kind, shape, text
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.values import numbers
-from planner.values.refine import UNKNOWN_STRING, length_is_known, safe_prefix
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType
-from planner.values.value import List, Null, Refinement, Set, Unknown, Value, is_wholly_known, type_of
 
 FUNCTIONS: list[Function] = []
 
@@ -86,13 +86,13 @@ def _formatted(verb: Verb, value: Value) -> str:
 
 
 def _first_characters(string: str, count: int) -> str:
-    from planner.vocabulary.graphemes import graphemes
+    from planner.foundation.vocabulary.graphemes import graphemes
 
     return "".join(graphemes(string)[:count])
 
 
 def _converted(verb: Verb, value: Value, t: Any) -> Any:
-    from planner.values.convert import convert
+    from planner.foundation.values.convert import convert
 
     try:
         return convert(value, t)
@@ -119,7 +119,7 @@ def _json(verb: Verb, value: Value) -> str:
 
 
 def _padded(verb: Verb, string: str) -> str:
-    from planner.vocabulary.graphemes import count_graphemes
+    from planner.foundation.vocabulary.graphemes import count_graphemes
 
     missing = verb.width - count_graphemes(string) if verb.width > 0 else 0
     if missing <= 0:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from planner.support.files_read import note_listing, note_look
+from planner.foundation.support.files_read import note_listing, note_look
 
 _META = re.compile(r"\\.|([*?\[{])", re.DOTALL)
 _UNESCAPE = re.compile(r"\\([*?\[\]{}])")

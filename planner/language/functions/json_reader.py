@@ -10,8 +10,8 @@ import json
 import re
 from typing import Any
 
+from planner.foundation.values.value import NULL, Value, number_from_text, type_of
 from planner.language.functions.arguments import text
-from planner.values.value import NULL, Value, number_from_text, type_of
 
 _SPACE = " \t\r\n"
 

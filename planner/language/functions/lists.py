@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from planner.language.functions.arguments import items, kind, sequence, shape, small_int
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.values.refine import length_bounds, length_is_known, refined
-from planner.values.types import (
+from planner.foundation.values.refine import length_bounds, length_is_known, refined
+from planner.foundation.values.types import (
     BOOL,
     DYNAMIC,
     NUMBER,
@@ -14,7 +12,7 @@ from planner.values.types import (
     TupleType,
     Type,
 )
-from planner.values.value import (
+from planner.foundation.values.value import (
     NO_MARKS,
     UNKNOWN,
     List,
@@ -30,6 +28,8 @@ from planner.values.value import (
     type_of,
     unmark,
 )
+from planner.language.functions.arguments import items, kind, sequence, shape, small_int
+from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
 
 FUNCTIONS: list[Function] = []
 
@@ -71,7 +71,7 @@ def compact(values: List) -> Value:
 )
 def concat(*sequences: Value, result_type: Type) -> Value:
     """Puts lists together into one."""
-    from planner.values.convert import convert
+    from planner.foundation.values.convert import convert
 
     marks = NO_MARKS
     out: list[Value] = []
@@ -88,7 +88,7 @@ def concat(*sequences: Value, result_type: Type) -> Value:
 
 
 def _concat_type(sequences: tuple[Value, ...]) -> Type:
-    from planner.values.convert import unify
+    from planner.foundation.values.convert import unify
 
     if not sequences:
         raise FunctionError("There must be at least one list.")
@@ -114,7 +114,7 @@ def _concat_type(sequences: tuple[Value, ...]) -> Type:
 @function(Param("list", _ANY_LIST), result=type_of, into=FUNCTIONS)
 def distinct(values: List, *, result_type: Type) -> Value:
     """Removes from a list each element that equals one before it."""
-    from planner.values.operations import same_value
+    from planner.foundation.values.operations import same_value
 
     if not is_wholly_known(values):
         return unknown(result_type)
@@ -258,8 +258,8 @@ def sort(values: Value) -> Value:
 )
 def matchkeys(chosen: List, keys: List, wanted: List, *, result_type: ListType) -> Value:
     """Chooses those elements of a list whose keys, in a second list, are in a third one."""
-    from planner.values.convert import convert, unify
-    from planner.values.operations import equal
+    from planner.foundation.values.convert import convert, unify
+    from planner.foundation.values.operations import equal
 
     if len(chosen) != len(keys):
         raise FunctionError("The list of values and the list of keys must be of the same length.")
@@ -287,7 +287,7 @@ def matchkeys(chosen: List, keys: List, wanted: List, *, result_type: ListType) 
 
 
 def _matchkeys_type(chosen: Value, keys: Value, wanted: Value) -> Type:
-    from planner.values.convert import unify
+    from planner.foundation.values.convert import unify
 
     if unify([type_of(keys), type_of(wanted)]) is None:
         raise FunctionError("The keys must be of the same type.")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.functions.arguments import entries, items, kind, sequence, shape
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.values.types import (
+from planner.foundation.values.types import (
     DYNAMIC,
     EMPTY_OBJECT,
     STRING,
@@ -16,7 +14,7 @@ from planner.values.types import (
     TupleType,
     Type,
 )
-from planner.values.value import (
+from planner.foundation.values.value import (
     NO_MARKS,
     List,
     Map,
@@ -28,6 +26,8 @@ from planner.values.value import (
     type_of,
     unmark,
 )
+from planner.language.functions.arguments import entries, items, kind, sequence, shape
+from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
 
 FUNCTIONS: list[Function] = []
 
@@ -205,7 +205,7 @@ def _zipmap_type(keys: Value, found: Value) -> Type:
 )
 def lookup(mapping: Value, key: Value, *default: Value, result_type: Type) -> Value:
     """Gives the element of a map with a key, or else a default."""
-    from planner.values.convert import convert
+    from planner.foundation.values.convert import convert
 
     mapping, marks = unmark(mapping)
     name, key_marks = unmark(key)
@@ -222,7 +222,7 @@ def lookup(mapping: Value, key: Value, *default: Value, result_type: Type) -> Va
 
 
 def _lookup_type(mapping: Value, key: Value, default: tuple[Value, ...]) -> Type:
-    from planner.values.convert import convert
+    from planner.foundation.values.convert import convert
 
     if len(default) > 1:
         raise FunctionError("It takes two or three arguments.")

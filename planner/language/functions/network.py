@@ -4,11 +4,11 @@ Octets may have leading zeros, and an IPv4 address mapped into IPv6 is written a
 
 from __future__ import annotations
 
+from planner.foundation.values.numbers import whole_text
+from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType
+from planner.foundation.values.value import List, Value
 from planner.language.functions.arguments import big_int, small_int
 from planner.language.functions.protocol import Function, FunctionError, Param, function
-from planner.values.numbers import whole_text
-from planner.values.types import BOOL, NUMBER, STRING, ListType
-from planner.values.value import List, Value
 
 FUNCTIONS: list[Function] = []
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.foundation.values import numbers
+from planner.foundation.values.types import DYNAMIC, NUMBER, STRING, ListType, Type
+from planner.foundation.values.value import List, Null, Value, is_wholly_known, mark, type_of, unmark
 from planner.language.functions.arguments import items, kind, small_int
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.values import numbers
-from planner.values.types import DYNAMIC, NUMBER, STRING, ListType, Type
-from planner.values.value import List, Null, Value, is_wholly_known, mark, type_of, unmark
 
 FUNCTIONS: list[Function] = []
 
@@ -205,7 +205,7 @@ def total(terms: Value) -> Value:
 
 
 def _total(terms: Value) -> Value:
-    from planner.values.convert import convert
+    from planner.foundation.values.convert import convert
 
     result: Any = None
     for element in items(terms):

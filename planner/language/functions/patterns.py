@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from planner.foundation.support.patterns import MOST_NESTED, is_too_deep
+from planner.foundation.values.types import DYNAMIC, STRING, ListType, ObjectType, TupleType, Type
+from planner.foundation.values.value import List, Null, Unknown, Value
 from planner.language.functions.arguments import text
 from planner.language.functions.protocol import Function, FunctionError, Param, function
-from planner.support.patterns import MOST_NESTED, is_too_deep
-from planner.values.types import DYNAMIC, STRING, ListType, ObjectType, TupleType, Type
-from planner.values.value import List, Null, Unknown, Value
 
 FUNCTIONS: list[Function] = []
 

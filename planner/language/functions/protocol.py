@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from planner.values.refine import NOTHING, not_null, refined
-from planner.values.types import DYNAMIC, Type
-from planner.values.value import (
+from planner.foundation.values.refine import NOTHING, not_null, refined
+from planner.foundation.values.types import DYNAMIC, Type
+from planner.foundation.values.value import (
     NO_MARKS,
     NOT_NULL,
     UNKNOWN,
@@ -287,7 +287,7 @@ def _check_values(function: Function, values: Sequence[Value]) -> bool:
 
 
 def _convert(value: Value, type: Type) -> Value:
-    from planner.values.convert import convert
+    from planner.foundation.values.convert import convert
 
     return convert(value, type)
 

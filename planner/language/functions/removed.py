@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from planner.language.functions.protocol import Function, FunctionError, Param, function
-from planner.values.types import (
+from planner.foundation.values.types import (
     DYNAMIC,
     Type,
 )
-from planner.values.value import (
+from planner.foundation.values.value import (
     Value,
 )
+from planner.language.functions.protocol import Function, FunctionError, Param, function
 
 FUNCTIONS: list[Function] = []
 

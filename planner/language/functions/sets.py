@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from planner.foundation.values.refine import length_bounds, length_is_known, refined
+from planner.foundation.values.types import DYNAMIC, ListType, SetType, TupleType, Type
+from planner.foundation.values.value import (
+    NO_MARKS,
+    List,
+    Refinement,
+    Set,
+    Unknown,
+    Value,
+    is_wholly_known,
+    mark,
+    unmark,
+)
 from planner.language.functions.arguments import items, kind, shape
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.values.refine import length_bounds, length_is_known, refined
-from planner.values.types import DYNAMIC, ListType, SetType, TupleType, Type
-from planner.values.value import NO_MARKS, List, Refinement, Set, Unknown, Value, is_wholly_known, mark, unmark
 
 FUNCTIONS: list[Function] = []
 
@@ -21,7 +31,7 @@ _PRODUCT_LIMIT = 1024  # beyond this nobody needs to know how many there may be
 
 
 def _common_type(*sets: Value) -> Type:
-    from planner.values.convert import unify
+    from planner.foundation.values.convert import unify
 
     elements = []
     for each in sets:
@@ -40,8 +50,8 @@ def _common_type(*sets: Value) -> Type:
 
 def _combined(sets: tuple[Value, ...], result_type: Type, combine: Combine, unknown_elements: bool) -> Value:
     """The sets, as sets of one type, combined one after the other."""
-    from planner.values.convert import convert
-    from planner.values.sets import make_set
+    from planner.foundation.values.convert import convert
+    from planner.foundation.values.sets import make_set
 
     result: Any = None
     for index, each in enumerate(sets):
@@ -73,7 +83,7 @@ def setunion(*sets: Value, result_type: Type) -> Value:
 @function(_FIRST, variadic=_OTHERS, result=_common_type, into=FUNCTIONS)
 def setintersection(*sets: Value, result_type: Type) -> Value:
     """Gives the set of the elements that all of the sets have."""
-    from planner.values.operations import contains
+    from planner.foundation.values.operations import contains
 
     return _combined(sets, result_type, lambda a, b: [e for e in a.items if contains(b, e)], False)
 
@@ -86,13 +96,13 @@ def setintersection(*sets: Value, result_type: Type) -> Value:
 )
 def setsubtract(*sets: Value, result_type: Type) -> Value:
     """Gives the set of the elements of one set that another has not."""
-    from planner.values.operations import contains
+    from planner.foundation.values.operations import contains
 
     return _combined(sets, result_type, lambda a, b: [e for e in a.items if not contains(b, e)], False)
 
 
 def _product_type(*sequences: Value) -> Type:
-    from planner.values.convert import unify
+    from planner.foundation.values.convert import unify
 
     if len(sequences) < 2:
         raise FunctionError("There must be at least two sets or lists.")
@@ -124,8 +134,8 @@ def setproduct(*sequences: Value, result_type: Any) -> Value:
     from itertools import product
     from math import prod
 
-    from planner.values.convert import convert
-    from planner.values.sets import make_set
+    from planner.foundation.values.convert import convert
+    from planner.foundation.values.sets import make_set
 
     plain: list[Value] = []
     marks = NO_MARKS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.foundation.values.types import type_to_json
 from planner.language.functions.protocol import Function, Param
-from planner.values.types import type_to_json
 
 
 def signature(function: Function) -> dict[str, Any]:

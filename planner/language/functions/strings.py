@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from planner.foundation.values.numbers import LONGEST
+from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType
+from planner.foundation.values.value import List, Null, Unknown, Value, is_wholly_known
 from planner.language.functions.arguments import small_int, text
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.values.numbers import LONGEST
-from planner.values.types import BOOL, NUMBER, STRING, ListType
-from planner.values.value import List, Null, Unknown, Value, is_wholly_known
 
 FUNCTIONS: list[Function] = []
 
@@ -129,7 +129,7 @@ def strcontains(string: str, substring: str) -> Value:
 @function(Param("str", STRING, allow_dynamic=True), result=STRING, into=FUNCTIONS)
 def strrev(string: str) -> Value:
     """Reverses the characters of a string."""
-    from planner.vocabulary.graphemes import graphemes
+    from planner.foundation.vocabulary.graphemes import graphemes
 
     return text("".join(reversed(graphemes(string))))
 
@@ -143,7 +143,7 @@ def strrev(string: str) -> Value:
 )
 def substr(string: str, offset: Value, length: Value) -> Value:
     """Takes a part of a string, by offset and length in characters."""
-    from planner.vocabulary.graphemes import graphemes
+    from planner.foundation.vocabulary.graphemes import graphemes
 
     start, count = small_int(offset), small_int(length)
     if start >= 0 and count == 0:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
+from planner.foundation.values.types import DYNAMIC, STRING
+from planner.foundation.values.value import Marked, Value, mark, unmark
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.span import Source
 from planner.language.functions.arguments import entries, kind
 from planner.language.functions.filesystem import read_text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
-from planner.values.types import DYNAMIC, STRING
-from planner.values.value import Marked, Value, mark, unmark
-from planner.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.vocabulary.span import Source
 
 FUNCTIONS: list[Function] = []
 
@@ -78,7 +78,7 @@ def _render(source: str, filename: str, variables: Value, context: CallContext) 
 
 
 def _check_syntax(source: str, filename: str) -> None:
-    from planner.syntax.parse import parse_template
+    from planner.language.syntax.parse import parse_template
 
     _, problems = parse_template(Source(filename, source))
     if has_errors(problems):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from planner.foundation.values.types import DYNAMIC, STRING
+from planner.foundation.values.value import Value, is_wholly_known
 from planner.language.functions.arguments import text
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
-from planner.values.types import DYNAMIC, STRING
-from planner.values.value import Value, is_wholly_known
 
 FUNCTIONS: list[Function] = []
 

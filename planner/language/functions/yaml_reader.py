@@ -11,11 +11,11 @@ from typing import Any
 
 import yaml
 
+from planner.foundation.support.calendar import month_days
+from planner.foundation.values.convert import convert
+from planner.foundation.values.types import STRING
+from planner.foundation.values.value import NULL, Value, number_from_text
 from planner.language.functions.arguments import text
-from planner.support.calendar import month_days
-from planner.values.convert import convert
-from planner.values.types import STRING
-from planner.values.value import NULL, Value, number_from_text
 
 _PREFIX = "tag:yaml.org,2002:"
 _TAGS = frozenset(["", *(_PREFIX + tag for tag in ("str", "bool", "int", "float", "null", "timestamp", "binary"))])

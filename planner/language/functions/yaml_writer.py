@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from planner.foundation.values.numbers import number_to_text
+from planner.foundation.values.value import Map, Null, Value
 from planner.language.functions.arguments import items
-from planner.values.numbers import number_to_text
-from planner.values.value import Map, Null, Value
 
 _WIDTH = 80
 _STEP = 2

@@ -27,9 +27,9 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.vocabulary.records import field, frozen
 from planner.render.page.layout import columns
-from planner.support.exact_json import dumps
-from planner.vocabulary.records import field, frozen
 
 FORMAT_VERSION = "1.0"
 MOST_EDGES = 60_000

@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from planner.model.plan import Plan
-from planner.values.paths import parts
-from planner.values.value import EPHEMERAL, SENSITIVE, Marked, Value, unmark_deep
+from planner.foundation.values.paths import parts
+from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Marked, Value, unmark_deep
+from planner.logic.model.plan import Plan
 
 MASK = "(sensitive value)"
 SHORTEST = 4

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import isqrt
 
-from planner.datalog.engine.native import levels
+from planner.logic.datalog.engine.native import levels
 
 SWEEPS = 6
 LOWEST = 24

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from planner.graph.grounds import LAYERS, declarations, grounds
-from planner.model.plan import change_name
-from planner.programs.actions import NO_OP, actions, does
-from planner.render.because import Causes
+from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_module, parse_resource_instance
+from planner.logic.graph.edge_sources import LAYERS, declarations, grounds
+from planner.logic.model.plan import change_name
+from planner.logic.programs.actions import NO_OP, actions, does
+from planner.render.cause_line import Causes
 from planner.render.cause_summary import groups_of, title_of
 from planner.render.page.document import MOST_EDGES, Arrow, Change, Item, Page, Reason, View, place_of, places_of
 from planner.render.page.hidden import hiding
 from planner.render.plan import PlanText, is_shown
 from planner.render.schema_lookup import SchemaLookup
 from planner.render.terminal import Terminal
-from planner.vocabulary.address import AddressError, ModuleAddress, parse_module, parse_resource_instance
 
 if TYPE_CHECKING:
-    from planner.model.graph import Graph
-    from planner.model.plan import Plan
+    from planner.logic.model.graph import Graph
+    from planner.logic.model.plan import Plan
     from planner.operations.explore import Explored
 
 TITLES = {"plan": "What is declared", "apply": "What will be done, in its order"}

@@ -10,8 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from planner.foundation.support.exact_json import dumps
 from planner.render.page.document import Page, page_json
-from planner.support.exact_json import dumps
 
 _FOLDER = Path(__file__).with_name("assets")
 STYLES = ("page.css",)

@@ -17,6 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.foundation.values.types import NUMBER, STRING
+from planner.foundation.values.value import NULL, List, Null
 from planner.language.functions import CallContext, FunctionError, call, lookup
 from planner.language.functions.csv_reader import CsvError, records
 from planner.language.functions.floating import exp, log, power
@@ -26,8 +28,6 @@ from planner.language.functions.network import parse_network
 from planner.language.functions.yaml_reader import YamlError
 from planner.language.functions.yaml_reader import read as read_yaml
 from planner.language.functions.yaml_writer import write as write_yaml
-from planner.values.types import NUMBER, STRING
-from planner.values.value import NULL, List, Null
 
 FEW = settings(max_examples=60, deadline=None)
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
@@ -209,7 +209,7 @@ def test_whole_numbers_format_like_printf(number: int, width: int, flag: str) ->
 @FEW
 @given(st.floats(-1e9, 1e9).map(lambda x: round(x, 4)), st.integers(0, 8), st.sampled_from("feE"))
 def test_fractions_format_like_printf(x: float, places: int, letter: str) -> None:
-    from planner.values.numbers import from_float
+    from planner.foundation.values.numbers import from_float
 
     assert run("format", f"%.{places}{letter}", from_float(x)) == f"%.{places}{letter}" % x
 

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from planner.language.functions import CallContext, Function, FunctionError, Param, call, lookup
-from planner.language.functions.protocol import unknown
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType
-from planner.values.value import (
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType
+from planner.foundation.values.value import (
     EPHEMERAL,
     NOT_NULL,
     NULL,
@@ -22,7 +20,9 @@ from planner.values.value import (
     Unknown,
     mark,
 )
-from planner.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.language.functions import CallContext, Function, FunctionError, Param, call, lookup
+from planner.language.functions.protocol import unknown
 
 CONTEXT = CallContext()
 SECRET = frozenset([SENSITIVE])

@@ -9,16 +9,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.language.evaluate import MappingScope, evaluate, evaluate_template
+from planner.foundation.values.numbers import number_to_text
+from planner.foundation.values.types import (
+    BOOL,
+    DYNAMIC,
+    NUMBER,
+    STRING,
+    ListType,
+    MapType,
+    ObjectType,
+    SetType,
+    TupleType,
+)
+from planner.foundation.values.types import type_to_json as written
+from planner.foundation.values.value import EPHEMERAL, UNKNOWN, List, Map, Marked, Null, Refinement, Set, Unknown
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.span import Source
+from planner.language.expressions.evaluate import MappingScope, evaluate, evaluate_template
 from planner.language.functions import CallContext
 from planner.language.functions.formatting import general
-from planner.syntax.parse import parse_expression
-from planner.values.numbers import number_to_text
-from planner.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
-from planner.values.types import type_to_json as written
-from planner.values.value import EPHEMERAL, UNKNOWN, List, Map, Marked, Null, Refinement, Set, Unknown
-from planner.vocabulary.diagnostic import Failure
-from planner.vocabulary.span import Source
+from planner.language.syntax.parse import parse_expression
 
 BOUND_DIGITS = 30
 _EPHEMERAL = frozenset([EPHEMERAL])

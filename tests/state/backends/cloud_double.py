@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-from planner.clients import aliyun, tablestore, tencent
+from planner.foundation.clients import aliyun, tablestore, tencent
 
 ACCESS, SECRET = "access", "secret"
 objects: dict[tuple[str, str], tuple[bytes, dict[str, str]]] = {}

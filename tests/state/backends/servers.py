@@ -125,8 +125,8 @@ def moto() -> tuple[str, subprocess.Popen[bytes]]:
 def s3() -> Server:
     """With both kinds of lock."""
     url, process = moto()
-    from planner.clients.aws import Credentials, Service
-    from planner.clients.http import Http
+    from planner.foundation.clients.aws import Credentials, Service
+    from planner.foundation.clients.http import Http
 
     keys = Credentials("test", "test")
     Service("s3", "S3", url, "us-east-1", lambda: keys, Http()).ask("CreateBucket", "PUT", "/bucket")
@@ -250,8 +250,8 @@ def azurerm() -> Server:
     process = started(command, port)
     proxy = proxied({f"{AZURE_ACCOUNT}.blob.core.windows.net:443": port})
     environment = {"HTTPS_PROXY": f"http://127.0.0.1:{proxy}", "SSL_CERT_FILE": authority}
-    from planner.clients.azure_blobs import Container
-    from planner.clients.http import Http, Tls
+    from planner.foundation.clients.azure_blobs import Container
+    from planner.foundation.clients.http import Http, Tls
 
     http = Http(tls=Tls(authorities=authority), proxies={"https": environment["HTTPS_PROXY"]})
     key = base64.b64decode(AZURE_KEY)

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from state.backends.servers import SERVERS, moto
 
-from planner.clients.aws import AwsError, Credentials, elements, signed
-from planner.clients.aws_credentials import NO_CREDENTIALS, Chain, Given, Role, WebRole
-from planner.clients.aws_settings import aws_of
-from planner.clients.http import NONE, Http
-from planner.clients.problem import ServiceError
-from planner.state.backend import DEFAULT_WORKSPACE, open_backend
-from planner.state.lock import new_lock_info
-from planner.state.remote.backend import RemoteBackend
-from planner.state.remote.s3 import S3Client
+from planner.foundation.clients.aws import AwsError, Credentials, elements, signed
+from planner.foundation.clients.aws_credentials import NO_CREDENTIALS, Chain, Given, Role, WebRole
+from planner.foundation.clients.aws_settings import aws_of
+from planner.foundation.clients.http import NONE, Http
+from planner.foundation.clients.problem import ServiceError
+from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
+from planner.world.state.lock import new_lock_info
+from planner.world.state.remote.backend import RemoteBackend
+from planner.world.state.remote.s3 import S3Client
 
 ROLE = "arn:aws:iam::123456789012:role/planner"
 
@@ -195,7 +195,7 @@ def test_a_process_that_is_killed_before_dynamodb_knows_the_state_leaves_one_tha
     client.put(b"three", kept.version)
     assert client.get_beside("planner.writing") is None
     client._put(client.path, b"by nobody we know", {})
-    monkeypatch.setattr("planner.state.remote.s3._PATIENCE", 0.0)
+    monkeypatch.setattr("planner.world.state.remote.s3._PATIENCE", 0.0)
     with pytest.raises(ServiceError, match="does not have the expected content"):
         client.get()
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from state.backends.servers import SERVERS, Server
 
-from planner.clients.problem import ServiceError
-from planner.state.backend import DEFAULT_WORKSPACE, open_backend, schema_of
-from planner.state.lock import LockInfo, new_lock_info
-from planner.state.remote.backend import RemoteBackend
-from planner.state.remote.client import Client, Held, Newer
-from planner.state.settings import settings_hash
+from planner.foundation.clients.problem import ServiceError
+from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend, schema_of
+from planner.world.state.lock import LockInfo, new_lock_info
+from planner.world.state.remote.backend import RemoteBackend
+from planner.world.state.remote.client import Client, Held, Newer
+from planner.world.state.settings import settings_hash
 
 LARGEST = {"kubernetes": 500_000}
 """bytes of random text that a service takes, where that is little"""

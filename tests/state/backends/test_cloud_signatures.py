@@ -6,8 +6,8 @@ import contextlib
 
 import pytest
 
-from planner.clients import aliyun, tablestore, tencent
-from planner.clients.problem import ServiceError
+from planner.foundation.clients import aliyun, tablestore, tencent
+from planner.foundation.clients.problem import ServiceError
 
 ALIYUN, TENCENT = aliyun.Keys("access", "secret"), tencent.Keys("access", "secret")
 

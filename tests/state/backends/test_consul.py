@@ -15,11 +15,11 @@ from state.backends.servers import SERVERS, answer
 from state.backends.test_mishaps import chain, names, placed
 from state.backends.test_shared_states import OURS, Place, peer
 
-from planner.clients.problem import ServiceError
-from planner.state.backend import DEFAULT_WORKSPACE, open_backend
-from planner.state.backends.consul import ConsulBackend, ConsulClient
-from planner.state.lock import new_lock_info
-from planner.state.remote.client import Held, Newer
+from planner.foundation.clients.problem import ServiceError
+from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
+from planner.world.state.backends.consul import ConsulBackend, ConsulClient
+from planner.world.state.lock import new_lock_info
+from planner.world.state.remote.client import Held, Newer
 
 LARGE = b'"' + b"0123456789abcdef" * 100_000 + b'"\n'
 

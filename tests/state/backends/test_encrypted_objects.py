@@ -9,13 +9,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from planner.clients.azure_blobs import Container
-from planner.clients.http import Http
-from planner.clients.problem import ServiceError
-from planner.state.backend import open_backend
-from planner.state.backends.azurerm import AzureClient
-from planner.state.lock import new_lock_info
-from planner.state.remote.backend import RemoteBackend
+from planner.foundation.clients.azure_blobs import Container
+from planner.foundation.clients.http import Http
+from planner.foundation.clients.problem import ServiceError
+from planner.world.state.backend import open_backend
+from planner.world.state.backends.azurerm import AzureClient
+from planner.world.state.lock import new_lock_info
+from planner.world.state.remote.backend import RemoteBackend
 
 KEY = base64.b64encode(bytes(range(32))).decode()
 DIGEST = "Yw3NKWbEM2aRElRIu7JbT/QSpJxzLbLIq8G4WBvXEN0="

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from planner.clients.http import shown
-from planner.clients.problem import ServiceError
-from planner.state.backend import module_of
-from planner.state.remote.client import Client
-from planner.state.remote.copy import HEAD, PART, copied, forget
-from planner.state.seal import PLAIN
+from planner.foundation.clients.http import shown
+from planner.foundation.clients.problem import ServiceError
+from planner.world.state.backend import module_of
+from planner.world.state.encryption_seal import PLAIN
+from planner.world.state.remote.client import Client
+from planner.world.state.remote.copy import HEAD, PART, copied, forget
 
 STATE = b'{"version": 4, "serial": 1, "lineage": "l"}'
 RAW = {
@@ -182,7 +182,7 @@ def test_no_password_in_what_is_said_of_a_connection(text: str) -> None:
 
 
 def test_the_serial_of_a_state_can_be_followed() -> None:
-    from planner.state.file import read_state
+    from planner.world.state.file import read_state
 
     for serial, is_good in ((2**62, True), (2**63 - 1, False), (2**64, False)):
         state, problems = read_state(json.dumps({"version": 4, "serial": serial, "lineage": "l"}).encode(), "x")

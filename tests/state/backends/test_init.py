@@ -14,14 +14,14 @@ import pytest
 from cli.conftest import Ran
 from state.backends.servers import SERVERS, block
 
-from planner.clients.problem import ServiceError
-from planner.state.backends import pg
-from planner.state.backends.local import StateStore
-from planner.state.build import StateBuilder
-from planner.state.file import write_state
-from planner.state.model import ObjectState
-from planner.state.seal import PLAIN
-from planner.vocabulary.records import evolve
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.records import evolve
+from planner.world.state.backends import pg
+from planner.world.state.backends.local import StateStore
+from planner.world.state.build import StateBuilder
+from planner.world.state.encryption_seal import PLAIN
+from planner.world.state.file import write_state
+from planner.world.state.model import ObjectState
 
 Run = Callable[..., Ran]
 MAIN = 'resource "terraform_data" "a" { input = "%s" }\n'

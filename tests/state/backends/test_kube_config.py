@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from planner.clients.kube_config import Access, Plugin, from_files, in_cluster
-from planner.clients.kubernetes import KubernetesApi
-from planner.clients.problem import ServiceError
+from planner.foundation.clients.kube_config import Access, Plugin, from_files, in_cluster
+from planner.foundation.clients.kubernetes import KubernetesApi
+from planner.foundation.clients.problem import ServiceError
 
 TWO = """
 current-context: one

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from state.backends.servers import HERE, SERVERS, answer, free_port, kube_config, started, stop
 
-from planner.clients.problem import ServiceError
-from planner.state.backend import DEFAULT_WORKSPACE, open_backend
-from planner.state.backends.kubernetes import KubernetesBackend
-from planner.state.lock import new_lock_info
-from planner.state.remote.client import Held
+from planner.foundation.clients.problem import ServiceError
+from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
+from planner.world.state.backends.kubernetes import KubernetesBackend
+from planner.world.state.lock import new_lock_info
+from planner.world.state.remote.client import Held
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases/"
 SECRETS = "/api/v1/namespaces/default/secrets/"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from planner.clients.problem import ServiceError
-from planner.state.backends.inmem import InMemory, MemoryClient
-from planner.state.build import StateBuilder
-from planner.state.model import ObjectState, State
-from planner.state.remote.client import Payload
-from planner.state.remote.store import RemoteStore
+from planner.foundation.clients.problem import ServiceError
+from planner.world.state.backends.inmem import InMemory, MemoryClient
+from planner.world.state.build import StateBuilder
+from planner.world.state.model import ObjectState, State
+from planner.world.state.remote.client import Payload
+from planner.world.state.remote.store import RemoteStore
 
 PROVIDER = 'provider["example.com/test/test"]'
 

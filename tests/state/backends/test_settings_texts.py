@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-import planner.state.backends
-from planner.clients.http import Http
-from planner.provider.builtin import BuiltinProvider
-from planner.state.backend import module_of, open_backend
-from planner.state.backends.inmem import InMemory
-from planner.values.types import DYNAMIC, STRING
-from planner.values.value import Null
-from planner.vocabulary.diagnostic import has_errors
+import planner.world.state.backends
+from planner.foundation.clients.http import Http
+from planner.foundation.values.types import DYNAMIC, STRING
+from planner.foundation.values.value import Null
+from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.world.provider.builtin import BuiltinProvider
+from planner.world.state.backend import module_of, open_backend
+from planner.world.state.backends.inmem import InMemory
 
 KEY = base64.b64encode(bytes(32)).decode()
 TOKEN = {"bucket": "b", "access_token": "x"}
@@ -298,7 +298,7 @@ ENOUGH: dict[str, dict[str, Any]] = {
 
 
 def test_each_type_is_checked_without_connecting() -> None:
-    assert sorted(ENOUGH) == sorted(module.name for module in iter_modules(planner.state.backends.__path__))
+    assert sorted(ENOUGH) == sorted(module.name for module in iter_modules(planner.world.state.backends.__path__))
 
 
 @pytest.mark.parametrize(("kind", "settings"), ENOUGH.items())

@@ -9,11 +9,11 @@ import pytest
 from state.backends.servers import Server, tfe
 from state.backends.test_shared_states import OURS, Place, alternating, peer
 
-from planner.clients.problem import ServiceError
-from planner.state.backend import DEFAULT_WORKSPACE, open_backend
-from planner.state.lock import new_lock_info
-from planner.state.remote.client import Held
-from planner.state.remote.tfe import TfeBackend, TfeClient
+from planner.foundation.clients.problem import ServiceError
+from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
+from planner.world.state.lock import new_lock_info
+from planner.world.state.remote.client import Held
+from planner.world.state.remote.tfe import TfeBackend, TfeClient
 
 STATE = b'{"version":4,"serial":%d,"lineage":"l","outputs":{"o":{"value":"v","type":"string","sensitive":true}}}\n'
 HOST = {"hostname": "tfe.test", "organization": "org"}
@@ -88,7 +88,7 @@ def test_what_is_told_of_a_state(name: str) -> None:
 
 
 def test_an_encrypted_state_tells_no_outputs() -> None:
-    from planner.state.remote.tfe import _told
+    from planner.world.state.remote.tfe import _told
 
     assert _told(STATE % 7) == (7, "l", b'{"o":{"sensitive":true,"value":"v","type":"string"}}')
     assert _told(b'{"serial":3,"lineage":"l","outputs":{"o":{}},"encrypted_data":"x"}') == (3, "l", b"{}")

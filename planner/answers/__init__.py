@@ -1,0 +1,1 @@
+"""Questions about plans: explanations, policies, and documents for other programs."""

@@ -1,0 +1,47 @@
+"""Whether a plan was applied already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.foundation.values.json_codec import to_json
+from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
+from planner.foundation.vocabulary.address import format_key
+from planner.logic.model.plan import Plan
+from planner.logic.programs.actions import does, steps
+from planner.world.state.model import State
+
+
+def was_applied(plan: Plan, current: State) -> bool:
+    """Whether a state looks as it does after applying a plan that changes something: what it creates and updates is
+    there with everything that was known of it, what it destroys and forgets is not."""
+    # decided in Python: whether a stale plan was applied already -- a comparison of a state with a plan, value by value
+    objects = {
+        (resource.address + format_key(instance.key), deposed): record
+        for resource, instance in current.instances()
+        for deposed, record in (("", instance.current), *instance.deposed.items())
+        if record is not None
+    }
+    changes = [change for change in plan.changes if any(step != "read" for step in steps(change.action))]
+    for change in changes:
+        recorded = objects.get((change.address, change.deposed))
+        if does(change.action, "ends"):
+            if recorded is not None:
+                return False
+            continue
+        after = unmark_deep(change.after)[0]
+        if recorded is None or recorded.tainted or not isinstance(after, dict):
+            return False
+        if not all(_is_recorded(value, recorded.attributes.get(name)) for name, value in after.items()):
+            return False
+    return bool(changes)
+
+
+def _is_recorded(value: Value, recorded: Any) -> bool:
+    """Whether a state has a planned value, as far as that was known; attributes of any type are recorded with it."""
+    if not is_wholly_known(value):
+        return True
+    plain = to_json(value, type_of(value))
+    return plain == recorded or (
+        isinstance(recorded, dict) and set(recorded) == {"value", "type"} and recorded["value"] == plain
+    )

@@ -1,0 +1,222 @@
+"""Plan JSON: what `show -json PLANFILE` prints, format version 1.2 of the ecosystem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from planner.answers.documents.json_config import config_json
+from planner.answers.documents.json_state import SchemaOf, module_tree, resource_head, resource_schema, state_json
+from planner.answers.documents.json_values import plain
+from planner.engine.evaluation.schema_marks import marked_by_schema
+from planner.foundation.support.collector import collector_paused
+from planner.foundation.values.paths import sensitive_structure, unknown_structure
+from planner.foundation.values.types import DYNAMIC, type_to_json
+from planner.foundation.values.value import Null, Unknown, Value, is_wholly_known, type_of, unmark, unmark_deep
+from planner.foundation.vocabulary.address import parse_resource_instance
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
+from planner.language.config.model import Config
+from planner.logic.model.check_results import checks_json, plan_groups
+from planner.logic.model.plan import Importing, OutputChange, Plan, ResourceChange
+from planner.logic.programs.actions import does, words
+
+FORMAT_VERSION = "1.2"
+
+
+def plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any]:
+    """The plan with the state it was made from and its configuration, members in the ecosystem's order.
+
+    Raises Failure when a schema is missing or a recorded object cannot be read."""
+    with collector_paused():
+        return _plan_json(plan, config, schema_of)
+
+
+def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any]:
+    writer = _Writer(schema_of)
+    out: dict[str, Any] = {"format_version": FORMAT_VERSION, "terraform_version": COMPATIBLE_VERSION}
+    variables = _variables(plan, config)
+    if variables:
+        out["variables"] = variables
+    out["planned_values"] = writer.planned_values(plan)
+    drift = writer.changes(shown_drift(plan))
+    if drift:
+        out["resource_drift"] = drift
+    changes = writer.changes(plan.changes)
+    if changes:
+        out["resource_changes"] = changes
+    if plan.deferred:  # not of OpenTofu, which plans nothing then
+        out["complete"] = False
+        out["deferred"] = [{"address": a, "argument": b, "place": c} for a, b, c in plan.deferred]
+    if plan.outputs:
+        out["output_changes"] = output_changes_json(plan.outputs)
+    if not plan.prior_state.is_empty:
+        # what was checked in an earlier run says nothing of this one
+        out["prior_state"] = state_json(evolve(plan.prior_state, check_results=None), schema_of)
+    out["configuration"] = config_json(config, schema_of)
+    if plan.relevant_attributes:
+        out["relevant_attributes"] = [
+            {"resource": address, "attribute": path_json(path)}
+            for address, path in sorted(plan.relevant_attributes, key=lambda r: (r[0], list(map(str, path_json(r[1])))))
+        ]
+    checks = plan_groups(plan)
+    if checks:
+        out["checks"] = checks_json(checks)
+    if plan.timestamp:
+        out["timestamp"] = plan.timestamp
+    out["errored"] = plan.errored
+    return out
+
+
+def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
+    """Changes outside that are worth telling: a mere move only where nothing else would show it."""
+    return plan.drift if plan.mode == "refresh-only" else tuple(c for c in plan.drift if c.action != "no-op")
+
+
+def output_changes_json(outputs: Iterable[OutputChange]) -> dict[str, Any]:
+    """`output_changes`: by name."""
+    return {o.name: _output_change(o) for o in sorted(outputs, key=lambda o: o.name)}
+
+
+def path_json(path: Iterable[tuple[str, Any]]) -> list[Any]:
+    """A path as names and keys."""
+    return [plain(key) for _, key in path]
+
+
+class _Writer:
+    def __init__(self, schema_of: SchemaOf) -> None:
+        self.schema_of = schema_of
+        self._sources: dict[str, str] = {}
+
+    def source(self, provider: str) -> str:
+        """The provider's source address, from that of its configuration."""
+        known = self._sources.get(provider)
+        if known is None:
+            known = self._sources[provider] = parse_provider_configuration(provider).source
+        return known
+
+    # ------------------------------------------------------------ changes
+
+    def changes(self, changes: Iterable[ResourceChange]) -> list[dict[str, Any]]:
+        """Data sources that leave the state are not shown: nothing happens to anything real."""
+        shown = [c for c in changes if c.mode != "data" or not does(c.action, "ends")]
+        shown.sort(key=lambda c: (*parse_resource_instance(c.address).sort_key, c.deposed))
+        return [self.change(c) for c in shown]
+
+    def change(self, change: ResourceChange) -> dict[str, Any]:
+        out: dict[str, Any] = {"address": change.address}
+        if change.previous_address and change.previous_address != change.address:
+            out["previous_address"] = change.previous_address
+        if change.module:
+            out["module_address"] = change.module
+        source = self.source(change.provider)
+        head = resource_head(change.address, change.mode, change.type, change.name, change.key, source)
+        out.update(head)
+        if change.deposed:
+            out["deposed"] = change.deposed
+        out["change"] = self.difference(change)
+        if change.reason:
+            out["action_reason"] = change.reason
+        if change.undecided:
+            out["undecided"] = list(change.undecided)
+        return out
+
+    def difference(self, change: ResourceChange) -> dict[str, Any]:
+        before, after = change.before, change.after
+        if change.mode == "ephemeral":
+            before, after = Null(), Null()
+        else:
+            source = self.source(change.provider)
+            block = resource_schema(self.schema_of, source, change.mode, change.type, change.address).block
+            before, after = marked_by_schema(before, block), marked_by_schema(after, block)
+        known = is_wholly_known(after)
+        out: dict[str, Any] = {"actions": words(change.action), "before": plain(before)}
+        if not _is_unknown(after):
+            out["after"] = plain(after)
+        out["after_unknown"] = {} if known else unknown_structure(after)
+        out["before_sensitive"] = sensitive_structure(before)
+        out["after_sensitive"] = sensitive_structure(after)
+        if change.replace_paths:
+            out["replace_paths"] = sorted((path_json(p) for p in change.replace_paths), key=lambda p: list(map(str, p)))
+        if change.importing is not None:
+            out["importing"] = importing_json(change.importing)
+        if change.generated_config:
+            out["generated_config"] = change.generated_config
+        for name, identity in (("before_identity", change.before_identity), ("after_identity", change.after_identity)):
+            if identity is not None:
+                out[name] = plain(identity)
+        return out
+
+    # ------------------------------------------------------------ planned values
+
+    def planned_values(self, plan: Plan) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        outputs = {
+            o.name: _planned_output(o) for o in sorted(plan.outputs, key=lambda o: o.name) if not does(o.action, "ends")
+        }
+        if outputs:
+            out["outputs"] = outputs
+        kept = [c for c in plan.changes if not c.deposed and not does(c.action, "removes") and c.mode != "ephemeral"]
+        out["root_module"] = module_tree(
+            (c.module, self.planned_resource(c)) for c in sorted(kept, key=lambda c: c.address)
+        )
+        return out
+
+    def planned_resource(self, change: ResourceChange) -> dict[str, Any]:
+        source = self.source(change.provider)
+        schema = resource_schema(self.schema_of, source, change.mode, change.type, change.address)
+        out = resource_head(change.address, change.mode, change.type, change.name, change.key, source)
+        out["schema_version"] = schema.version
+        values = plain(change.after)
+        if values:
+            out["values"] = values
+        out["sensitive_values"] = sensitive_structure(change.after)
+        if change.after_identity is not None:
+            out["identity"] = plain(change.after_identity)
+            out["identity_schema_version"] = schema.identity_version
+        return out
+
+
+def importing_json(importing: Importing) -> dict[str, Any]:
+    """The id, or what else identifies the object, of an import."""
+    if importing.id:
+        return {"id": importing.id}
+    return {} if importing.identity is None else {"identity": plain(importing.identity)}
+
+
+# ---------------------------------------------------------------- outputs and variables
+
+
+def _planned_output(output: OutputChange) -> dict[str, Any]:
+    out: dict[str, Any] = {"sensitive": output.sensitive}
+    if is_wholly_known(output.after):
+        value, _ = unmark_deep(output.after)
+        # a plan file keeps no type of null
+        out["type"] = type_to_json(DYNAMIC if value.__class__ is Null else type_of(value))
+        out["value"] = plain(value)
+    return out
+
+
+def _output_change(output: OutputChange) -> dict[str, Any]:
+    out: dict[str, Any] = {"actions": words(output.action), "before": plain(output.before)}
+    if not _is_unknown(output.after):
+        out["after"] = plain(output.after)
+    known = is_wholly_known(output.after)
+    out["after_unknown"] = False if known else unknown_structure(output.after)
+    out["before_sensitive"] = output.sensitive
+    out["after_sensitive"] = output.sensitive
+    return out
+
+
+def _is_unknown(value: Value) -> bool:
+    return unmark(value)[0].__class__ is Unknown
+
+
+def _variables(plan: Plan, config: Config) -> dict[str, Any]:
+    """Values as they were given, and the defaults of the others."""
+    values = {name: value for name, value in plan.variables.items() if value is not None}
+    for name, declared in config.root.variables.items():
+        if name not in values and declared.default is not None:
+            values[name] = declared.default
+    return {name: {"value": plain(values[name])} for name in sorted(values)}

@@ -1,0 +1,145 @@
+"""Which provider configurations plan JSON lists, and which of them each module's resources use.
+
+A configuration that a module only passes on or inherits is not listed: resources name the one that it comes from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.foundation.vocabulary.records import field, frozen
+from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath
+from planner.language.syntax.body import Body
+
+
+@frozen(eq=False)
+class ProviderEntry:
+    """One configuration; `parent` is the key of the one it stands for ("" when it is one itself)."""
+
+    name: str
+    full_name: str
+    alias: str
+    version_constraint: str
+    module_address: str
+    block: Body | None = None
+    parent: str = ""
+
+    def fields(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "full_name": self.full_name,
+            "alias": self.alias,
+            "version_constraint": self.version_constraint,
+            "module_address": self.module_address,
+        }
+
+
+@frozen(eq=False)
+class ProviderConfigurations:
+    """All configurations by key (`module.a:aws.west`)."""
+
+    entries: dict[str, ProviderEntry] = field(factory=dict)
+
+    @property
+    def shown(self) -> dict[str, ProviderEntry]:
+        return {key: entry for key, entry in self.entries.items() if not entry.parent}
+
+    def resolve(self, local: str, path: ModulePath) -> str:
+        """The key of what `local` (a name, perhaps with an alias) means in a module."""
+        key = provider_key(local, module_text(path))
+        entry = self.entries.get(key)
+        return entry.parent if entry is not None and entry.parent in self.entries else key
+
+    def source_of(self, key: str, full_name: str) -> str:
+        """Where a configuration comes from in the end: itself, a parent, a parent of that; "" from nowhere."""
+        source = ""
+        while key:
+            entry = self.entries.get(key)
+            if entry is None or entry.full_name != full_name:
+                break
+            source, key = key, entry.parent
+        return source
+
+
+def provider_configurations(config: Config) -> ProviderConfigurations:
+    """The configurations of all modules, parents first."""
+    configurations = ProviderConfigurations()
+    _add_module(configurations, config.root)
+    return configurations
+
+
+def module_text(path: ModulePath) -> str:
+    """The configuration address of a module: `module.a.module.b`."""
+    return ".".join(f"module.{name}" for name in path)
+
+
+def provider_key(name: str, module: str) -> str:
+    return f"{module}:{name}" if module else name
+
+
+def _add_module(found: ProviderConfigurations, module: ModuleConfig) -> None:
+    address = module_text(module.path)
+    above = module_text(module.path[:-1])
+    constraints = _requirements(module)
+
+    def entry(name: str, source: str, **more: Any) -> ProviderEntry:
+        return ProviderEntry(name, source, more.pop("alias", ""), constraints.get(source, ""), address, **more)
+
+    def inherited(name: str, source: str) -> str:
+        return found.source_of(provider_key(name, above), source) if module.path else ""
+
+    for declared in module.providers.values():
+        source = module.provider_source(declared.name)
+        found.entries[provider_key(declared.key, address)] = entry(
+            declared.name, source, alias=declared.alias or "", block=declared.body
+        )
+    for name, required in module.required_providers.items():
+        for alias in required.configuration_aliases:
+            found.entries.setdefault(provider_key(str(alias), address), entry(name, required.source))
+        key = provider_key(name, address)
+        if key not in found.entries:
+            found.entries[key] = entry(name, required.source, parent=inherited(name, required.source))
+    for source in sorted(constraints):
+        name = source.rsplit("/", 1)[-1]
+        key = provider_key(name, address)
+        if key not in found.entries:
+            found.entries[key] = ProviderEntry(name, source, "", "", address, parent=inherited(name, source))
+    for name in sorted(module.calls):
+        child = module.children.get(name)
+        if child is not None:
+            _add_passed(found, module.calls[name], child, address)
+            _add_module(found, child)
+
+
+def _add_passed(found: ProviderConfigurations, call: ModuleCall, child: ModuleConfig, address: str) -> None:
+    inner_address = module_text(child.path)
+    for inner, outer in call.providers:
+        source = child.provider_source(inner.name)
+        parent = found.source_of(provider_key(str(outer), address), source)
+        found.entries[provider_key(str(inner), inner_address)] = ProviderEntry(
+            str(inner), source, "", "", inner_address, None, parent
+        )
+
+
+def _requirements(module: ModuleConfig) -> dict[str, str]:
+    """The providers that a module needs by itself, and the versions it allows."""
+    texts: dict[str, list[str]] = {}
+    for required in module.required_providers.values():
+        texts.setdefault(required.source, []).extend([required.version] if required.version else [])
+    for resource in module.resources.values():
+        texts.setdefault(module.provider_source(resource.provider_name), [])
+    for block in module.imports:
+        if block.target is not None:
+            local = block.provider.name if block.provider else block.target.type.split("_", 1)[0]
+            texts.setdefault(module.provider_source(local), [])
+    for declared in module.providers.values():
+        given = texts.setdefault(module.provider_source(declared.name), [])
+        given.extend([declared.version] if declared.version else [])
+    return {source: _normal_constraints(written) for source, written in texts.items()}
+
+
+def _normal_constraints(written: list[str]) -> str:
+    """Constraints without duplicates, sorted by version, in the ecosystem's spelling."""
+    from planner.foundation.vocabulary.version_constraints import normal_constraints
+
+    return normal_constraints(", ".join(written)) if written else ""

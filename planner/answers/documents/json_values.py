@@ -1,0 +1,51 @@
+"""Values as plain JSON, as `show -json` prints them: no types, no marks, and nothing where a value is not known yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.foundation.values.value import List, Map, Marked, Null, Set, Unknown, Value
+from planner.foundation.vocabulary.diagnostic import Failure, error
+
+
+def plain(value: Value) -> Any:
+    """The JSON of a value; marks do not show. Unknown attributes and map elements are left out, other unknown parts
+    are null. Raises Failure for infinities."""
+    cls = value.__class__
+    if cls is str or cls is bool or cls is int:
+        return value
+    if cls is dict:
+        return _plain_items(value)
+    if cls is Null or cls is Unknown:
+        return None
+    if cls is Map:
+        return _plain_items(value.items)
+    if cls is tuple:
+        return [plain(v) for v in value]
+    if cls is List or cls is Set:
+        return [plain(v) for v in value.items]
+    if cls is Marked:
+        return plain(value.value)
+    return plain_number(value)
+
+
+def _plain_items(items: dict[str, Value]) -> dict[str, Any]:
+    out = {}
+    for key in sorted(items):
+        value = items[key]
+        cls = value.__class__
+        if cls is str or cls is bool:
+            out[key] = value
+        elif cls is not Unknown and not (cls is Marked and value.value.__class__ is Unknown):
+            out[key] = plain(value)
+    return out
+
+
+def plain_number(value: Any) -> Any:
+    """A number in JSON with all its digits: int or Decimal. Raises Failure for infinities."""
+    from planner.foundation.values.json_codec import CodecError, json_number
+
+    try:
+        return json_number(value)
+    except CodecError:
+        raise Failure(error("json.infinity", "Number too large", "An infinite number has no JSON form.")) from None

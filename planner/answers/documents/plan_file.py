@@ -1,0 +1,328 @@
+"""Plan files: a zip with the plan, the states it was made from and the configuration as it was read.
+
+Members: `tfplan` (JSON, our own format: see `planner.answers.documents.encoding`), `tfstate` (the state after refresh),
+`tfstate-prev` (before it, when that differs), `tfstate-planned`, `config/N`, the files of the configuration in the
+order of the list `sources` in `tfplan`, and `sha256`, the sum of all the others: a plan that was approved is applied as
+it was, or not at all. Nothing in a plan file is ever executed, and every mistake in one is a
+diagnostic. Values of sensitive variables and attributes stand in a plan file as they are.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner import __version__
+from planner.answers.documents.encoding import decode, encode
+from planner.foundation.support.collector import collector_paused
+from planner.foundation.support.disk import read_given, remove_leftovers, replace_file
+from planner.foundation.support.exact_json import JsonError, dumps, loads
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.records import fields
+from planner.logic.model.plan import CheckResult, Importing, OutputChange, Plan, PolicyRecord, ResourceChange
+from planner.logic.programs.actions import actions
+from planner.world.state.encryption_seal import PLAIN, Seal
+from planner.world.state.file import read_state, write_state
+from planner.world.state.model import State
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
+
+FORMAT = "planner plan"
+VERSION = 2
+SUM = "sha256"
+"""the member with the sum of all others"""
+RECORDS: dict[str, type] = {c.__name__: c for c in (CheckResult, Importing, OutputChange, PolicyRecord, ResourceChange)}
+ABSOLUTE = ".terraform/absolute"
+"""the folder that the files of modules with absolute directories have in a plan file"""
+_STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
+_LEFT_OUT = ("module_outputs",)
+"""what applying a saved plan evaluates again"""
+_FIXED_TIME = (1980, 1, 1, 0, 0, 0)
+_MODES = ("normal", "destroy", "refresh-only")
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_plan(
+    path: str, plan: Plan, sources: Mapping[str, bytes], seal: Seal = PLAIN, mode: int = 0o666
+) -> list[Diagnostic]:
+    """Save a plan with the files of its configuration (path as the loader asked for it -> content). `mode`: the
+    permissions of a new file, before the umask."""
+    with collector_paused():
+        data = plan_bytes(plan, sources)
+    try:
+        data = seal.seal(data)
+    except Failure as failure:
+        return failure.diagnostics
+    try:
+        remove_leftovers(path)
+        replace_file(path, data, mode)
+    except OSError as e:
+        return [error("plan_file.write", "Cannot write the plan file", f"{path}: {e.strerror or e}.")]
+    return []
+
+
+def plan_bytes(plan: Plan, sources: Mapping[str, bytes]) -> bytes:
+    """The bytes of a plan file: the same plan gives the same bytes."""
+    from zipfile import ZIP_DEFLATED, ZIP_STORED
+
+    from planner.foundation.support.archive import allowed_bytes
+
+    members = _members(plan, sources)
+    members.append((SUM, _sum(members)))
+    data = _archive(members, ZIP_DEFLATED)
+    if sum(len(content) for _, content in members) > allowed_bytes(len(data)):
+        data = _archive(members, ZIP_STORED)  # so repetitive that a reader would take it for an attack
+    return data
+
+
+def _archive(members: Iterable[tuple[str, bytes]], method: int) -> bytes:
+    from zipfile import ZipFile, ZipInfo
+
+    out = io.BytesIO()
+    with ZipFile(out, "w", method, compresslevel=1) as archive:
+        for name, data in members:
+            info = ZipInfo(name, _FIXED_TIME)
+            info.compress_type = method
+            info.external_attr = 0o600 << 16
+            archive.writestr(info, data)
+    return out.getvalue()
+
+
+def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
+    names = sorted(sources)
+    raw = {
+        field.name: encode(getattr(plan, field.name), RECORDS)
+        for field in fields(Plan)
+        if field.name not in _STATES and field.name not in _LEFT_OUT
+    }
+    states = [("tfstate", write_state(plan.prior_state))]
+    if plan.previous_state is not plan.prior_state:
+        states.append(("tfstate-prev", write_state(plan.previous_state)))
+    if plan.planned_state is not None:
+        states.append(("tfstate-planned", write_state(plan.planned_state)))
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "planner_version": __version__,
+        "sources": names,
+        "states": [name for name, _ in states],
+        "plan": raw,
+    }
+    members = [("tfplan", dumps(head)), *states]
+    return members + [(f"config/{i}", bytes(sources[name])) for i, name in enumerate(names)]
+
+
+def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
+    """The SHA-256 of the names and contents of members, sorted by name."""
+    from hashlib import sha256
+
+    digest = sha256()
+    for name, data in sorted(members):
+        digest.update(f"{name}\0{len(data)}\0".encode("utf-8", "surrogateescape"))
+        digest.update(data)
+    return digest.hexdigest().encode()
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_plan(path: str, seal: Seal = PLAIN) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
+    """The plan in a file, the files of its configuration, and what is wrong with the file (then no plan)."""
+    import zlib
+    from zipfile import BadZipFile, LargeZipFile, ZipFile
+
+    from planner.foundation.support.archive import members
+    from planner.foundation.support.problem import InstallError
+
+    try:
+        data = _opened(read_given(path), path, seal)
+        with ZipFile(io.BytesIO(data)) as archive, collector_paused():
+            members(archive, len(data))
+            return _read(archive, path)
+    except Failure as failure:
+        return None, {}, failure.diagnostics
+    except InstallError as e:
+        return None, {}, [_not_a_plan(path, str(e))]
+    except OSError as e:
+        return None, {}, [error("plan_file.read", "Cannot read the plan file", f"{path}: {e.strerror or e}.")]
+    except BadZipFile:
+        return None, {}, [_not_a_plan(path, "it is not a zip archive, or a damaged one")]
+    except (LargeZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, ValueError) as e:
+        return None, {}, [_not_a_plan(path, f"its archive is damaged ({e})")]
+
+
+def _opened(data: bytes, path: str, seal: Seal) -> bytes:
+    """The archive. Raises Failure."""
+    if seal is PLAIN and data[:1] == b"{" and b'"encryption_version"' in data:
+        raise Failure(_not_a_plan(path, "it is encrypted, and no encryption is configured to read it"))
+    return seal.unseal(data).data
+
+
+def _read(archive: ZipFile, path: str) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
+    members = set(archive.namelist())
+    if "tfplan" not in members:
+        return None, {}, [_not_a_plan(path, "it has no member tfplan")]
+    head, problem = _head(archive.read("tfplan"), path)
+    if problem is not None:
+        return None, {}, [problem]
+    others = members - {SUM}
+    if SUM not in members or archive.read(SUM) != _sum((name, archive.read(name)) for name in others):
+        return None, {}, [_not_a_plan(path, "its content is not what was saved in it")]
+    try:
+        names = head["sources"]
+        sources = {str(name): archive.read(f"config/{i}") for i, name in enumerate(names)}
+        saved = head["plan"].items()
+        fields: dict[str, Any] = {name: decode(raw, RECORDS) for name, raw in saved if name not in _LEFT_OUT}
+        for field, member in _STATES.items():
+            if member in head["states"]:
+                state, diagnostics = read_state(archive.read(member), f"in {path}")
+                if diagnostics:
+                    return None, {}, diagnostics
+                fields[field] = state
+        fields.setdefault("previous_state", fields.get("prior_state"))
+        fields.setdefault("planned_state", None)
+        plan = Plan(**fields)
+        _check(plan)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as e:
+        return None, {}, [_not_a_plan(path, f"its content is damaged ({type(e).__name__}: {e})")]
+    return plan, sources, []
+
+
+def _head(data: bytes, path: str) -> tuple[dict[str, Any], Diagnostic | None]:
+    try:
+        head = loads(data)
+    except JsonError:
+        return {}, _not_a_plan(
+            path, "another program wrote it. OpenTofu's plan files can be applied by OpenTofu only, and ours by planner"
+        )
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        return {}, _not_a_plan(path, "another program wrote it")
+    if head.get("version") != VERSION or head.get("planner_version") != __version__:
+        return {}, error(
+            "plan_file.version",
+            "Plan file of another version",
+            f"{path} was written by planner {head.get('planner_version')} (format {head.get('version')}); this is "
+            f"{__version__} (format {VERSION}). Plan files are meant for the version that wrote them: make the plan "
+            "again.",
+        )
+    return head, None
+
+
+def _check(plan: Plan) -> None:
+    """Refuse what the plan's stages could stumble over."""
+    shapes: tuple[tuple[tuple[Any, ...], type], ...] = (
+        (plan.changes, ResourceChange),
+        (plan.drift, ResourceChange),
+        (plan.outputs, OutputChange),
+        (plan.checks, CheckResult),
+        (plan.targets, str),
+        (plan.excludes, str),
+        (plan.replace, str),
+    )
+    for items, cls in shapes:
+        if items.__class__ is not tuple or any(item.__class__ is not cls for item in items):
+            raise ValueError(f"a list of {cls.__name__} expected")
+    if plan.rules.__class__ is not tuple or any(
+        file.__class__ is not tuple or len(file) != 2 or any(part.__class__ is not str for part in file)
+        for file in plan.rules
+    ):
+        raise ValueError("rules")
+    if plan.policy is not None and plan.policy.__class__ is not PolicyRecord:
+        raise ValueError("policy")
+    for row in plan.policy.facts if plan.policy is not None else ():
+        if row.__class__ is not tuple or not row or any(part.__class__ is not str for part in row):
+            raise ValueError("policy")
+    for pair in plan.providers:
+        if pair.__class__ is not tuple or len(pair) != 2 or pair[0].__class__ is not str:
+            raise ValueError("providers")
+    for pairs in (plan.policy.files, plan.policy.overrides) if plan.policy is not None else ():
+        if pairs.__class__ is not tuple or any(
+            pair.__class__ is not tuple or len(pair) != 2 or any(part.__class__ is not str for part in pair)
+            for pair in pairs
+        ):
+            raise ValueError("policy")
+    for change in (*plan.changes, *plan.drift):
+        if change.action not in actions() or change.importing.__class__ not in (Importing, type(None)):
+            raise ValueError("action or importing")
+    told = (c.facts for changes in (plan.changes, plan.drift, plan.outputs) for c in changes)
+    for facts in (plan.facts, *told):
+        for fact in facts:
+            if fact.__class__ is not tuple or not fact or any(part.__class__ not in (str, int, bool) for part in fact):
+                raise ValueError("a fact expected")
+    for value in (plan.variables, plan.backend):
+        if value.__class__ is not dict:
+            raise ValueError("an object expected")
+    if plan.mode not in _MODES or plan.errored.__class__ is not bool or plan.timestamp.__class__ is not str:
+        raise ValueError("mode, errored or timestamp")
+    if plan.prior_state.__class__ is not State or plan.previous_state.__class__ is not State:
+        raise ValueError("a state is missing")
+
+
+def _not_a_plan(path: str, why: str) -> Diagnostic:
+    return error("plan_file.invalid", "Not a usable plan file", f"{path} cannot be read as a plan: {why}.")
+
+
+# ---------------------------------------------------------------- staleness
+
+
+def _was_applied(plan: Plan, current: State) -> bool:
+    from planner.answers.documents.applied import was_applied
+
+    return was_applied(plan, current)
+
+
+def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
+    """Whether the stored state has moved on since the plan was made; then applying it would undo or repeat changes."""
+    before = plan.previous_state
+    if current is None or not current.lineage:
+        return []
+    if before.lineage == current.lineage and before.serial == current.serial:
+        return []
+    what = (
+        f"it was made from serial {before.serial}, and the stored state has serial {current.serial} by now"
+        if before.lineage == current.lineage
+        else "the stored state has another history (lineage)"
+        if before.lineage
+        else f"it was made before there was a state, and the stored state has serial {current.serial} by now"
+    )
+    if before.lineage in ("", current.lineage) and _was_applied(plan, current):
+        detail = f"The stored state (serial {current.serial}) has all that this plan announced. There is nothing to do."
+        return [error("plan_file.applied", "Saved plan was applied already", detail)]
+    detail = f"The plan cannot be applied any more: {what}. Make the plan again."
+    return [error("plan_file.stale", "Saved plan is stale", detail)]
+
+
+# ---------------------------------------------------------------- the configuration as it was
+
+
+def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list[Diagnostic]]:
+    """Write the files of a plan into an empty folder; the directory in it that is the root module.
+
+    Names are relative to the root module and may lead out of it (`../shared/main.tf`); what would lead out of the
+    folder, or is absolute, is refused."""
+    import posixpath
+
+    names = {name: posixpath.normpath(name) for name in sources}
+    above = max((normal.split("/").count("..") for normal in names.values()), default=0)
+    root = os.path.join(folder, *(f"up{i}" for i in range(min(above, 100))))
+    try:
+        os.makedirs(root, exist_ok=True)
+        for name, normal in names.items():
+            if normal.startswith("/") or "\0" in normal or above > 100:
+                detail = (
+                    f"The plan file holds a file named {name!r}, which is not a valid path relative to the root module."
+                )
+                return root, [error("plan_file.source_name", "Not a usable plan file", detail)]
+            target = os.path.normpath(os.path.join(root, normal))
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with open(target, "wb") as file:
+                file.write(sources[name])
+    except OSError as e:
+        detail = f"{e.filename or folder}: {e.strerror or e}."
+        return root, [error("plan_file.unpack", "Cannot unpack the plan's configuration", detail)]
+    return root, []

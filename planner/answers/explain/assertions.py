@@ -1,0 +1,174 @@
+"""Why a condition sees what it sees: each value that it mentions, followed from expression to expression to the inputs
+that it comes from: variables and who gave them, constants, and what providers decided or tests made up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.answers.explain.origins import path_step
+from planner.answers.explain.places import Place, Places, select
+from planner.engine.evaluation.context import EvaluationContext
+from planner.foundation.values.paths import parts
+from planner.foundation.values.short_text import short_text
+from planner.foundation.values.value import Value, unmark
+from planner.foundation.vocabulary.address import join
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import Expr, ResourceDecl
+from planner.language.config.references import Ref, parse_reference
+from planner.language.config.variables import RootVariable
+from planner.language.syntax.chains import chains
+from planner.language.syntax.nodes import GetAttr, Traversal
+from planner.language.syntax.references import variables
+
+_DEEPEST, _MOST = 10, 40
+_COPIES = {("terraform_data", "output"): "input"}
+"""attributes of the builtin provider that are what an argument is"""
+
+
+@frozen
+class Cause:
+    """One step: `what` is (or was given) `value`, because of `how`; `span` is the text that says so. Steps that follow
+    with a greater `depth` are what this one rests on."""
+
+    depth: int
+    what: str
+    value: str
+    how: str
+    span: Span | None = None
+
+
+def causes(
+    condition: Expr, context: EvaluationContext, given: Mapping[str, RootVariable], outputs: Mapping[str, Value]
+) -> list[Cause]:
+    """The causes of the values that a condition on a module mentions. `given` are the module's variables, `outputs` the
+    values of its outputs."""
+    follower = _Follower(context, given, outputs)
+    for node in variables(condition.node):
+        place = follower.mentioned(node)
+        if place is not None:
+            follower.follow(place, 0)
+    return follower.found
+
+
+class _Follower:
+    def __init__(
+        self, context: EvaluationContext, given: Mapping[str, RootVariable], outputs: Mapping[str, Value]
+    ) -> None:
+        self.context, self.variables, self.outputs = context, given, outputs
+        self.places = Places(context)
+        self.found: list[Cause] = []
+        self.seen: set[str] = set()
+
+    def mentioned(self, node: Any) -> Place | None:
+        root = self.context.root
+        if isinstance(node, Traversal) and node.root == "output" and isinstance(node.steps[0], GetAttr):
+            name = node.steps[0].name
+            path = tuple(map(path_step, node.steps[1:]))
+            return Place(root, "output", name, None, path) if name in root.config.outputs else None
+        ref = parse_reference(node)
+        return self.places.of_reference(ref, root, None) if isinstance(ref, Ref) else None
+
+    def follow(self, place: Place, depth: int) -> None:
+        """Tell of a place, and of what its value rests on."""
+        owner = self.places.owner(place)
+        if owner is not None:
+            self.follow(owner, depth)
+            return
+        name = str(place)
+        if name in self.seen or depth > _DEEPEST or len(self.found) >= _MOST:
+            return
+        self.seen.add(name)
+        if place.kind == "var" and place.module.parent is None:
+            self._variable(place, depth)
+        elif place.kind == "resources":
+            self._instances(place, depth)
+        else:
+            self._given(place, depth)
+
+    def _instances(self, place: Place, depth: int) -> None:
+        objects = place.module.resource(place.name)
+        keys = self.context.objects.keys(place.module, objects.decl) or ()
+        known = {*keys, *(objects.expansion.instances if objects.expansion is not None else ())}
+        for key in sorted(known, key=str):
+            self.follow(Place(place.module, "resource", place.name, key, place.path[1:]), depth)
+
+    def _given(self, place: Place, depth: int) -> None:
+        made_up = place.module.config.outputs[place.name].made_up if place.kind == "output" else None
+        if made_up is not None:
+            is_given, span = made_up
+            self._tell(place, depth, "given by override_module" if is_given else "left null by override_module", span)
+            return
+        origins = self.places.origins(place)
+        if origins is None:
+            self._undeclared(place, depth)
+            return
+        for origin in origins:
+            text = origin.span.text.split("\n")[0]
+            self._tell(place, depth, text, origin.span)
+            for chain in sorted(chains(origin.node)[0], key=lambda chain: chain.start):
+                meant = self.places.meant(chain, origin, place)
+                if meant is not None:
+                    self.follow(meant, depth + 1)
+
+    def _undeclared(self, place: Place, depth: int) -> None:
+        """Something that no expression gives: a default, or an attribute that somebody else decides."""
+        if place.kind == "var":
+            decl = place.module.config.variables[place.name]
+            self._tell(place, depth, "default", decl.default_span or decl.span)
+            return
+        if place.kind != "resource" or not place.path:
+            self._tell(place, depth, "", self.places.declaration(place))
+            value = unmark(self.places.value(place))[0] if place.kind == "resource" else None
+            for step, _ in parts(value) if value.__class__ is dict else ():
+                if self.places.given(place.at((step,))) is not None:
+                    self.follow(place.at((step,)), depth + 1)
+            return
+        decl_of = place.module.config.resources[place.name]
+        copied = _COPIES.get((decl_of.type, str(place.path[0][1])))
+        if copied is not None and decl_of.made_up is None:
+            argument = place.at((("attr", copied), *place.path[1:]))
+            self._tell(place, depth, copied, decl_of.span)
+            self.follow(argument, depth + 1)
+            return
+        how, span = self._maker(place, decl_of)
+        self._tell(place, depth, how, span)
+
+    def _maker(self, place: Place, decl: ResourceDecl) -> tuple[str, Span]:
+        """Who decided an attribute that is not configured."""
+        name = str(place.path[0][1])
+        config = place.module.config
+        override = decl.made_up
+        source = config.provider_source(decl.provider_name)
+        if override is None:
+            alias = decl.provider.alias if decl.provider is not None else None
+            block = self.context.config.root.provider_block(source, alias or "")
+            mocking = block.mocking if block is not None else None
+            if block is None or mocking is None:
+                return f"decided by the provider {source}", decl.span
+            override = mocking.override(decl.mode, join(str(place.module.address.config), decl.key))
+            if override is None:
+                is_default = name in mocking.defaults.get((decl.mode, decl.type), {})
+                return "a default of mock_provider" if is_default else "generated by mock_provider", block.span
+        return (
+            f"given by {override.block}" if name in override.values else f"generated, by {override.block}"
+        ), override.span
+
+    def _variable(self, place: Place, depth: int) -> None:
+        decl = place.module.config.variables[place.name]
+        given = self.variables.get(place.name)
+        if given is None or given.origin == "default":
+            self._tell(place, depth, "default", decl.default_span or decl.span)
+        elif given.span is not None and given.span != decl.span:
+            self._tell(place, depth, "given here", given.span)
+        else:
+            self._tell(place, depth, f"given by {given.giver}", None)
+
+    def _tell(self, place: Place, depth: int, how: str, span: Span | None) -> None:
+        values = [value for _, value in self.places.found(place)]
+        if not values and place.kind == "output" and place.module.parent is None:
+            values = [value for _, value in select(self.outputs.get(place.name), place.path)]
+        value = short_text(values[0], self.places.is_sensitive(place)) if len(values) == 1 else ""
+        hidden = span is not None and value == "(sensitive value)"
+        self.found.append(Cause(depth, str(place), value, "" if hidden else how, span))

@@ -1,0 +1,337 @@
+"""The causes of all changes of a plan at once: for each the chain of steps to what set it off, and all root causes.
+
+`chains_of` reads the relations of rules/plan/because.dl. Of several chains the one without guesses comes first, then
+the shortest, then the first by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.model.sources import source_json
+
+_NOTED = ("default", "environment", "input", "plan")
+
+
+@frozen
+class Step:
+    """One step of a chain: an instance, an output or a value, what kind of thing it is (rules: leaf; "" within a chain)
+    and where it stands."""
+
+    what: str
+    kind: str = ""
+    source: Any = None
+    value: str = ""
+    """what a variable is, as it may be shown; with what it was, where that is known"""
+    note: str = ""
+    """who gave a variable its value, where the place does not tell: default, environment, input, plan"""
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """As documents have it: `what`, `kind`, and the place as in proofs."""
+        place = {"source": source_json(self.source)} if self.source is not None else {}
+        extra = {
+            name: text for name, text in (("kind", self.kind), ("value", self.value), ("origin", self.note)) if text
+        }
+        return {"what": self.what, **extra, **place}
+
+
+@frozen
+class Because:
+    """`steps`: from the root cause to what stands before the change. `roots`: all root causes, that of the chain first.
+    `is_guess`: what values were is not on record, so that the roots are candidates."""
+
+    steps: tuple[Step, ...]
+    roots: tuple[Step, ...]
+    is_guess: bool = False
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """As documents have it."""
+        return {
+            "because": [step.json for step in self.steps],
+            "root_causes": [root.json for root in self.roots],
+            "because_is_certain": not self.is_guess,
+        }
+
+
+def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: Iterable[str]) -> dict[str, Because]:
+    """The causes by name of the change or output."""
+    ways = _Ways(relations)
+    places = _Places(facts)
+    variables = _variables(relations, facts)
+    answers: dict[str, Because] = {}
+    for name in names:
+        roots = ways.roots(name)
+        if not roots:
+            continue
+        first, *others = (
+            Step(
+                root,
+                ways.leaves[root],
+                places.of_leaf(root, ways.leaves[root], ways.reader(name, root)),
+                *variables.get(root, ("", "")),
+            )
+            for root in roots
+        )
+        between = ways.chain(name)
+        steps = [first, *(Step(what, "", places.of(what)) for what in reversed(between) if what != first.what)]
+        answers[name] = Because(tuple(steps), (first, *others), ways.is_guess(name))
+    return answers
+
+
+def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dict[str, tuple[str, str]]:
+    """What each root variable is, and who says so where its place does not tell."""
+    before = dict(sorted(relations["was"], reverse=True))
+    told = {}
+    for name, text, origin in facts.relation("root_variable"):
+        value = f"{before[name]} to {text}" if name in before else text
+        source = facts.source("root_variable", (name, text, origin))
+        elsewhere = isinstance(source, Span) and source.filename != origin  # of a sensitive value: its declaration
+        told[name] = (value, origin if origin in _NOTED or elsewhere else "")
+    return told
+
+
+@frozen
+class Group:
+    """A root cause with what it sets off: (name, action) of each change, the riskiest first. `is_certain`: no change
+    has it as a mere candidate."""
+
+    root: Step
+    changes: tuple[tuple[str, str], ...]
+    is_certain: bool = True
+
+
+def grouped(chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]) -> tuple[Group, ...]:
+    """The changes by their root causes; those that have none but themselves by its kind. A change of several causes
+    stands with each. `risks`: how early an action comes."""
+    members: dict[Key, list[str]] = {}
+    roots: dict[Key, Step] = {}
+    behind_others = {root.what for name, because in chains.items() for root in because.roots if root.what != name}
+    crowded = _crowded(chains)
+    for name, because in sorted(chains.items()):
+        for root in because.roots:
+            is_itself = root.what == name and not (root.kind in _TOGETHER and name in behind_others)
+            whole = evolve(root, what="", source=None) if is_itself else root
+            key = _key(whole, crowded)
+            known = roots.setdefault(key, whole)
+            if known.what != whole.what and whole.kind == "variable":
+                first = min(known, whole, key=lambda step: _line(step) or ("", 0))
+                roots[key] = evolve(first, what=_variable(whole.what), value="")
+            elif known.what != whole.what:
+                roots[key] = evolve(known, what=_in_common(known.what, whole.what))
+            listed = members.setdefault(key, [])
+            if name not in listed[-1:]:
+                listed.append(name)
+    groups = []
+    for key, names in members.items():
+        listed = sorted(names, key=lambda name: (risks.get(actions.get(name, ""), len(risks)), name))
+        is_certain = not any(chains[name].is_guess for name in names)
+        groups.append(Group(roots[key], tuple((name, actions.get(name, "")) for name in listed), is_certain))
+    return tuple(sorted(groups, key=lambda group: _rank(group, risks)))
+
+
+Key = tuple[Any, ...]
+_TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
+"""kinds of objects that are listed together with what they set off"""
+_MOST_APART = 3
+"""lines of one variable that are causes of their own"""
+_KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
+
+
+def _key(root: Step, crowded: Collection[str]) -> Key:
+    """What has one group: a text has one for all instances that it stands for, and so have the parts of a variable that
+    stand in one line, or all where they are many."""
+    if root.kind == "variable":
+        whole = _variable(root.what)
+        return (whole, root.kind) if whole in crowded else (whole, root.kind, _line(root))
+    if root.kind == "text" and isinstance(root.source, Span):
+        at = root.source
+        return (_KEY.sub("[*]", root.what), root.kind, at.filename, at.start)
+    return (root.what, root.kind)
+
+
+def _crowded(chains: Mapping[str, Because]) -> set[str]:
+    """The variables whose parts stand in many lines."""
+    lines: dict[str, set[Any]] = {}
+    for because in chains.values():
+        for root in because.roots:
+            if root.kind == "variable":
+                lines.setdefault(_variable(root.what), set()).add(_line(root))
+    return {what for what, known in lines.items() if len(known) > _MOST_APART}
+
+
+def _line(root: Step) -> tuple[str, int] | None:
+    source = root.source
+    return (source.filename, source.start_position.line) if isinstance(source, Span) else None
+
+
+def _in_common(one: str, other: str) -> str:
+    """A name for both of two that only differ in keys."""
+    pairs = zip_longest(_KEY.split(one), _KEY.split(other), fillvalue="")
+    return "".join(a if a == b else "[*]" for a, b in pairs)
+
+
+def _variable(what: str) -> str:
+    """The variable that a part belongs to."""
+    name = what.removeprefix("var.")
+    ends = [at for at in (name.find("."), name.find("[")) if at >= 0]
+    return f"var.{name[: min(ends)]}" if ends else what
+
+
+def _rank(group: Group, risks: Mapping[str, int]) -> tuple[int, int, str, str]:
+    first = min(risks.get(action, len(risks)) for _, action in group.changes)
+    return first, -len(group.changes), group.root.what, group.root.kind
+
+
+class _Ways:
+    """The next step towards the nearest leaf, for everything that has one."""
+
+    def __init__(self, relations: Mapping[str, Collection[Any]]) -> None:
+        self.leaves: dict[str, str] = {}
+        for what, kind in sorted(relations["leaf"], reverse=True):
+            self.leaves[what] = kind
+        self._next: dict[str, str] = {}
+        self._guesses: set[str] = set()
+        self._further: dict[str, list[str]] = {}
+        backwards: dict[str, list[str]] = {}
+        for what, whence in sorted(relations["because"]):
+            self._further.setdefault(what, []).append(whence)
+            backwards.setdefault(whence, []).append(what)
+        guessed = {row[0] for row in relations["guess"]}
+        self._spread(sorted(self.leaves), backwards, guessed)
+        reached = sorted({*self.leaves, *self._next})
+        self._guesses = {*backwards, *self._further} - set(reached)
+        self._spread(reached, backwards, set())
+        self._roots: dict[str, frozenset[str]] = {}
+        self._same: dict[frozenset[str], frozenset[str]] = {}
+
+    def _spread(self, starts: Sequence[str], backwards: Mapping[str, list[str]], closed: Collection[str]) -> None:
+        waiting = deque(starts)
+        seen = {*starts, *self._next}
+        while waiting:
+            at = waiting.popleft()
+            for what in backwards.get(at, ()):
+                if what not in seen and what not in closed:
+                    seen.add(what)
+                    self._next[what] = at
+                    waiting.append(what)
+
+    def is_guess(self, name: str) -> bool:
+        """Whether every chain has a step that is only a candidate."""
+        return name in self._guesses
+
+    def chain(self, name: str) -> list[str]:
+        """What stands between a change and its nearest root, from the change on, the root included."""
+        steps = []
+        while name in self._next:
+            name = self._next[name]
+            steps.append(name)
+        return steps
+
+    def roots(self, name: str) -> list[str]:
+        """All leaves behind a name, that of its chain first; none where it is one itself, but for itself."""
+        nearest = self.chain(name)
+        if not nearest:
+            return [name] if name in self.leaves else []
+        first = nearest[-1]
+        return [first, *sorted(self._leaves_behind(name) - {first, name})]
+
+    def reader(self, name: str, file: str) -> str:
+        """What reads a file, behind a name; empty for leaves that are no files."""
+        if self.leaves[file] != "file":
+            return ""
+        seen, waiting = {name}, [name]
+        for at in waiting:
+            further = self._further.get(at, ())
+            if file in further:
+                return at
+            waiting += [one for one in further if one not in seen]
+            seen.update(further)
+        return ""
+
+    def _leaves_behind(self, name: str) -> frozenset[str]:
+        """What is behind others is found out once; in a circle, for which there is no such order, each time anew."""
+        stack = [(name, False)]
+        open_ones: set[str] = set()
+        while stack:
+            at, is_done = stack.pop()
+            if at in self._roots:
+                continue
+            further = self._further.get(at, ())
+            if not is_done and at not in open_ones:
+                open_ones.add(at)
+                stack.append((at, True))
+                stack += [(one, False) for one in further if one not in self._roots and one not in open_ones]
+                continue
+            if is_done:
+                if any(one not in self._roots for one in further):
+                    self._roots[at] = self._searched(at)
+                else:
+                    self._roots[at] = self._joined(at, further)
+        return self._roots[name]
+
+    def _joined(self, at: str, further: Sequence[str]) -> frozenset[str]:
+        own = frozenset((at,)) if at in self.leaves else frozenset()
+        sets = {id(found): found for found in (self._roots[one] for one in further)}
+        if not own and len(sets) == 1:
+            return next(iter(sets.values()))
+        return self._same.setdefault(joined := own.union(*sets.values()), joined)
+
+    def _searched(self, name: str) -> frozenset[str]:
+        seen, waiting = {name}, [name]
+        while waiting:
+            for further in self._further.get(waiting.pop(), ()):
+                if further not in seen:
+                    seen.add(further)
+                    waiting.append(further)
+        return frozenset(seen & self.leaves.keys())
+
+
+class _Places:
+    """Where the things that facts are about stand: the source of the first fact whose first column names them."""
+
+    _ASKING: Mapping[str, tuple[str, ...]] = {
+        "replace_by_request": ("replace_requested",),
+        "replace_because_tainted": ("tainted",),
+        "gone": ("removed_outside",),
+        "delete_because_no_resource_config": ("removal",),
+        "delete_because_no_module": ("removal",),
+    }
+    """the facts that an action was decided from, by its leaf"""
+    _TELLING = ("root_variable", "read_file", "own_text", "named_value", "altered", "read_value", "unknown_value")
+
+    def __init__(self, facts: FactBase) -> None:
+        self._facts = facts
+        self._sources: dict[str, Any] = {}
+        for predicate in facts.predicates:
+            rank = predicate in self._TELLING
+            column = 1 if predicate in ("own_text", "call_gone") else 0
+            for row in facts.relation(predicate):
+                if len(row) <= column or row[column].__class__ is not str:
+                    continue
+                if rank or row[column] not in self._sources:
+                    source = facts.source(predicate, row)
+                    if source is not None:
+                        self._sources[row[column]] = source
+
+    def of_leaf(self, what: str, kind: str, reader: str) -> Any:
+        """The place of a root cause: of a file where `reader` reads it, of an action what asked for it."""
+        if reader:
+            return self._facts.source("refers_value", (reader, what))
+        for predicate in self._ASKING.get(kind, ()):
+            for row in self._facts.relation(predicate):
+                if row[0] == what:
+                    return self._facts.source(predicate, row)
+        return self.of(what)
+
+    def of(self, what: str) -> Any:
+        """The place, None when nothing tells."""
+        return self._sources.get(what)

@@ -1,0 +1,228 @@
+"""What to change so that an unknown value, a denial or a change goes away: the smallest sets of places.
+
+Sets for values and denials are found by deriving again (planner.logic.graph.hitting_sets). For a change they are its
+root causes, as rules/plan/because.dl gives them: all that are certain together, of candidates any one; planning again
+checks them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from planner.answers.explain.causes import Because
+from planner.answers.explain.causes import Step as Root
+from planner.answers.explain.verdicts import Culprits
+from planner.answers.explain.why import Explainer
+from planner.answers.policy.model import Finding
+from planner.answers.policy.two_valued import Culprit, PlainProofs
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.explain.search import Proof, Prover
+from planner.logic.datalog.language.values import Row
+from planner.logic.graph.fixes import Fixes, Place, order, place_of
+from planner.logic.graph.hitting_sets import proofs_for, smallest_sets
+from planner.logic.model.sources import CommandLine, source_json
+from planner.logic.programs.rule_programs import cause_program
+
+# ---------------------------------------------------------------- unknown values
+
+
+def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
+    """What makes a value known: references to take away, or objects to apply first. Raises Failure when it is known."""
+    base, goals = explainer.unknown_facts(text)
+    search = _Unknown(base, goals[0])
+    stuck = "It rests on no reference, and on no object that could be applied first."
+    return Fixes.of(smallest_sets(search.proof_without, order, most_proofs=proofs_for(len(base))), stuck)
+
+
+class _Unknown:
+    """Derivations of one unknown value. A value is known when everything is gone that it was unknown because of."""
+
+    def __init__(self, base: FactBase, goal: str) -> None:
+        self.base, self.goal = base, goal
+        self.supports: dict[str, dict[tuple[str, Row], Place | None]] = {}
+        for value, whence in sorted(base.relation("refers_value")):
+            self._add(
+                value,
+                "refers_value",
+                (value, whence),
+                place_of(base.source("refers_value", (value, whence)), _owner(value)),
+            )
+        for value, part in sorted(base.relation("value_part")):
+            self._add(value, "value_part", (value, part), None)
+        for name in ("impure", "left_out", "opened_later", "root_variable", "configured_by"):
+            for row in sorted(base.relation(name)):
+                self._add(
+                    str(row[0]),
+                    name,
+                    row,
+                    place_of(base.source(name, row), _owner(row[0])) if name == "impure" else None,
+                )
+        for value, instance in sorted(base.relation("object_value")):
+            if not self.supports.get(value):
+                text = f"{instance}: apply it first (planner apply '-target={instance}')"
+                self._add(value, "object_value", (value, instance), Place("first", instance, text))
+
+    def _add(self, value: str, predicate: str, row: Row, place: Place | None) -> None:
+        self.supports.setdefault(value, {})[predicate, row] = place
+
+    def proof_without(self, removed: frozenset[Place]) -> Collection[Place] | None:
+        gone: dict[str, set[Row]] = {}
+        for held in self.supports.values():
+            for (predicate, row), place in held.items():
+                if place in removed:
+                    gone.setdefault(predicate, set()).add(row)
+        unknown = {row[0] for row in self.base.relation("unknown_value")}
+        while True:
+            known = {value for value in unknown if self._is_known(value, unknown, gone)}
+            if not known:
+                break
+            unknown -= known
+        gone["unknown_value"] = {row for row in self.base.relation("unknown_value") if row[0] not in unknown}
+        program = cause_program()
+        database = evaluate(program, self.base.without(gone))
+        if (self.goal,) not in database["unknown"]:
+            return None
+        proof = Prover(program, database).why("unknown", (self.goal,))
+        return set(self._places(proof)) if proof is not None else None
+
+    def _is_known(self, value: str, unknown: set[Any], gone: Mapping[str, set[Row]]) -> bool:
+        """Whether all that the value was unknown because of is gone, and there was something."""
+        held = self.supports.get(value, {})
+        was = [
+            (p, row)
+            for p, row in held
+            if p not in ("refers_value", "value_part") or (row[1],) in self._unknown_at_first
+        ]
+        left = [
+            (p, row)
+            for p, row in was
+            if row not in gone.get(p, ()) and (p not in ("refers_value", "value_part") or row[1] in unknown)
+        ]
+        return bool(was) and not left
+
+    @property
+    def _unknown_at_first(self) -> Collection[Row]:
+        return self.base.relation("unknown_value")
+
+    def _places(self, proof: Proof) -> Iterator[Place]:
+        waiting = [proof]
+        while waiting:
+            at = waiting.pop()
+            if at.predicate == "explained":  # why something happens to the object is another question
+                continue
+            if at.rule is None and at.row:
+                place = self.supports.get(str(at.row[0]), {}).get((at.predicate, at.row))
+                if place is not None:
+                    yield place
+            waiting += [entry for entry in at.body if isinstance(entry, Proof)]
+
+
+_OWNER = re.compile(r"(?:module\.[^.\[]+(?:\[[^\]]*\])?\.)*(?:data\.)?[^.\[]+\.[^.\[]+")
+
+
+def _owner(value: Any) -> str:
+    """What has a value: `terraform_data.web` of `terraform_data.web[0].input.size`."""
+    told = _OWNER.match(str(value))
+    return told[0] if told else str(value)
+
+
+# ---------------------------------------------------------------- denials
+
+
+def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> Fixes:
+    """What lets a policy have nothing to say of an object any more: values to change or to give."""
+    search = _Denial(finding, plain, Culprits(plain, explainer))
+    stuck = "It rests on no value of the plan."
+    return Fixes.of(smallest_sets(search.proof_without, order, most_proofs=proofs_for(len(plain.facts))), stuck)
+
+
+class _Denial:
+    """Derivations of one finding's code and address, whatever its message. Values that are taken away are not there;
+    what is missing is given some value."""
+
+    def __init__(self, finding: Finding, plain: PlainProofs, culprits: Culprits) -> None:
+        self.finding, self.plain, self.culprits = finding, plain, culprits
+        self.predicate = "warn" if finding.origin == "warn" else "deny"
+        self.of_place: dict[Place, set[Culprit]] = {}
+
+    def proof_without(self, removed: frozenset[Place]) -> Collection[Place] | None:
+        changed = [culprit for place in removed for culprit in self.of_place[place]]
+        proved = self.plain.proof_of(self.predicate, self.finding.code, self.finding.address, changed)
+        if proved is None:
+            return None
+        places = set()
+        for culprit in self.plain.culprits(*proved):
+            if culprit not in changed:
+                place = self._place(culprit)
+                self.of_place.setdefault(place, set()).add(culprit)
+                places.add(place)
+        return places
+
+    def _place(self, culprit: Culprit) -> Place:
+        told = self.culprits.told(culprit)
+        if culprit.is_action:
+            return Place(
+                "action", culprit.address, f"{culprit.address}: {culprit.value} (planner why -fix {culprit.address})"
+            )
+        steps = told.get("from") or []
+        last = steps[-1] if steps else told
+        source = last.get("source") or told.get("source")
+        if culprit.is_missing:
+            return Place("missing", culprit.what, f"give {culprit.what} a value", source)
+        name = last["what"]
+        what = f"{name}, which {culprit.what} copies" if name != culprit.what else name
+        return Place("variable" if name.startswith("var.") else "value", name, f"another value of {what}", source)
+
+
+# ---------------------------------------------------------------- changes
+
+
+@frozen
+class Cause:
+    """A root cause of a change as a place, and what it was before, where that is known: for a variable its value as an
+    expression; True for an option that was not there."""
+
+    root: Root
+    place: Place
+    before: str | bool | None = None
+
+
+def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> list[tuple[Cause, ...]]:
+    """Sets of causes: all that are certain together; of candidates each by itself."""
+    known = [*sorted(relations["planned_change"], reverse=True), *sorted(relations["was"], reverse=True)]
+    before = {str(row[0]): str(row[1]) for row in known}
+    causes = sorted((_cause(root, before) for root in because.roots), key=lambda cause: order(cause.place))
+    unique = list({cause.place: cause for cause in causes}.values())
+    return [(cause,) for cause in unique] if because.is_guess else [tuple(unique)]
+
+
+_SAID = {
+    "file": "the file that {what} reads",
+    "drift": "what happened to {what} outside (-refresh=false does not look)",
+    "read": "what {what} reads",
+    "function": "a function whose result differs from call to call, in {what}",
+    "ephemeral": "{what}, which is opened later",
+    "left-out": "{what}, which -target or -exclude leaves out",
+    "replace_by_request": "-replace={what}",
+    "replace_because_tainted": "{what} is tainted (planner untaint '{what}')",
+    "create": "{what} is declared",
+    "everything": "-destroy",
+}
+
+
+def _cause(root: Root, before: Mapping[str, str]) -> Cause:
+    source = source_json(root.source) if root.source is not None else None
+    if root.kind == "variable":
+        given = f" ({root.source.argument})" if isinstance(root.source, CommandLine) else ""
+        return Cause(root, Place("variable", root.what, f"{root.what}{given}", source), before.get(root.what))
+    if root.kind == "replace_by_request":
+        return Cause(root, Place("option", f"-replace={root.what}", f"-replace={root.what}"), True)
+    if root.kind == "everything":
+        return Cause(root, Place("option", "-destroy", "-destroy"), True)
+    what = root.what.removeprefix("the text of ") if root.kind == "text" else root.what
+    text = _SAID.get(root.kind, "{what}").format(what=what)
+    kind = "text" if root.kind == "text" else "object"
+    return Cause(root, Place(kind, root.what, text, source), before.get(what) if kind == "text" else None)

@@ -1,0 +1,234 @@
+"""Facts about what the expressions at places mention. See planner.answers.explain.trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from planner.answers.explain.former_names import FormerNames
+from planner.answers.explain.former_values import OnRecord
+from planner.answers.explain.known_values import KnownValues
+from planner.answers.explain.literal_places import WrittenValues
+from planner.answers.explain.origins import (
+    Given,
+    Path,
+    is_json,
+    origins,
+    path_step,
+    reads_files,
+    shows_text,
+    within_json,
+)
+from planner.answers.explain.places import ANY, Place, Places
+from planner.answers.explain.repetition import KnownInstances
+from planner.foundation.values.value import Value, is_wholly_known
+from planner.foundation.vocabulary.address import AddressError, format_resource, parse_module
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import Config
+from planner.language.config.variables import RootVariable
+from planner.language.functions import lookup
+from planner.language.functions.filesystem import located
+from planner.language.syntax.chains import Chain, chains
+from planner.language.syntax.nodes import Call, GetAttr, GetIndex, Traversal
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.model.plan import Plan, ResourceChange, change_name
+from planner.logic.model.sources import Unquoted
+
+
+class Mentions:
+    """Gathers facts about what expressions mention."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        config: Config,
+        places: Places,
+        variables: Mapping[str, RootVariable],
+        record: KnownValues | None = None,
+    ) -> None:
+        self.on_record = OnRecord(record, FormerNames.of(plan.changes), places)
+        self.plan, self.config, self.places, self.variables = plan, config, places, variables
+        self.changes = {change_name(c): c for c in plan.changes}
+        self._resources: dict[str, list[ResourceChange]] = {}
+        for change in plan.changes:
+            if not change.deposed:
+                self._resources.setdefault(_without_keys(change), []).append(change)
+        self._drift = {c.address: c for c in plan.drift}
+        self._outputs = {f"output.{o.name}": o for o in plan.outputs}
+        self._known = KnownInstances.of(plan.prior_state, plan.previous_state)
+        self._facts = FactBuilder()
+        self._written = WrittenValues()
+        self._seen: set[Place] = set()
+        self._sources: dict[Place, Any] = {}
+        self._explained: set[str] = set()
+        self._waiting: list[Place] = []
+        self._was: dict[str, Value] = {}
+        """what stood, before the plan, where something merely copies a place"""
+
+    def value(self, place: Place) -> list[tuple[Place, Value]]:
+        """Ask about a place; the places that this means, with their values."""
+        raise NotImplementedError
+
+    def _source(self, place: Place) -> Any:
+        """What facts about a place point at, found out once."""
+        if place not in self._sources:
+            self._sources[place] = self._found_source(place)
+        return self._sources[place]
+
+    def _found_source(self, place: Place) -> Any:
+        """What a fact about a place points at; for sensitive values only the declaration, whose line is not shown."""
+        header = self.places.declaration(place)
+        if header is not None and self.places.is_sensitive(place):
+            return Unquoted.of(header)
+        given = self.places.given(place)
+        return given.span if given is not None else header
+
+    # ---------------------------------------------------------------- what is on record
+
+    def _on_record(self, place: Place, value: Value, source: Any) -> None:
+        """Whether the value is what it was when it was last applied, where that is known."""
+        status = self.on_record.value(place, value)
+        if status == "same":
+            self._facts.add("stayed", str(place), source=source)
+        elif status == "other":
+            self._facts.add("changed_since", str(place), source=source)
+
+    # ---------------------------------------------------------------- mentions
+
+    def _mentions(self, place: Place, unknown: bool, before: Value = None, after: Value = None) -> bool:
+        """Facts about what the expressions at a place mention, with `unknown` only of what is not known; whether there
+        is something of that kind. `before` and `after`: the values, where both are known."""
+        status = self.on_record.text(place)
+        found = self.places.origins(place, before if status != "other" else None, status == "same")
+        if found is None:
+            return self._in_blocks(place, unknown)
+        alone = len(found) == 1
+        if alone and before is not None and after is not None and is_json(found[0]):
+            found, alone = within_json(found[0], before, after), False
+        text, hidden = str(place), self.places.is_sensitive(place)
+        some, rewritten = False, False
+        own: list[Given] = []
+        texts = set()
+        waiting = [(given, alone) for given in reversed(found)]
+        while waiting:
+            given, direct = waiting.pop()
+            mentioned, calls = chains(given.node)
+            if not unknown:
+                some |= self._files(text, given, calls)
+            status = self.on_record.text(place, given.node)
+            texts.add(status)
+            if status == "other":
+                own.append(given)
+                rewritten = True
+            elif status == "unknown" and not unknown and _has_text(given, mentioned):
+                own += [] if direct and shows_text(given.node, before) else [given]
+            for chain in mentioned:
+                name = chain.base.root if isinstance(chain.base, Traversal) else chain.base.name
+                if name in given.bound:
+                    waiting += [(inner, False) for inner in _of_bound(given, chain, name)]
+                    continue
+                target = self.places.meant(chain, given, place)
+                if target is None:
+                    continue
+                if chain.start == given.node.start and chain.end == given.node.end:
+                    target = target.at(_joined(target.path, given.rest), given.fresh)
+                    copies = direct and not unknown and len(mentioned) == 1
+                else:
+                    copies = False
+                span = self._source(place) if hidden else Span(given.source, chain.start, chain.end)
+                for meant, value in self.value(target):
+                    if unknown and is_wholly_known(value):
+                        self._facts.add("beside_unknown", text, str(meant), source=span)
+                        continue
+                    some = True
+                    self._facts.add("refers_value", text, str(meant), source=span)
+                    if copies:
+                        self._facts.add("copies", text, str(meant), source=span)
+                        self._was.setdefault(str(meant), before)
+            for call in calls if unknown else ():
+                function = None if "::" in call.name.removeprefix("core::") else lookup(call.name)
+                if function is not None and function.impure:
+                    some = True
+                    span = self._source(place) if hidden else Span(given.source, call.start, call.end)
+                    self._facts.add("impure", text, call.name, source=span)
+        words = f"the text of {text}"
+        for given in own if some or rewritten else ():
+            span = self._source(place) if hidden else given.span
+            self._facts.add("own_text", text, words, source=span)
+            if rewritten:
+                self._facts.add("changed_since", words, source=span)
+        if not unknown and ((texts == {"same"} and not place.fresh) or self.on_record.text(place) == "same"):
+            self._facts.add("same_text", text, source=self._source(place))
+        return some
+
+    def _files(self, text: str, given: Given, calls: Sequence[Call]) -> bool:
+        """Facts about the files that an expression reads, where their names are known; whether there are any."""
+        some = False
+        for call in calls:
+            if not reads_files((call.name,)) or not call.arguments:
+                continue
+            name = given.evaluate(call.arguments[0])
+            if name.__class__ is not str:
+                continue
+            path = located(name, "")
+            file, span = f"file {path}", Span(given.source, call.start, call.end)
+            some = True
+            self._facts.add("refers_value", text, file, source=span)
+            self._facts.add("read_file", file, source=span)
+            status = self.on_record.file(path)
+            if status != "unknown":
+                self._facts.add("stayed" if status == "same" else "changed_since", file, source=span)
+        return some
+
+    def _in_blocks(self, place: Place, unknown: bool) -> bool:
+        some = False
+        for node, source in self.places.in_blocks(place):
+            scope = self.places.instance_scope(place)
+            chain = Chain(node, (), node.start, node.end)
+            target = self.places.meant(chain, Given(node, source, scope, ()), place)
+            for meant, value in self.value(target) if target is not None else ():
+                if not unknown or not is_wholly_known(value):
+                    some = True
+                    span = Span(source, node.start, node.end)
+                    self._facts.add("refers_value", str(place), str(meant), source=span)
+        return some
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def _has_text(given: Given, mentioned: Sequence[Chain]) -> bool:
+    """Whether an expression is more than a mention, or than what is made of the keys of a loop."""
+    node, names = given.node, [c.base.root if isinstance(c.base, Traversal) else c.base.name for c in mentioned]
+    if any(chain.start == node.start and chain.end == node.end for chain in mentioned):
+        return False
+    return not names or any(name not in given.bound or given.bound[name].given is not None for name in names)
+
+
+def _joined(path: Path, rest: Path) -> Path:
+    """A path and one into the value there; of every element, the rest says which."""
+    if rest and ANY in path:
+        at = path.index(ANY)
+        return (*path[:at], rest[0], *path[at + 1 :], *rest[1:])
+    return (*path, *rest)
+
+
+def _of_bound(given: Given, chain: Chain, name: str) -> list[Given]:
+    """Where the value is from that a chain takes from a name of a `for` expression."""
+    bound = given.bound[name].given
+    if bound is None:
+        return []
+    steps = list(chain.base.steps) if isinstance(chain.base, Traversal) else []
+    steps += takewhile(lambda s: isinstance(s, (GetAttr, GetIndex)), chain.suffix)
+    whole = chain.start == given.node.start and chain.end == given.node.end
+    rest = (*bound.rest, *map(path_step, steps), *(given.rest if whole else ()))
+    return origins(bound._replace(rest=rest, fresh=given.fresh and whole))
+
+
+def _without_keys(change: ResourceChange) -> str:
+    try:
+        module = str(parse_module(change.module).config)
+    except AddressError:
+        module = change.module
+    return format_resource(module, change.mode, change.type, change.name)

@@ -1,0 +1,439 @@
+"""Which part of an expression gives a part of its value.
+
+    { one = var.a, two = var.b }    at .two     var.b
+    c ? var.a : var.b               anywhere    the branch that is taken, and c, which decides that
+    { for k, v in var.m : k => v }  at .x       var.m at .x
+    merge(local.base, var.more)     at .x       the last argument with an x, and those behind it, which may have had one
+
+Where the text does not tell (other functions, templates) the expression as a whole is the answer: everything that it
+mentions may count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from planner.foundation.values.operations import same_value
+from planner.foundation.values.paths import parts
+from planner.foundation.values.value import (
+    EPHEMERAL,
+    SENSITIVE,
+    List,
+    Map,
+    Marked,
+    Set,
+    Unknown,
+    Value,
+    is_wholly_known,
+    unmark,
+    unmark_deep,
+)
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.expressions.scope import Scope
+from planner.language.syntax.chains import chains
+from planner.language.syntax.nodes import (
+    Call,
+    Conditional,
+    Expression,
+    For,
+    GetAttr,
+    Index,
+    Literal,
+    Object,
+    Parens,
+    Relative,
+    Template,
+    Traversal,
+    Tuple,
+    Variable,
+    Wrap,
+)
+
+if TYPE_CHECKING:
+    from planner.engine.evaluation.scope import ModuleScope
+
+Path: TypeAlias = tuple[tuple[str, Any], ...]
+
+TRANSPARENT = frozenset(("sensitive", "nonsensitive", "tomap", "tostring", "tonumber", "tobool"))
+"""functions whose result has the parts of their argument"""
+MOST_PARTS = 20
+"""so many parts of one value that differ are followed"""
+_SECRET = frozenset((SENSITIVE, EPHEMERAL))
+
+
+class Given(NamedTuple):
+    """The expression that gives the value at a place: `rest` is the path into its value, `scope` what names mean and
+    `bound` what the names of the `for` expressions around it do. `fresh`: before or after the plan there is nothing at
+    `rest`. `before`: what the value at `rest` was, unless the text is known to have been another; `same_text`: it is
+    known to have been the same."""
+
+    node: Expression
+    source: Source
+    scope: ModuleScope
+    rest: Path
+    fresh: bool = False
+    bound: Mapping[str, Bound] = {}
+    before: Value = None
+    same_text: bool = False
+
+    @property
+    def span(self) -> Span:
+        return Span(self.source, self.node.start, self.node.end)
+
+    def to(self, node: Expression, rest: Path = (), fresh: bool = False) -> Given:
+        """Another expression in the same surroundings."""
+        return self._replace(node=node, rest=rest, fresh=fresh and bool(rest), before=None)
+
+    def into(self, node: Expression, rest: Path, fresh: bool = False) -> Given:
+        """The expression inside that gives the same part."""
+        return self.to(node, rest, fresh)._replace(before=self.before)
+
+    def evaluate(self, node: Expression) -> Value:
+        """The value of an expression in these surroundings, without marks at the top."""
+        scope: Scope = _LoopScope(self.scope, self.bound) if self.bound else self.scope
+        return unmark(try_evaluate(node, scope, self.source)[0])[0]
+
+
+class Bound(NamedTuple):
+    """What a name of a `for` expression stands for: a value, and where that is from (None: it is a key)."""
+
+    value: Value
+    given: Given | None
+
+
+class _LoopScope(Scope):
+    """Names of `for` expressions before those of the module."""
+
+    def __init__(self, outer: ModuleScope, bound: Mapping[str, Bound]) -> None:
+        self.outer, self.bound = outer, bound
+        self.deprecations = outer.deprecations
+
+    def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
+        bound = self.bound.get(node.root if isinstance(node, Traversal) else node.name)
+        return self.outer.resolve(node, source) if bound is None else (bound.value, 0)
+
+    def function(self, name: str) -> Any:
+        return self.outer.function(name)
+
+    @property
+    def context(self) -> Any:
+        return self.outer.context
+
+
+def origins(given: Given) -> list[Given]:
+    """The expressions that the part comes from, as deep as the text tells. None of them: the text itself says that
+    there is such a part, or none."""
+    places: list[Given] = []
+    waiting = [given]
+    while waiting:
+        at = waiting.pop()
+        steps = _steps(at)
+        if steps is None:
+            places.append(at)
+        else:
+            waiting += reversed(steps)
+    return places
+
+
+def _steps(given: Given) -> list[Given] | None:
+    """One step down; None where there is none."""
+    node, rest = given.node, given.rest
+    if isinstance(node, (Parens, Wrap)):
+        return [given._replace(node=node.expr)]
+    if isinstance(node, Conditional):
+        taken = _truth(given.evaluate(node.condition))
+        if taken is not None and given.before is not None and _is_turned(given, node, taken):
+            return [given.to(node.condition)]
+        if taken is not None and given.same_text and _is_as_before(given, node, taken):
+            return [given._replace(node=node.then if taken else node.otherwise)]
+        branches = [node.then, node.otherwise] if taken is None else [node.then if taken else node.otherwise]
+        return [*(given._replace(node=branch) for branch in branches), given.to(node.condition)]
+    if isinstance(node, (Traversal, Variable)):
+        return _bound(given, node)
+    if isinstance(node, Relative) and not _is_reference(node.source):
+        return [given.into(node.source, (*map(path_step, node.steps), *rest), given.fresh)]
+    if isinstance(node, Index) and not _is_reference(node.collection):
+        key = given.evaluate(node.key)
+        if key.__class__ not in (str, int):
+            return None
+        return [given.into(node.collection, (("index", key), *rest), given.fresh), given.to(node.key)]
+    if isinstance(node, Call) and node.name.removeprefix("core::") in TRANSPARENT and len(node.arguments) == 1:
+        return [given._replace(node=node.arguments[0])]
+    if not rest:
+        return None
+    if isinstance(node, Call) and node.name.removeprefix("core::") == "toset" and len(node.arguments) == 1:
+        return [_of_set(given, node.arguments[0])]
+    if isinstance(node, Object):
+        return _of_object(given, node)
+    if isinstance(node, Tuple):
+        key = rest[0][1]
+        if key.__class__ is not int:
+            return None
+        if (given.fresh and len(rest) == 1) or not 0 <= key < len(node.items):
+            return []
+        return [given.into(node.items[key], rest[1:], given.fresh)]
+    if isinstance(node, For):
+        return _of_loop(given, node)
+    if isinstance(node, Call) and node.name.removeprefix("core::") == "merge" and not node.expand:
+        return _of_merge(given, node)
+    return None
+
+
+def _is_reference(node: Any) -> bool:
+    while isinstance(node, (Relative, Index, Parens)):
+        node = node.source if isinstance(node, Relative) else node.expr if isinstance(node, Parens) else node.collection
+    return isinstance(node, (Traversal, Variable))
+
+
+def _bound(given: Given, node: Traversal | Variable) -> list[Given] | None:
+    """What a name of a `for` expression stands for; None for other names."""
+    name, steps = (node.root, node.steps) if isinstance(node, Traversal) else (node.name, ())
+    bound = given.bound.get(name)
+    if bound is None:
+        return None
+    if bound.given is None:
+        return []
+    rest = (*bound.given.rest, *map(path_step, steps), *given.rest)
+    return [bound.given._replace(rest=rest, fresh=given.fresh)]
+
+
+def _of_object(given: Given, node: Object) -> list[Given] | None:
+    chosen = None
+    for item in node.items:
+        key = given.evaluate(item.key)
+        if not is_wholly_known(key):
+            return None
+        if _text(key) == _text(given.rest[0][1]):
+            chosen = item
+    if chosen is None or (given.fresh and len(given.rest) == 1):
+        if chosen is not None:
+            return [given.to(chosen.key)]
+        return [given.to(item.key) for item in node.items if not item.bare]
+    return [given.into(chosen.value, given.rest[1:], given.fresh)]
+
+
+def _of_loop(given: Given, node: For) -> list[Given] | None:
+    """The result of the round that gives the part, and what made its key; where the part is new or gone, what the
+    loop goes over and chooses by."""
+    collection = given.evaluate(node.collection)
+    if collection.__class__ is Unknown or node.group or (node.condition is not None and node.key_expr is None):
+        return None
+    wanted = given.rest[0][1]
+    if given.fresh and len(given.rest) == 1:
+        same_keys = isinstance(node.key_expr, Variable) and node.key_expr.name == node.key
+        kept = same_keys if collection.__class__ in (dict, Map) else node.key_expr is None
+        deeper = given.rest if kept and collection.__class__ is not Set else ()
+        over = given.to(node.collection, deeper, True)
+        choosing = (node.condition, None if same_keys else node.key_expr)
+        return [over, *(given.to(x) for x in choosing if x is not None)]
+    for number, (step, value) in enumerate(parts(collection)):
+        of = None if collection.__class__ is Set else given.to(node.collection, (step,))
+        bound = {**given.bound, node.value: Bound(value, of or given.to(node.collection))}
+        if node.key is not None:
+            bound[node.key] = Bound(value if of is None else step[1], None)
+        inside = given._replace(bound=bound)
+        if node.key_expr is None:
+            key: Value = number
+        else:
+            if node.condition is not None and inside.evaluate(node.condition) is not True:
+                continue
+            key = inside.evaluate(node.key_expr)
+        if _text(key) == _text(wanted):
+            keys = [inside.to(node.key_expr)] if node.key_expr is not None else []
+            return [inside.into(node.value_expr, given.rest[1:], given.fresh), *keys]
+    return None
+
+
+def _of_set(given: Given, argument: Expression) -> Given:
+    """The element of `toset(...)` that has the key; the argument as a whole, where none has."""
+    elements = given.evaluate(argument)
+    for step, value in parts(elements) if elements.__class__ in (tuple, List) else ():
+        if _text(value) == _text(given.rest[0][1]):
+            return given.to(argument, (step,))
+    return given.to(argument)
+
+
+def _of_merge(given: Given, node: Call) -> list[Given] | None:
+    """The last argument that has the key, and those behind it. Of a part that is new or gone any may have had it."""
+    values = [given.evaluate(argument) for argument in node.arguments]
+    if not all(v.__class__ in (dict, Map) for v in values):
+        return None
+    key = given.rest[0][1]
+    having = [i for i, v in enumerate(values) if key in (v if v.__class__ is dict else v.items)]
+    if having and given.fresh and len(given.rest) == 1:
+        return [given._replace(node=node.arguments[having[-1]])]
+    winners = [given._replace(node=node.arguments[i]) for i in having[-1:]]
+    behind = range(having[-1] + 1 if having else 0, len(values))
+    return winners + [given.to(node.arguments[i], given.rest[:1], True) for i in behind]
+
+
+def _text(key: Value) -> str:
+    key = unmark(key)[0]
+    return key if key.__class__ is str else str(key)
+
+
+def path_step(step: Any) -> tuple[str, Any]:
+    return ("attr", step.name) if isinstance(step, GetAttr) else ("index", step.key)
+
+
+# ---------------------------------------------------------------- values before and after
+
+
+def differing(before: Value, after: Value) -> list[tuple[Path, bool]]:
+    """The innermost parts in which two values differ, the first MOST_PARTS of them, each with whether it is only in one
+    of them. Nothing is said of what is inside a set, or is sensitive. Of lists of different lengths it is the first
+    element that only one has."""
+    parts: list[tuple[Path, bool]] = []
+    for part in _differing(before, after, ()):
+        parts.append(part)
+        if len(parts) == MOST_PARTS:
+            break
+    return parts
+
+
+def _differing(before: Value, after: Value, path: Path) -> Iterator[tuple[Path, bool]]:
+    if any(v.__class__ is Marked and v.marks & _SECRET for v in (before, after)):
+        if not same_parts(before, after):
+            yield path, False
+        return
+    old, new = _named_parts(before), _named_parts(after)
+    if old is None or new is None or (old[0] != new[0]):
+        if not same_parts(before, after):
+            yield path, False
+        return
+    kind, before_parts, after_parts = old[0], old[1], new[1]
+    if kind == "list" and len(before_parts) != len(after_parts):
+        yield (*path, ("index", min(len(before_parts), len(after_parts)))), True
+        return
+    for key in sorted({**before_parts, **after_parts}):
+        step = (after_parts.get(key) or before_parts[key])[0]
+        if key not in before_parts or key not in after_parts:
+            yield (*path, step), True
+        else:
+            yield from _differing(before_parts[key][1], after_parts[key][1], (*path, step))
+
+
+def _named_parts(value: Value) -> tuple[str, dict[Any, tuple[tuple[str, Any], Value]]] | None:
+    """Whether the value is a list or has names, with its parts by name; None for what has no named parts."""
+    value = unmark(value)[0]
+    if value.__class__ in (dict, Map, tuple, List):
+        kind = "named" if value.__class__ in (dict, Map) else "list"
+        return kind, {step[1]: (step, part) for step, part in parts(value)}
+    return None
+
+
+def same_parts(before: Value, after: Value) -> bool:
+    """Whether two values are known to be equal; an object equals a map of the same parts."""
+    old, new = _named_parts(before), _named_parts(after)
+    if old is None or new is None:
+        return same_value(unmark_deep(before)[0], unmark_deep(after)[0])
+    if old[0] != new[0] or old[1].keys() != new[1].keys():
+        return False
+    return all(same_parts(part, new[1][key][1]) for key, (_, part) in old[1].items())
+
+
+def _is_turned(given: Given, node: Conditional, taken: bool) -> bool:
+    """Whether the branch that is not taken gives the value from before, and the one that is taken always another: then
+    it was the condition that changed."""
+    here, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
+    if any(chains(here)):
+        return False
+    was, now = (_part(given.evaluate(branch), given.rest) for branch in (other, here))
+    if was is None or not is_wholly_known(was) or not same_parts(was, given.before):
+        return False
+    return now is None or not same_parts(now, given.before)
+
+
+def _is_as_before(given: Given, node: Conditional, taken: bool) -> bool:
+    """Whether the branch that is not taken always gives another value than the one from before: then the condition said
+    the same as now."""
+    other = node.otherwise if taken else node.then
+    if given.before is None or any(chains(other)):
+        return False
+    was = _part(given.evaluate(other), given.rest)
+    return was is None or (is_wholly_known(was) and not same_parts(was, given.before))
+
+
+def _part(value: Value, path: Path) -> Value:
+    """What stands at a path in a value; None where there is nothing."""
+    for _, key in path:
+        value = next((part for step, part in parts(unmark(value)[0]) if step[1] == key), None)
+        if value is None:
+            return None
+    return value
+
+
+def _truth(condition: Value) -> bool | None:
+    """What a condition says; a text is converted. None where it is not known."""
+    if condition.__class__ is bool:
+        return bool(condition)
+    return {"true": True, "false": False}.get(condition) if condition.__class__ is str else None
+
+
+def is_json(given: Given) -> bool:
+    """Whether the expression is `jsonencode(...)`."""
+    node = given.node
+    return isinstance(node, Call) and node.name.removeprefix("core::") == "jsonencode" and len(node.arguments) == 1
+
+
+def within_json(given: Given, before: Value, after: Value) -> list[Given]:
+    """Of `jsonencode(...)` the parts that differ, which the texts before and after tell; else the expression itself."""
+    old, new = _decoded(before), _decoded(after)
+    if old is None or new is None or given.rest:
+        return [given]
+    assert isinstance(given.node, Call)
+    (argument,) = given.node.arguments
+    return [origin for path, fresh in differing(old, new) for origin in origins(given.to(argument, path, fresh))]
+
+
+def shows_text(node: Expression, before: Value) -> bool:
+    """Whether a value from before is what a template gives for some values in the place of its mentions: then nothing
+    says that the text around them was another."""
+    text = unmark(before)[0]
+    if text.__class__ is not str or not isinstance(node, Template):
+        return False
+    pieces = [(unmark(p.value)[0] if isinstance(p, Literal) else None, p) for p in node.parts]
+    if not all(piece.__class__ is str or _is_mention(p) for piece, p in pieces):
+        return False
+    return _fits(text, [piece for piece, _ in pieces])
+
+
+def _fits(text: str, pieces: Sequence[str | None]) -> bool:
+    """Whether a text consists of the pieces in their order, where None stands for any text."""
+    between = "".join("\0" if piece is None else piece for piece in pieces).split("\0")
+    if len(between) == 1:
+        return text == between[0]
+    first, *middle, last = between
+    if len(text) < len(first) + len(last) or not text.startswith(first) or not text.endswith(last):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for piece in middle:
+        found = text.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
+
+
+def _is_mention(node: Expression) -> bool:
+    """Whether there is nothing to an expression but what it mentions: a value, or a file."""
+    return isinstance(node, (Traversal, Variable)) or (isinstance(node, Call) and reads_files((node.name,)))
+
+
+def reads_files(names: Iterable[str]) -> bool:
+    """Whether some of the functions read files."""
+    return any(name.removeprefix("core::").startswith(("file", "templatefile")) for name in names)
+
+
+def _decoded(value: Value) -> Value:
+    from planner.language.functions.json_reader import read
+
+    plain, marks = unmark(value)
+    if plain.__class__ is not str or marks & _SECRET:
+        return None
+    try:
+        return read(plain)
+    except (ValueError, RecursionError):
+        return None

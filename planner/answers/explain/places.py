@@ -1,0 +1,482 @@
+"""Places of values: something that has a name in a module instance, and a path into its value.
+
+    terraform_data.web[0].input.ports    local.tags["owner"]    module.net.id    output.id    module.net.var.size
+
+`Places` knows what stands at a place, which expression gave it, and what a mention in an expression leads to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from planner.answers.explain.origins import Given, Path, origins, path_step
+from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
+from planner.engine.evaluation.repetition import NO_REPETITION, Repeatable, expand, repetition_argument
+from planner.engine.evaluation.scope import ModuleScope
+from planner.foundation.values.paths import parts
+from planner.foundation.values.value import (
+    SENSITIVE,
+    List,
+    Map,
+    Marked,
+    Set,
+    Unknown,
+    Value,
+    is_wholly_known,
+    unmark,
+    unmark_deep,
+)
+from planner.foundation.vocabulary.address import InstanceKey, join
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.model import Expr
+from planner.language.config.references import Ref, parse_reference
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.syntax.body import BlockSchema as BlockHeader
+from planner.language.syntax.body import BodySchema
+from planner.language.syntax.chains import EVERY, Chain
+from planner.language.syntax.nodes import Call, GetAttr, GetIndex, Step, Traversal, Variable
+from planner.logic.facts.mentions import in_body
+from planner.world.state.value_record import place_name
+
+Kind: TypeAlias = Literal["resource", "resources", "local", "var", "output", "call", "each", "each_call", "provider"]
+ANY = ("any", None)
+"""a step of a path: every element"""
+
+
+class Place(NamedTuple):
+    """`kind` says what `name` names in the module instance: a resource instance (with `key`) or all instances of a
+    resource, a local, variable or output, a module call, what repeats a resource or a call (count, for_each or
+    enabled), a provider block.
+    `fresh`: before or after the plan there is nothing at the path."""
+
+    module: ModuleInstance
+    kind: Kind
+    name: str
+    key: InstanceKey = None
+    path: Path = ()
+    fresh: bool = False
+
+    def at(self, path: Path, fresh: bool = False) -> Place:
+        """The same with another path."""
+        return self._replace(path=path, fresh=fresh)
+
+    @property
+    def whole(self) -> Place:
+        return self.at(())
+
+    def __str__(self) -> str:
+        return place_name(self.root_text, self.path)
+
+    @property
+    def root_text(self) -> str:
+        """What the value as a whole is called."""
+        module, name = self.module.text, self.name
+        if self.kind == "resource":
+            return self.module.instance_address(self.module.config.resources[name], self.key)
+        if self.kind == "output":
+            return f"{module}.{name}" if module else f"output.{name}"
+        if self.kind in ("resources", "provider"):
+            return join(module, name)
+        if self.kind in ("each", "each_call"):
+            return f"{self.repeated}.{repetition(repeatable(self))[0]}"
+        if self.kind == "call":
+            return join(module, f"module.{name}")
+        return join(module, f"{self.kind}.{name}")
+
+    @property
+    def text_name(self) -> str:
+        """What the expression that gives the value is called (planner.engine.evaluation.text_digests)."""
+        module, name = str(self.module.address.config), self.name
+        if self.kind == "resource":
+            return join(module, f"{name}.{self.path[0][1]}" if self.path else name)
+        if self.kind == "output":
+            return f"{module}.{name}" if module else f"output.{name}"
+        if self.kind in ("each", "each_call"):
+            block = name if self.kind == "each" else f"module.{name}"
+            return join(module, f"{block}.{repetition(repeatable(self))[0]}")
+        return join(module, f"{self.kind}.{name}")
+
+    @property
+    def block_name(self) -> str:
+        """The resource or call that the expression stands in; empty for what has no block of its own."""
+        module, name = str(self.module.address.config), self.name
+        if self.kind in ("resource", "each"):
+            return join(module, name)
+        if self.kind == "each_call":
+            return join(module, f"module.{name}")
+        return module if self.kind == "var" else ""
+
+    @property
+    def repeated(self) -> str:
+        """What the repetition at the place is of."""
+        return join(self.module.text, f"module.{self.name}" if self.kind == "each_call" else self.name)
+
+
+class Places:
+    """Questions about the places of one context."""
+
+    def __init__(self, context: EvaluationContext) -> None:
+        self.context = context
+        self._each: dict[Place, Value] = {}
+        self._bases: dict[Place, Given | None] = {}
+        self._secrets: dict[Place, bool] = {}
+
+    # ---------------------------------------------------------------- values
+
+    def value(self, place: Place) -> Value:
+        """The value, without what the path says. None when there is none."""
+        module, name = place.module, place.name
+        try:
+            if place.kind == "resource":
+                objects = module.resource(name)
+                instance = objects.instance(place.key)
+                return objects.whole() if instance is None and place.key is None else instance
+            if place.kind == "resources":
+                return module.resource(name).whole()
+            if place.kind == "call":
+                return module.call(name)
+        except (Failure, KeyError):
+            return None
+        if place.kind in ("each", "each_call"):
+            return self._repetition(place.whole)
+        table: dict[str, dict[str, Value]] = {
+            "local": module.locals,
+            "var": module.variables,
+            "output": module.outputs,
+        }
+        return table.get(place.kind, {}).get(name)
+
+    def _repetition(self, place: Place) -> Value:
+        if place not in self._each:
+            expr = repetition(repeatable(place))[1]
+            value: Value = None
+            if expr is not None:
+                value, _ = try_evaluate(expr.node, place.module.scope, expr.source)
+            self._each[place] = value
+        return self._each[place]
+
+    def found(self, place: Place) -> list[tuple[Place, Value]]:
+        """The place with the value at it: several for paths with ANY, shorter where something above is not known or a
+        set, none where the path leads nowhere."""
+        value = self.value(place)
+        if value is None:
+            return []
+        return [(place.at(p, place.fresh and p == place.path), v) for p, v in select(value, place.path)]
+
+    def named(self, place: Place) -> Place:
+        """The same place with the steps that its value has: maps are indexed, objects have attributes."""
+        value, path = self.value(place), []
+        for step in place.path:
+            plain = unmark(value)[0] if value is not None else None
+            known = [(s, part) for s, part in parts(plain) if s[1] == step[1]] if plain is not None else []
+            kind = "attr" if plain.__class__ is dict else "index" if plain.__class__ in (Map, List, tuple) else step[0]
+            path.append((kind, step[1]) if step != ANY else ANY)
+            value = known[0][1] if known else None
+        return place._replace(path=tuple(path))
+
+    def is_sensitive(self, place: Place) -> bool:
+        """Whether anything at the place, or around it, must not be shown."""
+        if place not in self._secrets:
+            self._secrets[place] = self._has_secret(place)
+        return self._secrets[place]
+
+    def _has_secret(self, place: Place) -> bool:
+        value = self.value(place)
+        for step in (*place.path, None):
+            if value.__class__ is Marked:
+                if SENSITIVE in value.marks:
+                    return True
+                value = value.value
+            if step is None:
+                break
+            value = {key: v for (_, key), v in parts(value) if not isinstance(key, Unknown)}.get(step[1])
+        return SENSITIVE in unmark_deep(value)[1] if value is not None else False
+
+    # ---------------------------------------------------------------- expressions
+
+    def given(self, place: Place) -> Given | None:
+        """The expression that gives the value at a place, or the first of those that do; None where there is none."""
+        base = self._base(place)
+        return next(iter(origins(base)), base) if base is not None else None
+
+    def origins(self, place: Place, before: Value = None, same_text: bool = False) -> list[Given] | None:
+        """The expressions that give the value at a place: the part taken, and what decides that it is (see origins).
+        None where there is none. `before` and `same_text`: see Given."""
+        base = self._base(place)
+        return origins(base._replace(before=before, same_text=same_text)) if base is not None else None
+
+    def whole_text(self, place: Place) -> Given | None:
+        """The expression as a whole that the value at a place is from; None where there is none."""
+        return self._base(place)
+
+    def _base(self, place: Place) -> Given | None:
+        """The argument that gives the value, with the path into it."""
+        if place not in self._bases:
+            self._bases[place] = self._found_base(place)
+        return self._bases[place]
+
+    def _found_base(self, place: Place) -> Given | None:
+        module, name = place.module, place.name
+        config = module.config
+        expr: Expr | None
+        scope = module.scope
+        if place.kind == "resource":
+            return self._of_attribute(place)
+        if place.kind == "local":
+            expr = config.locals[name].expr
+        elif place.kind == "output":
+            expr = config.outputs[name].value
+        elif place.kind in ("each", "each_call"):
+            expr = repetition(repeatable(place))[1]
+        elif place.kind == "var" and module.parent is not None and config.call is not None:
+            argument = config.call.inputs.get(name)
+            if argument is None:
+                return None
+            scope = module.parent.with_repetition(module.repetition)
+            return Given(argument.expr, argument.source, scope, place.path, place.fresh)
+        else:
+            return None
+        return Given(expr.node, expr.source, scope, place.path, place.fresh) if expr is not None else None
+
+    def _of_attribute(self, place: Place) -> Given | None:
+        """The argument of a resource, at the top or in nested blocks that are written one by one."""
+        decl = place.module.config.resources[place.name]
+        body, path = decl.body, place.path
+        schema: Any = self.context.schemas.of(place.module.config, decl).block
+        while path:
+            name = str(path[0][1])
+            nested = schema.blocks.get(name) if schema is not None else None
+            if nested is None:
+                attribute = body.partial_content(BodySchema({name: False}))[0].attributes.get(name)
+                try:
+                    node = attribute.expr if attribute is not None else None
+                except Failure:
+                    return None
+                if attribute is None or node is None:
+                    return None
+                return Given(node, attribute.source, self.instance_scope(place), path[1:], place.fresh)
+            content, _ = body.partial_content(BodySchema({}, (BlockHeader(name), BlockHeader("dynamic", ("type",)))))
+            if nested.nesting not in ("single", "group", "list"):
+                return None
+            if any(b.type == "dynamic" and b.labels and b.labels[0].value == name for b in content.blocks):
+                return None
+            blocks = [b for b in content.blocks if b.type == name]
+            number = path[1][1] if nested.nesting == "list" and len(path) > 1 else 0
+            if number.__class__ is not int or not 0 <= number < len(blocks):
+                return None
+            body, schema = blocks[number].body, nested.block
+            path = path[2 if nested.nesting == "list" else 1 :]
+        return None
+
+    def in_blocks(self, place: Place) -> list[tuple[Traversal | Variable, Source]]:
+        """What nested blocks mention where the place is in them."""
+        decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
+        wanted = ".".join(str(key) for kind, key in place.path if kind == "attr")
+        if decl is None or not wanted:
+            return []
+        schema = self.context.schemas.of(place.module.config, decl).block
+        mentions = []
+        for node, source, path in in_body(decl.body, schema):
+            if isinstance(node, Call):
+                continue
+            if "." in path and (path.startswith(f"{wanted}.") or wanted == path or wanted.startswith(f"{path}.")):
+                mentions.append((node, source))
+        return mentions
+
+    def instance_scope(self, place: Place) -> ModuleScope:
+        """What names mean in the block of a resource instance."""
+        module, decl = place.module, place.module.config.resources[place.name]
+        objects = module.resource(place.name)
+        if objects.expansion is None:
+            try:
+                objects.expansion = expand(decl, module.scope, str(place.root_text))
+            except Failure:
+                return module.scope
+        return module.with_repetition(objects.expansion.instances.get(place.key, NO_REPETITION))
+
+    def declaration(self, place: Place) -> Span | None:
+        """Where the thing that has the value is declared."""
+        config, name = place.module.config, place.name
+        tables: dict[str, Mapping[str, Any]] = {
+            "resource": config.resources,
+            "resources": config.resources,
+            "each": config.resources,
+            "local": config.locals,
+            "var": config.variables,
+            "output": config.outputs,
+            "call": config.calls,
+            "each_call": config.calls,
+        }
+        declared = tables.get(place.kind, {}).get(name)
+        return declared.span if declared is not None else None
+
+    # ---------------------------------------------------------------- mentions
+
+    def meant(self, chain: Chain, given: Given, inside: Place) -> Place | None:
+        """The place that a chain in an expression means; None for what has no place (path, terraform, ...)."""
+        steps: list[Step] = list(chain.base.steps) if isinstance(chain.base, Traversal) else []
+        after: Path = ()
+        for index, step in enumerate(chain.suffix):
+            known = self._step(step, given)
+            if known is None:
+                after = (ANY, *self._rest(chain.suffix[index + 1 :], given))
+                break
+            steps.append(known)
+        base = chain.base
+        root, root_end = (base.root, base.root_end) if isinstance(base, Traversal) else (base.name, base.end)
+        node = Traversal(root, root_end, tuple(steps), chain.start, chain.end) if steps else chain.base
+        ref = parse_reference(node)
+        module = self.context.module(given.scope.module.address)
+        return self.of_reference(ref, module, inside, after) if isinstance(ref, Ref) and module is not None else None
+
+    def _step(self, step: Any, given: Given) -> Step | None:
+        if isinstance(step, (GetAttr, GetIndex)):
+            return step
+        if step is EVERY:
+            return None
+        key = given.evaluate(step)
+        return GetIndex(key, step.start, step.end) if key.__class__ in (str, int) else None
+
+    def _rest(self, suffix: tuple[Any, ...], given: Given) -> Path:
+        steps = (self._step(step, given) for step in suffix)
+        return tuple(ANY if step is None else path_step(step) for step in steps)
+
+    def of_reference(self, ref: Ref, module: ModuleInstance, inside: Place | None, after: Path = ()) -> Place | None:
+        """The place that a reference in a module instance means; `inside`: where it stands, for count and each."""
+        path = (*map(path_step, ref.rest), *after)
+        config = module.config
+        if ref.kind == "var" and ref.name in config.variables:
+            return Place(module, "var", ref.name, None, path)
+        if ref.kind == "local" and ref.name in config.locals:
+            return Place(module, "local", ref.name, None, path)
+        if ref.kind == "resource" and ref.name in config.resources:
+            return self._resource(module, ref.name, ref.key, path)
+        if ref.kind in ("output", "module") and ref.name in config.calls:
+            return self._call(module, ref, path)
+        if ref.kind == "each" and ref.name == "value" and inside is not None:
+            return self._each_value(inside, path)
+        return None
+
+    def _resource(self, module: ModuleInstance, name: str, key: InstanceKey, path: Path) -> Place:
+        decl = module.config.resources[name]
+        if key is None and (decl.count is not None or decl.for_each is not None):
+            return Place(module, "resources", name, None, path)
+        return Place(module, "resource", name, key, path)
+
+    def _call(self, module: ModuleInstance, ref: Ref, path: Path) -> Place | None:
+        instances = module.calls.get(ref.name, {})
+        if ref.kind == "output" and ref.key in instances:
+            return Place(instances[ref.key], "output", ref.output, None, path)
+        steps: Path = () if ref.key is None else (("index", ref.key),)
+        return Place(module, "call", ref.name, None, (*steps, *path))
+
+    def _each_value(self, inside: Place, path: Path) -> Place | None:
+        if inside.kind == "resource":
+            return Place(inside.module, "each", inside.name, None, (("index", inside.key), *path))
+        if inside.kind == "var" and inside.module.parent is not None:
+            name = inside.module.address.steps[-1][0]
+            return Place(inside.module.parent, "each_call", name, None, (("index", inside.module.key), *path))
+        return None
+
+    # ---------------------------------------------------------------- parts that have a place of their own
+
+    def owner(self, place: Place) -> Place | None:
+        """What a path into all instances of a resource or module leads to: an instance, or an output of one."""
+        module, path = place.module, place.path
+        if place.kind == "resources" and path and path[0] != ANY:
+            return Place(module, "resource", place.name, path[0][1], path[1:], place.fresh and len(path) > 1)
+        if place.kind == "call":
+            call = module.config.calls[place.name]
+            repeated = call.count is not None or call.for_each is not None
+            key, rest = (path[0][1], path[1:]) if path and repeated else (None, path)
+            instance = module.calls.get(place.name, {}).get(key)
+            if instance is not None and rest and rest[0][1] in instance.config.outputs:
+                return Place(instance, "output", str(rest[0][1]), None, rest[1:], place.fresh and len(rest) > 1)
+        return None
+
+    # ---------------------------------------------------------------- what people write
+
+    def read(self, text: str) -> Place | None:
+        """The place that somebody names; None when there is nothing of that name."""
+        from planner.language.syntax.parse import parse_expression
+
+        node, problems = parse_expression(Source("", text))
+        if problems or not isinstance(node, Traversal):
+            return None
+        steps: list[Step] = [GetAttr(node.root, node.start, node.root_end), *node.steps]
+        module = self.context.root
+        while _is(steps, 0, "module") and len(steps) > 1 and isinstance(steps[1], GetAttr):
+            name, used, key = steps[1].name, 2, None
+            if len(steps) > 2 and isinstance(steps[2], GetIndex):
+                key, used = steps[2].key, 3
+            instance = module.calls.get(name, {}).get(key)
+            if instance is None:
+                return None
+            module, steps = instance, steps[used:]
+        return self._named(module, steps)
+
+    def _named(self, module: ModuleInstance, steps: list[Step]) -> Place | None:
+        if not steps or not isinstance(steps[0], GetAttr):
+            return None
+        first = steps[0].name
+        if first == "output" and len(steps) > 1:
+            first, steps = getattr(steps[1], "name", ""), steps[1:]
+            rest = tuple(map(path_step, steps[1:]))
+            return Place(module, "output", first, None, rest) if first in module.config.outputs else None
+        if module.parent is not None and first in module.config.outputs:
+            return Place(module, "output", first, None, tuple(map(path_step, steps[1:])))
+        made = Traversal(first, steps[0].end, tuple(steps[1:]), 0, 0) if len(steps) > 1 else None
+        ref = parse_reference(made) if made is not None else None
+        return self.of_reference(ref, module, None) if isinstance(ref, Ref) else None
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def repeatable(place: Place) -> Repeatable:
+    """The block that the repetition at a place is of."""
+    config = place.module.config
+    return config.calls[place.name] if place.kind == "each_call" else config.resources[place.name]
+
+
+def repetition(block: Repeatable) -> tuple[str, Expr | None]:
+    """The argument that says which instances there are, and its expression; for_each where there is none."""
+    name = repetition_argument(block)
+    return ("for_each", None) if name == "none" else (name, getattr(block, name))
+
+
+def _is(steps: list[Step], index: int, name: str) -> bool:
+    return len(steps) > index and getattr(steps[index], "name", None) == name
+
+
+def select(value: Value, path: Path) -> list[tuple[Path, Value]]:
+    """The parts of a value that a path means, with their paths: cut short where something is not known, and at sets,
+    whose elements have no names."""
+    values: list[tuple[Path, Value]] = [((), value)]
+    for step in path:
+        further: list[tuple[Path, Value]] = []
+        for at, here in values:
+            plain = here.value if here.__class__ is Marked else here
+            if plain.__class__ is Unknown or plain.__class__ is Set:
+                further.append((at, here))
+                continue
+            inner = list(parts(plain))
+            wanted = inner if step == ANY else [(s, v) for s, v in inner if s[1] == step[1]]
+            further += [((*at, s), v) for s, v in wanted]
+        values = further
+    return values
+
+
+def open_parts(value: Value) -> Iterator[Path]:
+    """The paths of what is not known in a value; a set that is not wholly known is one of them itself."""
+    stack: list[tuple[Path, Value]] = [((), value)]
+    while stack:
+        path, here = stack.pop()
+        if here.__class__ is Marked:
+            here = here.value
+        if here.__class__ is Unknown or (here.__class__ is Set and not is_wholly_known(here)):
+            yield path
+        elif here.__class__ is not Set:
+            stack += [((*path, step), part) for step, part in reversed(list(parts(here)))]

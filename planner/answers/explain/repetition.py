@@ -1,0 +1,99 @@
+"""Which count, for_each or enabled says that an instance is there, or not: of its resource, or a module around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planner.answers.explain.places import Place, repeatable, repetition
+from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
+from planner.engine.evaluation.repetition import expand
+from planner.foundation.values.value import Null
+from planner.foundation.vocabulary.address import InstanceKey, format_resource, parse_module
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.records import field, frozen
+from planner.logic.model.plan import ResourceChange
+from planner.world.state.model import State
+
+
+@frozen(eq=False)
+class Repeated:
+    """The place that says whether an instance is there. `key`: of the instance, or of the module instance around it;
+    `before`: the keys that the state has, none where it has nothing of the block."""
+
+    place: Place
+    key: InstanceKey
+    before: frozenset[InstanceKey]
+    now: frozenset[InstanceKey]
+
+    @property
+    def argument(self) -> str:
+        """count, for_each or enabled."""
+        return repetition(repeatable(self.place))[0]
+
+    def counted(self) -> tuple[str, str]:
+        """How many instances there are, and were."""
+        count = len(self.now)
+        return f"{count} instance{'s' if count != 1 else ''}", str(len(self.before))
+
+
+@frozen(eq=False)
+class KnownInstances:
+    """The keys that a state has of each resource and call: by module instance, and block."""
+
+    calls: dict[tuple[str, str], set[InstanceKey]] = field(factory=dict)
+    resources: dict[tuple[str, str], set[InstanceKey]] = field(factory=dict)
+
+    @classmethod
+    def of(cls, state: State, previous: State) -> KnownInstances:
+        """Of current objects only. `state` has moved entries where they are now, and what was read while planning;
+        of that counts what the `previous` state has, too."""
+        known, seen = cls(), set()
+        read = {(r.address, i.key) for r, i in previous.instances() if r.mode == "data"}
+        for resource, instance in state.instances():
+            if instance.current is None:
+                continue
+            if resource.mode == "data" and (resource.address, instance.key) not in read:
+                continue
+            name = format_resource("", resource.mode, resource.type, resource.name)
+            known.resources.setdefault((resource.module, name), set()).add(instance.key)
+            if resource.module not in seen:
+                seen.add(resource.module)
+                address = parse_module(resource.module)
+                while address.steps:
+                    name, key = address.steps[-1]
+                    address = address.parent
+                    known.calls.setdefault((str(address), name), set()).add(key)
+        return known
+
+
+def repeated(change: ResourceChange, context: EvaluationContext, known: KnownInstances) -> Repeated | None:
+    """The outermost block whose repetition the coming or going of an instance hangs on. None where nothing repeats it,
+    or where the block is not in the configuration any more."""
+    goes = change.after.__class__ is Null
+    module: ModuleInstance = context.root
+    for name, key in parse_module(change.module).steps:
+        if name not in module.config.calls:
+            return None
+        calls = module.calls.get(name, {})
+        before = known.calls.get((module.text, name), set())
+        if key not in (calls if goes else before):
+            return _repeated(Place(module, "each_call", name), key, before, calls)
+        if key not in calls:
+            return None
+        module = calls[key]
+    name = format_resource("", change.mode, change.type, change.name)
+    decl = module.config.resources.get(name)
+    if decl is None or repetition(decl)[1] is None:
+        return None
+    try:
+        now = (module.resource(name).expansion or expand(decl, module.scope, change.address)).instances
+    except Failure:
+        return None
+    before = known.resources.get((module.text, name), set())
+    if change.key in now and change.key in before:
+        return None
+    return _repeated(Place(module, "each", name), change.key, before, now)
+
+
+def _repeated(place: Place, key: InstanceKey, before: Iterable[InstanceKey], now: Iterable[InstanceKey]) -> Repeated:
+    return Repeated(place, key, frozenset(before), frozenset(now))

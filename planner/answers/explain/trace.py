@@ -1,0 +1,149 @@
+"""Facts about where planned values and actions come from: the predicates of rules/plan/values.dl and object.dl.
+
+Facts are gathered from what is asked about on, through the expressions of the configuration; which of them explain
+something is decided by rules/plan/unknowns.dl and causes.dl. Sensitive values never become facts.
+"""
+
+from __future__ import annotations
+
+from planner.answers.explain.places import Place
+from planner.answers.explain.repetition import repeated
+from planner.answers.explain.value_trace import ValueTrace
+from planner.engine.evaluation.context import ModuleInstance
+from planner.engine.evaluation.replace_triggered_by import watched
+from planner.engine.plan.decision_sources import decision_source, output_source
+from planner.foundation.values.convert import path_text
+from planner.foundation.values.paths import parts
+from planner.foundation.values.value import Null, unmark
+from planner.foundation.vocabulary.address import format_resource, join, parse_module
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.config.model import ResourceDecl
+from planner.logic.facts.from_changes import declaration
+from planner.logic.model.plan import OutputChange, ResourceChange, change_name
+from planner.logic.model.sources import StateEntry
+from planner.logic.programs.actions import NO_OP, does
+
+
+class Trace(ValueTrace):
+    """Gathers facts: `change`, `output` and `value` say what an answer is about, `build` gives all that it may need."""
+
+    # ---------------------------------------------------------------- actions
+
+    def change(self, change: ResourceChange) -> None:
+        """The facts of a decision, and what they are about."""
+        name = change_name(change)
+        if name in self._explained:
+            return
+        self._explained.add(name)
+        for predicate, _, *columns in change.facts:
+            source = decision_source(self.plan, self.config, change, predicate, columns)
+            self._facts.add(predicate, name, *columns, source=source)
+        drift = self._drift.get(name)
+        if drift is not None and drift.after.__class__ is Null and change.before.__class__ is Null:
+            self._facts.add("removed_outside", name, source=StateEntry(name))
+        else:
+            self._repetition(change, name)
+        module = self.places.context.module(parse_module(change.module))
+        key = format_resource("", change.mode, change.type, change.name)
+        decl = module.config.resources.get(key) if module is not None else None
+        if module is None or decl is None or change.deposed:
+            self._call_gone(change, name)
+            return
+        found = {row[2]: (("attr", row[2]),) for row in change.facts if row[0] in ("differs", "config_unknown")}
+        found.update((path_text(path), path) for path in change.replace_paths)
+        if change.before.__class__ is not Null or change.mode == "data":
+            for text, path in sorted(found.items()):
+                self._attribute(Place(module, "resource", key, change.key, path), name, text)
+        if change.action == NO_OP:
+            self._arguments(change, name, Place(module, "resource", key, change.key))
+        self._triggers(change, module, decl)
+        for resource in sorted({row[2] for row in change.facts if row[0] in ("change_before", "dependency_pending")}):
+            self._pending(name, resource, change.module)
+
+    def _call_gone(self, change: ResourceChange, name: str) -> None:
+        """The fact about an instance in a module that nothing calls any more."""
+        config = self.config.root
+        path = parse_module(change.module).path
+        for number, step in enumerate(path, 1):
+            inner = config.descendant((step,))
+            if inner is None:
+                call = ".".join(f"module.{called}" for called in path[:number])
+                self._facts.add("call_gone", name, call, source=StateEntry(name))
+                return
+            config = inner
+
+    def _repetition(self, change: ResourceChange, name: str) -> None:
+        """What says that the instance is there, or no longer: count, for_each or enabled, and what it was."""
+        comes, goes = change.before.__class__ is Null, change.after.__class__ is Null
+        if change.deposed or comes == goes or self.plan.mode == "destroy":
+            return
+        at = repeated(change, self.places.context, self._known)
+        place = self._repeats(at, goes) if at is not None else None
+        if place is not None:
+            self._facts.add("repeats", name, str(place), place.repeated, source=self._source(place))
+
+    def output(self, change: OutputChange) -> None:
+        """The facts of the decision about a root output, and what they are about."""
+        name = f"output.{change.name}"
+        for predicate, _, *columns in change.facts:
+            self._facts.add(predicate, name, *columns, source=output_source(self.config, change.name, predicate))
+        if ("output_differs", name, "value") in change.facts and change.before.__class__ is not Null:
+            place = Place(self.places.context.root, "output", change.name)
+            self._facts.add("output_place", name, str(place), source=self._source(place))
+            self.value(place)
+
+    def drift(self, change: ResourceChange) -> None:
+        """The facts about what has happened to an object outside of any plan."""
+        for predicate, _, *columns in change.facts:
+            source = decision_source(self.plan, self.config, change, predicate, columns)
+            self._facts.add(predicate, change.address, *columns, source=source)
+
+    def _arguments(self, change: ResourceChange, name: str, place: Place) -> None:
+        """What the arguments of an object that stays as it is refer to."""
+        for (_, argument), _ in parts(unmark(change.after)[0]):
+            at = place.at((("attr", argument),))
+            if self.places.given(at) is not None:
+                self._facts.add("attribute_place", str(at), name, str(argument), source=self._source(at))
+                self._mentions(at, unknown=False)
+
+    def _attribute(self, place: Place, instance: str, text: str) -> None:
+        if self.places.given(place) is None and not self.places.in_blocks(place):
+            if self.on_record.had_text(place):
+                self._dropped(place, instance, text)
+            return
+        self._facts.add("attribute_place", str(place), instance, text, source=self._source(place))
+        self.value(place)
+
+    def _dropped(self, place: Place, instance: str, argument: str) -> None:
+        """The facts about an argument that was given when the object was last applied, and is not any more."""
+        text, source = str(place), self._source(place)
+        words = f"the text of {text}"
+        self._facts.add("attribute_place", text, instance, argument, source=source)
+        self._facts.add("altered", text, f"{argument} of {instance} is not given any more", source=source)
+        self._facts.add("own_text", text, words, source=source)
+        self._facts.add("changed_since", words, source=source)
+
+    def _triggers(self, change: ResourceChange, module: ModuleInstance, decl: ResourceDecl) -> None:
+        for row in change.facts:
+            if row[0] not in ("watched", "triggered"):
+                continue
+            scope = self.places.instance_scope(Place(module, "resource", decl.key, change.key))
+            for expr in decl.lifecycle.replace_triggered_by:
+                if expr.span.text != row[2]:
+                    continue
+                try:
+                    ref = watched(expr, scope.repetition)
+                except Failure:
+                    continue
+                for other in self._resources.get(join(str(module.address.config), ref.name), ()):
+                    same = other.module == change.module and (ref.key is None or other.key == ref.key)
+                    if same and does(other.action, "stirs"):
+                        self._facts.add("watches", change_name(change), row[2], change_name(other), source=expr.span)
+                        self.change(other)
+
+    def _pending(self, name: str, resource: str, module: str) -> None:
+        for other in self._resources.get(resource, ()):
+            if other.action != "no-op":
+                source = declaration(self.config, other) or StateEntry(other.address)
+                self._facts.add("waits_on", name, resource, change_name(other), source=source)
+                self.change(other)

@@ -1,0 +1,357 @@
+"""Facts about where planned values come from, place by place. See planner.answers.explain.trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.answers.explain.mention_trace import Mentions
+from planner.answers.explain.origins import (
+    Path,
+    differing,
+)
+from planner.answers.explain.places import ANY, Place, open_parts, select
+from planner.answers.explain.repetition import Repeated
+from planner.engine.evaluation.context import ModuleInstance
+from planner.foundation.values.convert import path_text
+from planner.foundation.values.operations import same_value
+from planner.foundation.values.paths import parts
+from planner.foundation.values.short_text import short_text
+from planner.foundation.values.value import Null, Set, Unknown, Value, is_wholly_known, unmark, unmark_deep
+from planner.foundation.vocabulary.address import InstanceKey, join, key_order
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.references import Ref, parse_reference
+from planner.language.syntax.references import variables
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.facts.from_changes import declaration
+from planner.logic.facts.from_config import configuration_address
+from planner.logic.model.plan import ResourceChange
+from planner.logic.model.sources import CommandLine, StateEntry, Unquoted
+from planner.logic.programs.actions import NO_OP, does
+
+
+class ValueTrace(Mentions):
+    """Gathers facts about values: `value` says what an answer is about, `build` gives everything that it may need."""
+
+    def build(self) -> FactBase:
+        """All facts about what was asked."""
+        while self._waiting:
+            self._visit(self._waiting.pop())
+        return self._facts.build()
+
+    def change(self, change: ResourceChange) -> None:
+        """The facts of a decision, and what they are about."""
+        raise NotImplementedError
+
+    # ---------------------------------------------------------------- values
+
+    def value(self, place: Place) -> list[tuple[Place, Value]]:
+        """Ask about a place; the places that this means, with their values."""
+        found: list[tuple[Place, Value]] = []
+        there = self.places.found(place)
+        nothing = place.fresh or self._goes(place)
+        for at, value in there if there or not nothing else [(self.places.named(place), None)]:
+            owner = self.places.owner(at)
+            if owner is not None:
+                found += self.value(owner)
+                continue
+            found.append((at, value))
+            if at not in self._seen:
+                self._seen.add(at)
+                self._waiting.append(at)
+        for gone in self._gone(place):
+            found += self.value(gone)
+        return found
+
+    def _gone(self, place: Place) -> list[Place]:
+        """Where a place is in all instances of a resource or module: the same in those that there are no more."""
+        keys: set[InstanceKey] = set()
+        if place.path[:1] == (ANY,) and place.kind == "resources":
+            changes = self._resources.get(join(str(place.module.address.config), place.name), ())
+            keys = {c.key for c in changes if c.module == place.module.text and c.after.__class__ is Null}
+        elif place.path[:1] == (ANY,) and place.kind == "call":
+            known = self._known.calls.get((place.module.text, place.name), set())
+            keys = known - place.module.calls.get(place.name, {}).keys()
+        return [place.at((("index", key), *place.path[1:])) for key in sorted(keys - {None}, key=key_order)]
+
+    def _goes(self, place: Place) -> bool:
+        """Whether a place is in an instance that there is no more after the plan."""
+        if place.kind == "resources" and place.path and place.path[0] != ANY:
+            place = Place(place.module, "resource", place.name, place.path[0][1])
+        change = self.changes.get(place.root_text) if place.kind == "resource" else None
+        return change is not None and change.after.__class__ is Null
+
+    def _visit(self, place: Place) -> None:
+        there = self.places.found(place)
+        for _, value in there if there or not (place.fresh or self._goes(place)) else [(place, None)]:
+            if value is None or is_wholly_known(value):
+                self._changed(place, value)
+                continue
+            self._facts.add("unknown_value", str(place), source=self._source(place))
+            plain = unmark(value)[0]
+            if plain.__class__ is Unknown or plain.__class__ is Set:
+                self._unknown(place)
+                continue
+            for path in open_parts(value):
+                for inner, _ in self.value(place.at((*place.path, *path))):
+                    self._part(place, inner)
+            self._altered_parts(place, value)
+
+    def _altered_parts(self, place: Place, value: Value) -> None:
+        """What differs besides what is not known: in arguments of an object that is changed or replaced."""
+        change = self.changes.get(place.root_text) if place.kind == "resource" and place.path else None
+        before = _at(change.before, place.path) if change is not None else None
+        for path, fresh in differing(before, value) if before is not None else ():
+            inner = place.at((*place.path, *path), fresh)
+            if fresh or all(is_wholly_known(part) for _, part in self.places.found(inner)):
+                for at, _ in self.value(inner):
+                    self._part(place, at)
+
+    def _part(self, place: Place, inner: Place) -> None:
+        if inner != place:
+            self._facts.add("value_part", str(place), str(inner), source=self._source(inner))
+
+    # ---------------------------------------------------------------- what is not known
+
+    def _unknown(self, place: Place) -> None:
+        text = str(place)
+        if place.kind == "var" and place.module.parent is None:
+            self._root_variable(place)
+            return
+        if place.kind in ("resource", "resources"):
+            decl = place.module.config.resources[place.name]
+            if decl.mode == "ephemeral":
+                self._facts.add("opened_later", text, place.root_text, source=decl.span)
+                return
+            if place.root_text not in self.changes:
+                self._facts.add("left_out", text, join(place.module.text, place.name), source=decl.span)
+                return
+        mentions_some = self._mentions(place, unknown=True)
+        if place.kind == "resource":
+            change = self.changes[place.root_text]
+            self._facts.add("object_value", text, change.address, source=declaration(self.config, change))
+            if not mentions_some:  # else the provider is none of the causes
+                self.change(change)
+                self._provider(place, change)
+
+    def _provider(self, place: Place, change: ResourceChange) -> None:
+        """The configuration of the instance's provider, where something in it is not known."""
+        used = parse_provider_configuration(change.provider)
+        module: ModuleInstance | None = place.module
+        while module is not None and module.config.path != used.module:
+            module = module.parent
+        block = module.config.provider_block(used.source, used.alias) if module is not None else None
+        if module is None or block is None:
+            return
+        configuration = Place(module, "provider", configuration_address("", used.source, used.alias))
+        for node in variables(block.body):
+            ref = parse_reference(node)
+            target = self.places.of_reference(ref, module, None) if isinstance(ref, Ref) else None
+            for meant, value in self.value(target) if target is not None else ():
+                if not is_wholly_known(value):
+                    span = Span(block.span.source, node.start, node.end)
+                    self._facts.add("configured_by", change.address, str(configuration), source=block.span)
+                    self._facts.add("unknown_value", str(configuration), source=block.span)
+                    self._facts.add("refers_value", str(configuration), str(meant), source=span)
+
+    # ---------------------------------------------------------------- what changes
+
+    def _changed(self, place: Place, value: Value) -> None:
+        text = str(place)
+        if place.kind == "var" and place.module.parent is None:
+            self._root_variable(place)
+        elif place.kind == "resource":
+            self._changed_object(place, value)
+        elif place.kind == "output" and place.module.parent is None and self._is_recorded(place):
+            output = self._outputs[place.root_text]
+            self._altered(place, _at(output.before, place.path), value, output.sensitive)
+        elif place.kind == "resources":
+            for change in self._resources.get(join(str(place.module.address.config), place.name), ()):
+                if change.module == place.module.text and change.action != "no-op":
+                    for inner, _ in self.value(Place(place.module, "resource", place.name, change.key, place.path)):
+                        self._part(place, inner)
+                    if change.after.__class__ is Null:
+                        self._facts.add("appears", text, change.address, source=declaration(self.config, change))
+                        self.change(change)
+        elif place.kind == "call" and self._other_instances(place):
+            pass
+        elif place.kind == "call":
+            self._instances_that_change(place)
+            for path, _ in select(value, place.path[len(place.path) :]):
+                for step, _ in parts(unmark(value)[0]):
+                    for inner, _ in self.value(place.at((*place.path, *path, step))):
+                        self._part(place, inner)
+        else:
+            self._facts.add("named_value", text, source=self._source(place))
+            self._on_record(place, value, self._source(place))
+            self._mentions(place, unknown=False, before=self._was.get(text), after=value)
+
+    def _instances_that_change(self, place: Place) -> None:
+        """Of all instances of a module those that are there only before the plan, or only after it."""
+        if place.path and place.path[0] != ANY:
+            return
+        now = place.module.calls.get(place.name, {})
+        before = self._known.calls.get((place.module.text, place.name), set())
+        for key in sorted(before ^ now.keys(), key=key_order):
+            inner = place.at((("index", key), *place.path[1:]))
+            if key is not None and self._other_instances(inner):
+                self._part(place, inner)
+
+    def _other_instances(self, place: Place) -> bool:
+        """Whether a place is in a module instance that is there only before the plan, or only after it: then it changes
+        with what repeats the module."""
+        key = place.path[0][1] if place.path and place.path[0] != ANY else None
+        now = place.module.calls.get(place.name, {})
+        before = self._known.calls.get((place.module.text, place.name), set())
+        if key is None or (key in now) == (key in before):
+            return False
+        block = Place(place.module, "each_call", place.name)
+        at = self._repeats(Repeated(block, key, frozenset(before), frozenset(now)), goes=key not in now)
+        if at is None:
+            return False
+        self._facts.add("named_value", str(place), source=self._source(at))
+        self._facts.add("refers_value", str(place), str(at), source=self._source(at))
+        return True
+
+    def _changed_object(self, place: Place, value: Value) -> None:
+        change = self.changes.get(place.root_text)
+        text = str(place)
+        if place.module.config.resources[place.name].mode == "data" and (change is None or change.action == "no-op"):
+            self._read_value(place, value)
+            return
+        if change is None:
+            return
+        source = self._source(place)
+        if self._has_drifted(place) and (change.action == NO_OP or _stays(_at(change.before, place.path), value)):
+            self._facts.add("drifted_value", text, change.address, source=StateEntry(change.address))
+            return
+        if change.action == NO_OP:
+            return
+        if change.before.__class__ is Null or change.after.__class__ is Null:
+            self._facts.add("appears", text, change.address, source=source)
+            self.change(change)
+            return
+        before = _at(change.before, place.path)
+        if before is not None and same_value(unmark_deep(before)[0], unmark_deep(value)[0]):
+            self._facts.add("value_stays", text, change.address, source=source)
+            self.change(change)
+            return
+        if not place.path:
+            for step, _ in parts(unmark(value)[0]):
+                inner = place.at((step,))
+                old, new = _at(change.before, inner.path), _at(value, inner.path)
+                if old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0]):
+                    for at, _ in self.value(inner):
+                        self._part(place, at)
+            return
+        if self._altered(place, before, value) and self._has_drifted(place):
+            self._facts.add("drifted_value", text, change.address, source=StateEntry(change.address))
+
+    def _has_drifted(self, place: Place) -> bool:
+        """Whether somebody changed an object, which is still there, at this place."""
+        drift = self._drift.get(place.root_text)
+        if drift is None or drift.after.__class__ is Null or not place.path:
+            return False
+        old, new = _at(drift.before, place.path), _at(drift.after, place.path)
+        return old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0])
+
+    def _read_value(self, place: Place, value: Value) -> None:
+        """The facts about what a data source gave while planning: an argument as it is written, the rest as it was read
+        with the arguments."""
+        text, source = str(place), self._source(place)
+        if place.path and self.places.given(place) is not None:
+            self._facts.add("named_value", text, source=source)
+            self._on_record(place, value, source)
+            self._mentions(place, unknown=False, after=value)
+            return
+        shown = short_text(value, self.places.is_sensitive(place)) if value is not None else "nothing"
+        self._facts.add("read_value", text, shown, source=source)
+        self._on_record(place, value, source)
+        whole = self.places.value(place.whole)
+        for step, _ in parts(unmark(whole)[0]) if whole is not None else ():
+            argument = place.at((step,))
+            if self.places.given(argument) is not None:
+                for at, _ in self.value(argument):
+                    self._facts.add("refers_value", text, str(at), source=self._source(at))
+
+    def _is_recorded(self, place: Place) -> bool:
+        """Whether a root output has another value than the one that the state has of it."""
+        output = self._outputs.get(place.root_text)
+        return output is not None and output.before.__class__ is not Null and does(output.action, "makes")
+
+    def _altered(self, place: Place, before: Value, value: Value, secret: bool = False) -> bool:
+        """Facts about a place whose value was another before; whether they are about the place as a whole."""
+        text, source = str(place), self._source(place)
+        inside = differing(before, value) if before is not None and value is not None and not place.fresh else []
+        if inside and inside != [((), False)]:
+            for path, fresh in inside:
+                for at, _ in self.value(place.at((*place.path, *path), fresh)):
+                    self._part(place, at)
+            return False
+        hidden = secret or self.places.is_sensitive(place)
+        texts = [short_text(v, hidden) if v is not None else "nothing" for v in (before, value)]
+        self._facts.add("planned_change", text, *texts, source=source)
+        self._facts.add("altered", text, f"{text} changes from {texts[0]} to {texts[1]}", source=source)
+        self._mentions(place, unknown=False, before=before, after=value)
+        return True
+
+    def _root_variable(self, place: Place) -> None:
+        given = self.variables.get(place.name)
+        value = next((v for _, v in self.places.found(place)), None)
+        decl = place.module.config.variables[place.name]
+        hidden = decl.sensitive or self.places.is_sensitive(place)
+        origin: str = given.origin if given is not None else "default"
+        source: Any = decl.span
+        if not hidden and decl.default_span is not None:
+            source, _ = self._written.part(decl.default_span, place.path)
+        if given is not None and given.span is not None and origin != "default":
+            origin = given.span.filename
+            source, is_written = self._written.part(given.span, place.path)
+            if not is_written and value is not None:
+                source, origin = decl.span, "default"  # of an attribute that is optional in the type
+        if hidden:
+            source = Unquoted.of(decl.span)
+        if origin == "command line":
+            source = CommandLine(f"-var={place.name}")
+        text = short_text(value, hidden) if value is not None else "nothing"
+        self._facts.add("root_variable", str(place), text, origin, source=source)
+        self._on_record(place, value, source)
+
+    def _repeats(self, at: Repeated, goes: bool) -> Place | None:
+        """The place that says that an instance is there, or no longer, and what it was; None where it says the same as
+        before, or where nothing tells whether there was such a block."""
+        place, of = at.place, at.place.repeated
+        if at.argument == "for_each":
+            place = place.at((("index", at.key),), True)
+        if place in self._seen:
+            return place
+        if not self.on_record.repeats_otherwise(at, place, goes):
+            return None
+        self._seen.add(place)
+        text, source, value = str(place), self._source(place), self.places.value(place.whole)
+        before: Value = None
+        if at.argument == "count":
+            before, (now, had) = len(at.before), at.counted()
+            said = f"{of} has {now} now and had {had}"
+        elif at.argument == "enabled":
+            before, said = goes, f"enabled of {of} is {'false' if goes else 'true'} now, and was not"
+        else:
+            key = path_text((("index", at.key),))
+            said = f"{of} has no instance {key} any more" if goes else f"{of} has an instance {key} now, and had not"
+        self._facts.add("altered", text, said, source=source)
+        self._mentions(place, unknown=False, before=before, after=value if before is not None else None)
+        return place
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def _stays(before: Value, value: Value) -> bool:
+    if before is None or value is None:
+        return before is value
+    return same_value(unmark_deep(before)[0], unmark_deep(value)[0])
+
+
+def _at(value: Value, path: Path) -> Value:
+    found = select(value, path) if value is not None else []
+    return found[0][1] if found and len(found[0][0]) == len(path) else None

@@ -1,0 +1,255 @@
+"""Why does the plan say what it says: proofs of actions and of what is not known yet, from the rules of rules/plan.
+
+`Explainer` has a plan with the values that go with it, and answers with proofs in the documented format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from planner.answers.explain.causes import Because, chains_of
+from planner.answers.explain.known_values import KnownValues
+from planner.answers.explain.places import Place, Places
+from planner.answers.explain.trace import Trace
+from planner.answers.explain.why_not_action import near_actions
+from planner.engine.evaluation.context import EvaluationContext
+from planner.foundation.support.collector import collector_paused
+from planner.foundation.values.short_text import short_text
+from planner.foundation.values.value import Null, Value, is_wholly_known
+from planner.foundation.vocabulary.address import parse_resource_instance
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.near_address import instead
+from planner.foundation.vocabulary.records import frozen
+from planner.language.config.model import Config
+from planner.language.config.variables import RootVariable
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.explain.proof import proof_json
+from planner.logic.datalog.explain.search import Prover
+from planner.logic.datalog.explain.why_not_deep import obstacles
+from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
+from planner.logic.model.sources import source_json
+from planner.logic.programs.actions import NO_OP, verb_of, verbs
+from planner.logic.programs.rule_programs import cause_program
+
+
+@frozen
+class Asked:
+    """What a question is about: its name in facts, its action, and the changes that have its facts."""
+
+    name: str
+    action: str
+    changes: tuple[ResourceChange | OutputChange, ...]
+
+    @property
+    def predicate(self) -> str:
+        """What says its action."""
+        return "output_action" if any(isinstance(change, OutputChange) for change in self.changes) else "action"
+
+
+def read_now(plan: Plan) -> list[ResourceChange]:
+    """The data sources that were read while planning, as changes that do nothing."""
+    facts: dict[str, list[tuple[str, ...]]] = {}
+    for row in plan.facts:
+        facts.setdefault(row[1], []).append(row)
+    changes = []
+    for address, rows in sorted(facts.items()):
+        at = parse_resource_instance(address)
+        module, none = str(at.module), Null()
+        read = ResourceChange(
+            address,
+            address,
+            module,
+            at.mode,
+            at.type,
+            at.name,
+            at.key,
+            "",
+            "",
+            NO_OP,
+            "",
+            none,
+            none,
+            facts=tuple(rows),
+        )
+        changes.append(read)
+    return changes
+
+
+class Explainer:
+    """Proofs about one plan. `context` holds the planned values (planner.engine.evaluation.planned_values)."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        config: Config,
+        context: EvaluationContext,
+        variables: Mapping[str, RootVariable],
+        record: KnownValues | None = None,
+    ) -> None:
+        self.plan, self.config, self.variables, self.record = plan, config, variables, record
+        self.places = Places(context)
+
+    def trace(self) -> Trace:
+        """A gatherer of facts for one question."""
+        return Trace(self.plan, self.config, self.places, self.variables, self.record)
+
+    # ---------------------------------------------------------------- actions
+
+    def action(self, address: str, verb: str = "") -> dict[str, Any]:
+        """The proof of a change's action, followed to what set it off. With `verb` (a key of `verbs`) it must be one of
+        those actions. Raises Failure, with what keeps every rule from deriving it."""
+        asked = self.find(address)
+        name = asked.name
+        base = self.facts(asked)
+        prover = Prover(cause_program(), evaluate(cause_program(), base))
+        if verb and verb_of(asked.action) != verb:
+            word = verb_of(asked.action)
+            (near,) = near_actions(name, asked.action, self._not_planned(prover, asked, verb), prover.database)
+            known = f"The plan is to {word} {name}: ask why {word}." if word != "no-op" else near["text"]
+            lines = [known, *(f"  {line}" for line in near["lines"])]
+            lines += [f"why -not -full {verb} {name} tells what each rule would need."]
+            raise Failure(error("why.other_action", f"No {verb} is planned for {name}", "\n".join(lines)))
+        proof = prover.why("explained", (name, asked.action))
+        if proof is None:
+            detail = f"The plan does not say what the action of {name} was decided from."
+            raise Failure(error("why.no_facts", "Nothing to explain", detail))
+        return proof_json(proof, base, source_json)
+
+    def causes(self) -> dict[str, Because]:
+        """What set off each change and each output that changes, by name (planner.logic.model.plan.change_name)."""
+        with collector_paused():
+            return self._causes()
+
+    def _causes(self) -> dict[str, Because]:
+        trace = self.trace()
+        names = []
+        for change in self.plan.changes:
+            if change.action != NO_OP:
+                trace.change(change)
+                names.append(change_name(change))
+        for output in self.plan.outputs:
+            if output.action != NO_OP:
+                trace.output(output)
+                names.append(f"output.{output.name}")
+        facts = trace.build()
+        relations = evaluate(cause_program(), facts, ("because", "leaf", "guess", "was"))
+        return chains_of(relations, facts, names)
+
+    def what_was(self, asked: Asked) -> Mapping[str, Collection[Any]]:
+        """What is known of values from before, about everything that has to do with a change: `was` of inputs, and
+        `planned_change` of what an object has."""
+        return evaluate(cause_program(), self.facts(asked), ("was", "planned_change"))
+
+    def not_action(self, address: str, verb: str) -> dict[str, Any]:
+        """Why the change is none of the actions of a verb. Raises Failure if it is one."""
+        asked = self.find(address)
+        if verb_of(asked.action) == verb:
+            detail = f"The plan is to {verb} {asked.name}; ask why without -not."
+            raise Failure(error("why.holds", "It does hold", detail))
+        prover = Prover(cause_program(), evaluate(cause_program(), self.facts(asked)))
+        rules = self._not_planned(prover, asked, verb)
+        goal = [asked.predicate, asked.name, verbs()[verb][0]]
+        near = near_actions(asked.name, asked.action, rules, prover.database)
+        return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, "rules": rules}
+
+    def _not_planned(self, prover: Prover, asked: Asked, verb: str) -> list[dict[str, Any]]:
+        rules = []
+        for action in verbs()[verb]:
+            fitting = obstacles(prover, asked.predicate, (asked.name, action))
+            rules += [o for o in fitting if o["head_fits"]]
+        return rules
+
+    def find(self, address: str) -> Asked:
+        """What somebody means by an address. Raises Failure."""
+        known = {
+            change_name(change): Asked(change_name(change), change.action, (change,)) for change in self.plan.changes
+        }
+        known |= {f"output.{o.name}": Asked(f"output.{o.name}", o.action, (o,)) for o in self.plan.outputs}
+        known |= {c.address: Asked(c.address, c.action, (c,)) for c in read_now(self.plan)}
+        asked = known.get(address)
+        if asked is None:
+            instance = next((name for name in known if name.startswith(f"{address}[")), "")
+            hint = f" Name one of its instances, as {instance}." if instance else instead(address, known)
+            detail = f'The plan has no change for "{address}".{hint}'
+            raise Failure(error("why.no_change", "Nothing to explain", detail))
+        return asked
+
+    def facts(self, asked: Asked) -> FactBase:
+        """Everything that a question about this may need."""
+        trace = self.trace()
+        for change in asked.changes:
+            if isinstance(change, OutputChange):
+                trace.output(change)
+            else:
+                trace.change(change)
+        for change in self.plan.drift:
+            if change.address == asked.name:
+                trace.drift(change)
+        return trace.build()
+
+    def about(self, address: str) -> FactBase:
+        """Everything that is known about what has this address: an object that only drifted, too. Raises Failure."""
+        drifted = any(change.address == address for change in self.plan.drift)
+        known = any(change_name(change) == address for change in self.plan.changes)
+        return self.facts(Asked(address, "", ()) if drifted and not known else self.find(address))
+
+    # ---------------------------------------------------------------- unknown values
+
+    def unknown(self, text: str) -> dict[str, Any]:
+        """The proof that a value is not known yet. Raises Failure when it is known, or there is no such value."""
+        base, open_ones = self.unknown_facts(text)
+        proof = Prover(cause_program(), evaluate(cause_program(), base)).why("unknown", (open_ones[0],))
+        assert proof is not None, open_ones
+        return proof_json(proof, base, source_json)
+
+    def unknown_facts(self, text: str) -> tuple[FactBase, list[str]]:
+        """All that a question about an unknown value may need, and the places that somebody names which are not known.
+        Raises Failure when it is known, or there is no such value."""
+        trace = self.trace()
+        read = self._values(trace, text)
+        open_ones = [str(at) for at, value in read if not is_wholly_known(value)]
+        if not open_ones:
+            values = [short_text(value, self.places.is_sensitive(at)) for at, value in read]
+            raise Failure(error("why.known", "Nothing to explain", f"{text} is known: {', '.join(values)}."))
+        return trace.build(), open_ones
+
+    def not_unknown(self, text: str) -> dict[str, Any]:
+        """Why a value is known: what keeps every rule from deriving that it is not. Raises Failure when it is not
+        known, or there is no such value."""
+        trace = self.trace()
+        read = self._values(trace, text)
+        if not all(is_wholly_known(value) for _, value in read):
+            raise Failure(error("why.holds", "It does hold", f"{text} is not known yet; ask why without -not."))
+        prover = Prover(cause_program(), evaluate(cause_program(), trace.build()))
+        goal = ["unknown", str(read[0][0])]
+        rules = obstacles(prover, "unknown", (goal[1],))
+        values = ", ".join(short_text(value, self.places.is_sensitive(at)) for at, value in read)
+        near = [{"kind": "known", "text": f"{text} is known: {values}.", "sources": []}]
+        return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, "rules": rules}
+
+    def _values_like(self, text: str) -> str:
+        """The attribute, output, local or variable that a value's name most likely meant."""
+        root = self.places.context.root
+        names = [f"output.{name}" for name in root.outputs] + [f"local.{name}" for name in root.locals]
+        names += [f"var.{name}" for name in root.variables]
+        address = text.rpartition(".")[0]
+        for change in self.plan.changes:
+            names += [change.address] if not change.deposed else []
+            if change.address == address and isinstance(change.after, dict):
+                names += [f"{address}.{name}" for name in change.after]
+        return instead(text, names) or instead(address, [n for n in names if n.rpartition(".")[0] != address])
+
+    def _values(self, trace: Trace, text: str) -> list[tuple[Place, Value]]:
+        """The places that somebody names, with their values; the trace knows of them then. Raises Failure."""
+        place = self.places.read(text)
+        values = trace.value(place) if place is not None else []
+        if not values:
+            detail = (
+                f'There is no planned value "{text}". Name an attribute of an instance (terraform_data.web[0].id), '
+                "output.NAME, local.NAME, var.NAME, or one of these in a module (module.net.id, module.net.local.x)."
+            )
+            detail += self._values_like(text)
+            raise Failure(error("why.no_value", "Nothing to explain", detail))
+        return values

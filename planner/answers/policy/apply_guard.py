@@ -1,0 +1,125 @@
+"""Policies while applying: what waited for a value is decided when the value is known, before the object is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Lock
+
+from planner.answers.policy.facts.contents import maybe_rows
+from planner.answers.policy.facts.owners import is_provider
+from planner.answers.policy.facts.relations import KEYED, VALUE, PolicyFacts
+from planner.answers.policy.judge import Overrides, judge, objections
+from planner.answers.policy.model import REFUSALS, Finding, Verdict
+from planner.answers.policy.paths_read import EVERYTHING
+from planner.answers.policy.planned_values import MAYBE, ValueRows, root_of
+from planner.answers.policy.program import Policies
+from planner.answers.policy.relevant_rules import Narrowed, narrowed
+from planner.answers.policy.report import diagnostic
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.logic.datalog.language.values import Row
+from planner.world.state.model import OutputState
+
+
+class PolicyGuard:
+    """Judges again whenever a value becomes known that an undecided denial waits for (planner.engine.apply.walk.Guard).
+
+    Each object is asked about once, before its provider changes it. What the provider says only afterwards (an id) is
+    looked at in `afterwards`, when it is too late to prevent anything."""
+
+    def __init__(
+        self, policies: Policies, facts: PolicyFacts, verdict: Verdict, overrides: Overrides, clock: int | None = None
+    ) -> None:
+        self.reads, self.overrides, self.clock = policies.reads, overrides, clock
+        waiting = [f for f in verdict.of("undecided") if f.would == "deny" and f.code not in overrides]
+        codes = {finding.code for finding in waiting}
+        self.narrowed: Narrowed | None = narrowed(policies, codes) if codes else None
+        self.waits = self._unknown(facts) if self.narrowed is not None else set()
+        self.known = {(f.code, f.address) for f in verdict.of(*REFUSALS, "overridden", "waived")}
+        self.hidden = dict(facts.hidden)
+        self.owners = facts.owners
+        self.relations = {name: set(facts.relation(name)) for name in self.reads.predicates}
+        self.about: dict[str, dict[str, set[Row]]] = {address: {} for address in self.waits}
+        for name in KEYED & self.relations.keys():
+            for row in self.relations[name]:
+                if row[0] in self.about:
+                    self.about[row[0]].setdefault(name, set()).add(row)
+        self._lock = Lock()
+
+    def decide(self, address: str, value: Value) -> list[Diagnostic]:
+        """Denials that the value of an object brings about."""
+        if address not in self.waits:
+            return []
+        with self._lock:
+            self._learn(address, value)
+            return [diagnostic(finding) for finding in self._new(address)]
+
+    def done(self, address: str, value: Value) -> None:
+        """Remember what has become of an object."""
+        if address in self.waits:
+            with self._lock:
+                self._learn(address, value)
+
+    def afterwards(self, outputs: Mapping[str, OutputState]) -> list[Diagnostic]:
+        """Denials by values that are known only since objects were changed; `outputs` are those of the root module."""
+        with self._lock:
+            for name, output in outputs.items():
+                address = f"output.{name}"
+                if address in self.waits:
+                    rows = ValueRows()
+                    rows.walk(address, VALUE, output.value, VALUE if output.sensitive else None)
+                    self._replace(address, rows)
+            return [diagnostic(finding, too_late=True) for finding in self._new(None)]
+
+    @staticmethod
+    def _unknown(facts: PolicyFacts) -> set[str]:
+        """Whatever has values that are not known yet: a verdict may come to hinge on what it does not wait for now."""
+        return {str(row[0]) for name in MAYBE for row in facts.relation(name)}
+
+    def _new(self, address: str | None) -> list[Finding]:
+        """Denials that have not been there before."""
+        if self.narrowed is None:
+            return []
+        relations = self.relations
+        if address is not None and self.narrowed.is_local:
+            relations = {**{name: rows for name, rows in relations.items() if name not in KEYED}, **self.about[address]}
+        facts = PolicyFacts(relations, self.hidden, self.owners, given=self.reads.given)
+        objected = objections(self.narrowed.policies, facts) - self.known
+        if not any(code not in self.overrides for code, _ in objected):
+            return []
+        verdict = judge(self.narrowed.policies, facts, self.overrides, self.clock, False)
+        new = [f for f in verdict.of(*REFUSALS) if (f.code, f.address) not in self.known]
+        self.known |= objected
+        return new
+
+    def _learn(self, address: str, value: Value) -> None:
+        """Put the rows of a value in the place of those that are known of it."""
+        rows = ValueRows()
+        change = self.owners.changes.get(address)
+        whole = change is None or (change.mode == "data" and "data_value" in self.reads)
+        rows.add_object(address, value, EVERYTHING if change is None or whole else self.reads.looked(change))
+        self._replace(address, rows)
+
+    def _replace(self, address: str, rows: ValueRows) -> None:
+        given = self.owners.given(address)
+        new: dict[str, set[Row]] = {
+            "planned": rows.values,
+            "configured": {row for row in rows.values if root_of(row[1]) in given},
+            "size_of": rows.sizes,
+            "part": rows.parts,
+            "unknown_after": set(rows.unknown),
+            "maybe": maybe_rows(rows),
+            "maybe_exact": rows.exact,
+            "maybe_open": rows.open,
+        }
+        if is_provider(address):
+            del new["planned"], new["configured"], new["size_of"], new["part"]
+            new["provider_argument"] = rows.values
+        elif address in self.owners.changes and self.owners.changes[address].mode == "data":
+            new["data_value"] = rows.values
+        about = self.about[address]
+        for name in new.keys() & self.relations.keys():
+            self.relations[name] -= about.get(name, set())
+            self.relations[name] |= new[name]
+            about[name] = new[name]
+        self.hidden.update(rows.hidden)

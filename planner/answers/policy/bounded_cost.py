@@ -1,0 +1,89 @@
+"""Whether policies can only take as long as there is much to judge: then nobody has to try them out first.
+
+Tame rules do not recur, speak about one address at a time, and look at no two of its values without saying where: each
+literal about a value has a path that is written down, computed, or that of a part that was found. What else they read
+are relations of their own, joined by a variable that they share, and one that is a list of facts in the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from planner.answers.policy.facts.relations import KEYED
+from planner.answers.policy.values_read import READERS
+from planner.language.syntax.rule_syntax import Aggregate, Atom, Builtin, Comparison, Literal, Wildcard
+from planner.logic.datalog.language.literals import atoms, names
+from planner.logic.datalog.language.model import Rule
+
+_MOST_FREE = 1
+"""values without a place that a rule may look at"""
+_MOST_RULES = 2_000
+
+
+def is_tame(rules: Iterable[Rule]) -> bool:
+    """Whether rules are evaluated in a time that grows with the facts, and no faster."""
+    own = [rule for rule in rules if not rule.is_core]
+    small = frozenset(rule.head.predicate for rule in own if not rule.body)
+    small -= {rule.head.predicate for rule in own if rule.body}
+    return len(own) <= _MOST_RULES and not _recur(own) and all(_is_tame(rule.body, small) for rule in own)
+
+
+def _recur(rules: list[Rule]) -> bool:
+    reads: dict[str, set[str]] = {}
+    for rule in rules:
+        reads.setdefault(rule.head.predicate, set()).update(atom.predicate for atom, _ in atoms(rule.body))
+    left = set(reads)
+    while left:
+        settled = {name for name in left if not reads[name] & left}
+        if not settled:
+            return True
+        left -= settled
+    return False
+
+
+def _is_tame(body: tuple[Literal, ...], small: frozenset[str]) -> bool:
+    read = [literal for literal in body if isinstance(literal, Atom)]
+    if any(isinstance(x, Builtin) and not x.negated and len(x.outputs) > 1 for x in body):
+        return False  # such relations give many rows for one text
+    keyed = {str(atom.arguments[0]) for atom in read if atom.predicate in KEYED or atom.predicate in READERS}
+    if len(keyed) > 1 or _free(body) > _MOST_FREE or not _is_connected(read, small):
+        return False
+    return all(_is_tame(x.body, small) for x in body if isinstance(x, Aggregate))
+
+
+def _free(body: tuple[Literal, ...]) -> int:
+    """How many literals are about a value at any path."""
+    placed = set(_placed(body))
+    read = [x for x in body if isinstance(x, Atom) and x.predicate in READERS]
+    paths = [x.arguments[1] for x in read]
+    paths += [x.arguments[2] for x in read if x.predicate in ("json_value", "json_part")]
+    return sum(1 for path in paths if isinstance(path, Wildcard) or (names(path) and not names(path) <= placed))
+
+
+def _placed(body: tuple[Literal, ...]) -> Iterator[str]:
+    """The variables that hold paths which a rule says, or has found."""
+    for literal in body:
+        if isinstance(literal, Comparison) and literal.operator == "=":
+            yield from names(literal.left) | names(literal.right)
+        elif isinstance(literal, Builtin):
+            yield from (name for term in literal.outputs for name in names(term))
+        elif isinstance(literal, Atom) and literal.predicate in ("part", "json_part"):
+            yield from names(literal.arguments[-1])
+        elif isinstance(literal, Atom) and literal.predicate not in READERS:
+            yield from (name for term in literal.arguments for name in names(term))
+
+
+def _is_connected(read: list[Atom], small: frozenset[str]) -> bool:
+    """Whether all atoms hang together by the variables that they share; one that lists a few constants may stand
+    alone."""
+    waiting = [({name for term in atom.arguments for name in names(term)}, atom.predicate) for atom in read]
+    if not waiting:
+        return True
+    waiting.sort(key=lambda one: one[1] not in small)
+    reached, _ = waiting.pop()
+    while waiting:
+        near = next((i for i, (one, _) in enumerate(waiting) if one & reached or not one), None)
+        if near is None:
+            return len(waiting) == 1 and waiting[0][1] in small
+        reached |= waiting.pop(near)[0]
+    return True

@@ -1,0 +1,804 @@
+"""What is undecided by its parts may be decided by cases: whether a verdict holds however unknown values turn out, or
+never.
+
+The rules are evaluated as they are written, top down from one verdict, with symbols in the place of unknown values
+(symbols.py). Where it depends on such a value how they go on, both cases are looked at: a value is there or not, a test
+of it holds or not. When the verdict holds in all cases it is certain, when in none it is not to be feared; as soon as
+two cases differ it stays undecided. Every way in which the values can turn out is in one of the cases, and in it the
+rules say the same; so what is concluded is true, also where some of the cases could never be. What this cannot look at
+(recursion through unknown values, aggregates over an unknown number of elements), or not in a bounded number of steps,
+stays undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from planner.answers.policy.model import ALL_STEPS
+from planner.answers.policy.partly_known_json import KnownDocument, known_document
+from planner.answers.policy.planned_values import AT_PATHS, REACHED, THROUGH, VALUES, root_of
+from planner.answers.policy.program import Policies
+from planner.answers.policy.string_prefixes import known_parts
+from planner.answers.policy.symbols import Case, NeedsDecision, Proposition, Symbol, symbols_in, type_of
+from planner.answers.policy.three_valued import LOST, dependent, links
+from planner.foundation.values.types import DYNAMIC, Primitive
+from planner.foundation.values.value import Unknown
+from planner.language.syntax.rule_syntax import (
+    MEMBER,
+    Aggregate,
+    Atom,
+    Builtin,
+    Call,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Term,
+    Test,
+    Variable,
+    Wildcard,
+)
+from planner.logic.datalog.engine.evaluate import Database
+from planner.logic.datalog.explain.search import Relations
+from planner.logic.datalog.language.builtins import RELATIONS
+from planner.logic.datalog.language.constructed import anything, atom, variable
+from planner.logic.datalog.language.functions import aggregate
+from planner.logic.datalog.language.literals import inner_variables, outer_names, with_arguments
+from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.order import join_order
+from planner.logic.datalog.language.paths import member
+from planner.logic.datalog.language.values import encode, sort_key
+
+Values: TypeAlias = dict[str, Any]
+Look: TypeAlias = tuple[Rule, Literal, Values]
+"""a literal of a rule, and the values that variables have"""
+Unknowns: TypeAlias = Mapping[tuple[str, str], Unknown]
+MOST_CASES = 200
+"""of one verdict, that are looked at"""
+MOST_STEPS = 20_000
+"""of evaluation for one verdict"""
+MOST_COMPARED = 60
+"""rows of a relation that an unknown value is compared with"""
+FEW = 4
+"""objects with unknown values, up to which all their cases are looked at together in counts and sums"""
+MOST_OF_ONE = 32
+"""cases of one object, in a count or sum over many"""
+_DEEPEST = 40
+_KEYS = {"json": 1, "yaml": 1, "split": 1, "captures": 1, "find_all": 1, "json_element": 2, "yaml_element": 2}
+"""how many of the outputs of a built-in relation tell the others"""
+
+
+def _may_be(known: Any, value: Any) -> bool:
+    return isinstance(value, Symbol) or known == value
+
+
+class Inconclusive(Exception):
+    """Evaluation by cases cannot look at this."""
+
+
+class Cases:
+    """Decides verdicts of one plan. `database` has what certainly holds; `unknown` the values that are not known."""
+
+    def __init__(self, policies: Policies, database: Database, unknown: Unknowns) -> None:
+        self.program, self.database, self.unknown = policies.program, database, dict(unknown)
+        self.relations = Relations(database)
+        self.dependent = dependent(policies.program)
+        self.links = links(policies.program)
+        self.recursive = {name for s in policies.program.strata if s.is_recursive for name in s.predicates}
+        self.at: dict[str, list[tuple[str, str]]] = {}
+        self.rooted: dict[str, list[tuple[str, str]]] = {}
+        self.everywhere = sorted(self.unknown)
+        # Of an object of which nothing is known at all, not even which attributes there are, there are no cases.
+        self.is_shapeless = any(not path for _, path in self.unknown)
+        for place in self.everywhere:
+            self.at.setdefault(place[0], []).append(place)
+            self.rooted.setdefault(root_of(place[1]), []).append(place)
+        # Sets with unknown elements: how many they have is not known.
+        self.sets = {place for place in database.facts.relation("maybe_open") if place not in self.unknown}
+        self.documents = {
+            place: known_document(value.document) for place, value in self.unknown.items() if value.document is not None
+        }
+        # what the plan knows of unknown values, also of those within JSON texts
+        self.told: dict[tuple[str, Any], Unknown] = dict(self.unknown)
+        for (address, path), document in self.documents.items():
+            self.told.update({(address, (path, inner)): part for inner, part in document.unknown.items()})
+        self.steps = ALL_STEPS
+        self.messages: dict[tuple[str, Any, Any], frozenset[str]] = {}
+        """of verdicts that hold in all cases: what is said in each of them"""
+        self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
+        self._saying: dict[tuple[str, Any], list[Rule]] = {}
+
+    @property
+    def taken(self) -> int:
+        """How many steps were taken."""
+        return ALL_STEPS - self.steps
+
+    def decide(self, verdict: str, code: Any, address: Any) -> bool | None:
+        """Whether the verdict holds in all cases or (False) in none; None when cases differ, or cannot be told."""
+        if LOST in (code, address) or self.steps <= 0 or self.is_shapeless:
+            return None
+        begun = self.steps
+        waiting: list[dict[Proposition, bool]] = [{}]
+        seen: set[bool] = set()
+        said: frozenset[str] | None = None
+        is_flawed = False
+        for _ in range(MOST_CASES):
+            if not waiting or len(seen) > 1:
+                break
+            decisions = waiting.pop()
+            evaluation = _Evaluation(self, decisions, begun - MOST_STEPS)
+            try:
+                seen.add(evaluation.holds(verdict, code, address))
+                is_flawed |= evaluation.case.is_flawed
+                if seen == {True} and said != frozenset():
+                    messages = evaluation.messages(verdict, code, address)
+                    said = messages if said is None else said & messages
+            except NeedsDecision as needed:
+                waiting += [{**decisions, needed.proposition: holds} for holds in (True, False)]
+            except (Inconclusive, RecursionError):
+                return None
+        if len(seen) != 1 or waiting or (is_flawed and seen == {False}):
+            return None  # what may be broken is not dropped
+        self.messages[verdict, code, address] = said or frozenset()
+        return seen.pop()
+
+    def saying(self, verdict: str, code: Any) -> list[Rule]:
+        """The rules that may derive the verdict with this code: their own is the same, or not written there."""
+        found = self._saying.get((verdict, code))
+        if found is None:
+            heads = ((rule, rule.head.arguments[0]) for rule in self.program.rules_for(verdict))
+            found = [rule for rule, own in heads if not isinstance(own, Constant) or _may_be(encode(own.value), code)]
+            self._saying[verdict, code] = found
+        return found
+
+    def order(self, rule: Rule, start: Values) -> tuple[list[Literal], set[str]]:
+        key = (rule.number, tuple(sorted(start)))
+        if key not in self._orders:
+            outer = outer_names(rule.head, rule.body)
+            self._orders[key] = (join_order(rule.body, start, outer), outer)
+        return self._orders[key]
+
+
+_THROUGH = atom(THROUGH, variable("A"), anything(), variable("G"))
+_REACHED = atom(REACHED, variable("G"), variable("B"))
+ANY = object()
+"""in the place of a value that nobody asks for"""
+
+
+class _Evaluation:
+    """The rules in one case."""
+
+    def __init__(self, cases: Cases, decisions: dict[Proposition, bool], least: int) -> None:
+        self.cases, self.least = cases, least
+        self.case = Case(decisions, cases.told, cases.documents)
+        self.memory: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+        self.active: list[str] = []
+        self.counting = 0
+
+    def holds(self, verdict: str, code: Any, address: Any) -> bool:
+        """Whether some rule derives the verdict. What is needed to decide one is asked when no other decides."""
+        needed: NeedsDecision | None = None
+        for rule in self.cases.saying(verdict, code):
+            try:
+                for _ in self.derived_rows(rule, (code, address, ANY)):
+                    return True
+            except NeedsDecision as problem:
+                needed = needed or problem
+        if needed is not None:
+            raise needed
+        return False
+
+    def messages(self, verdict: str, code: Any, address: Any) -> frozenset[str]:
+        """The messages with which the verdict holds in this case, as far as that is clear without deciding more."""
+        found: set[str] = set()
+        for rule in self.cases.saying(verdict, code):
+            try:
+                rows = list(self.derived_rows(rule, (code, address, None)))
+            except (NeedsDecision, Inconclusive):
+                continue
+            found |= {row[2] for row in rows if isinstance(row[2], str)}
+        return frozenset(found)
+
+    # -------- rules
+
+    def derived_rows(self, rule: Rule, pattern: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        """The rows that a rule derives, with these values in some columns."""
+        start: Values = {}
+        for term, value in zip(rule.head.arguments, pattern, strict=True):
+            if value is None or value is ANY:
+                continue
+            if isinstance(term, Variable):
+                if term.name in start and not self.case.equal(start[term.name], value):
+                    return
+                start.setdefault(term.name, value)
+            elif isinstance(term, Constant) and not self.case.equal(encode(term.value), value):
+                return
+        ordered, outer = self.cases.order(rule, start)
+        for values in self.solutions(rule, ordered, start, outer):
+            row: list[Any] = []
+            for term, value in zip(rule.head.arguments, pattern, strict=True):
+                if value is ANY:
+                    row.append(ANY)
+                    continue
+                found = self.value(term, values)
+                if found is None or (value is not None and not self.case.equal(found, value)):
+                    break
+                if value is None and any(symbol.is_local for symbol in symbols_in(found)):
+                    raise Inconclusive
+                row.append(found if value is None else value)
+            else:
+                yield tuple(row)
+
+    def solutions(self, rule: Rule, body: list[Literal], values: Values, outer: set[str]) -> Iterator[Values]:
+        if not body:
+            yield values
+            return
+        for extended in self.extensions(rule, body[0], values, outer):
+            yield from self.solutions(rule, body[1:], extended, outer)
+
+    def extensions(self, rule: Rule, literal: Literal, values: Values, outer: set[str]) -> Iterator[Values]:
+        self.step()
+        if isinstance(literal, Atom):
+            yield from self.atom(rule, literal, values)
+        elif isinstance(literal, Negation):
+            if not self.some(rule, literal.atom, values):
+                yield values
+        elif isinstance(literal, Builtin):
+            yield from self.builtin(rule, literal, values)
+        elif isinstance(literal, Aggregate):
+            result = literal.result
+            assert isinstance(result, Variable)
+            yield from self.bind(result, self.aggregate(rule, literal, values, outer), values)
+        elif isinstance(literal, Comparison):
+            yield from self.compare(literal, values)
+        elif self.test(literal, values):
+            yield values
+
+    def step(self) -> None:
+        """Count a step. Raises Inconclusive after too many."""
+        self.cases.steps -= 1
+        if self.cases.steps < self.least:
+            raise Inconclusive
+
+    def bind(self, variable: Variable, value: Any, values: Values) -> Iterator[Values]:
+        if value is None:
+            return
+        if variable.name not in values:
+            yield {**values, variable.name: value}
+        elif self.case.equal(values[variable.name], value):
+            yield values
+
+    def compare(self, literal: Comparison, values: Values) -> Iterator[Values]:
+        if literal.operator == "=":
+            for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
+                if isinstance(target, Variable) and target.name not in values:
+                    yield from self.bind(target, self.value(term, values), values)
+                    return
+        left, right = self.value(literal.left, values), self.value(literal.right, values)
+        if left is None or right is None:
+            return
+        if literal.operator in ("=", "!="):
+            holds = self.case.equal(left, right) == (literal.operator == "=")
+        else:
+            holds = self.case.ordered(literal.operator, left, right)
+        if holds:
+            yield values
+
+    def test(self, literal: Test, values: Values) -> bool:
+        if literal.function == "undefined":
+            return (self.value(literal.arguments[0], values) is None) != literal.negated
+        arguments = [self.value(a, values) for a in literal.arguments]
+        if literal.function == "is_json" and self.case.document(arguments[0]) is not None:
+            return not literal.negated
+        return None not in arguments and self.case.tested(literal.function, arguments) != literal.negated
+
+    def value(self, term: Term, values: Values) -> Any:
+        """The value of a term, None if it has none."""
+        if isinstance(term, Variable):
+            return self.case.resolved(values.get(term.name))
+        if isinstance(term, Constant):
+            return encode(term.value)
+        if isinstance(term, Call):
+            arguments = [self.value(a, values) for a in term.arguments]
+            if None in arguments:
+                return None
+            if term.function in RELATIONS:
+                if term.function in ("json", "json_element") and self.case.document(arguments[0]) is not None:
+                    return True
+                if any(isinstance(a, Symbol) for a in arguments):
+                    return True if self.case.holds(("defined", term.function, tuple(arguments))) else None
+                return RELATIONS[term.function].function(*arguments)
+            return self.case.computed(term.function, arguments)
+        return None
+
+    # -------- relations
+
+    def some(self, rule: Rule, atom: Atom, values: Values) -> bool:
+        """Whether a row fits. What is needed to decide one row is asked when no other row does."""
+        return next(self.atom(rule, atom, values), None) is not None
+
+    def atom(self, rule: Rule, atom: Atom, values: Values) -> Iterator[Values]:
+        name = atom.predicate
+        if name == "planned" and self.is_told(atom, values):
+            yield values
+        elif name in VALUES:
+            yield from self.known(atom, values)
+            for row in self.unknown_rows(rule, atom, values):
+                yield from self.unify(atom.arguments, row, values)
+        elif name in self.cases.links:
+            yield from self.known(atom, values)
+            for row in self.links(name, *(self.value(a, values) for a in atom.arguments)):
+                yield from self.unify(atom.arguments, row, values)
+        elif name in self.cases.dependent:
+            pattern = tuple(ANY if isinstance(a, Wildcard) else self.value(a, values) for a in atom.arguments)
+            for row in self.rows(name, pattern):
+                yield from self.unify(atom.arguments, row, values)
+        elif name in self.cases.database:
+            yield from self.known(atom, values)
+        else:
+            raise Inconclusive
+
+    def is_told(self, atom: Atom, values: Values) -> bool:
+        """Whether an atom asks only for what gave a variable its value, and binds no other: then no row of other
+        objects, which may have the same value, matters."""
+        *place, term = atom.arguments
+        symbol = self.case.resolved(values.get(term.name)) if isinstance(term, Variable) else None
+        if not isinstance(symbol, Symbol) or symbol.key[0] != "at" or len(symbol.key) != 3:
+            return False
+        asked = zip(place, symbol.key[1:], strict=True)
+        return all(isinstance(column, Wildcard) or self.value(column, values) == at for column, at in asked)
+
+    def links(self, name: str, about: Any, other: Any) -> Iterator[tuple[Any, ...]]:
+        """The pairs of a relation that are not known, but may be."""
+        if isinstance(about, Symbol) or isinstance(other, Symbol):
+            raise Inconclusive
+        relations = self.cases.relations
+        known = self.cases.database.facts.relation(name)
+        seen: set[tuple[Any, Any]] = set()
+        given = {name: value for name, value in (("A", about), ("B", other)) if value is not None}
+        for _, through in relations.matching(_THROUGH, given):
+            for _, found in relations.matching(_REACHED, through):
+                self.step()
+                row = found["A"], found["B"]
+                if row in known or row in seen:
+                    continue
+                seen.add(row)
+                if self.case.holds(("linked", name, *row)):
+                    yield row
+
+    def rows(self, name: str, pattern: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """The rows of a relation that reads values, with these values in some columns."""
+        key = (name, *pattern)
+        found = self.memory.get(key)
+        if found is None:
+            if (name in self.cases.recursive and name in self.active) or len(self.active) > _DEEPEST:
+                raise Inconclusive
+            self.active.append(name)
+            try:
+                found = list(self.cases.database.facts.relation(name))
+                for rule in self.cases.program.rules_for(name):
+                    found += self.derived_rows(rule, pattern)
+            finally:
+                self.active.pop()
+            self.memory[key] = found
+        return found
+
+    def known(self, atom: Atom, values: Values) -> Iterator[Values]:
+        """The ways in which rows that are known fit."""
+        unsure = {name for name, value in values.items() if isinstance(self.case.resolved(value), Symbol)}
+        plain = {name: self.case.resolved(value) for name, value in values.items() if name not in unsure}
+        is_compared = any(isinstance(a, Variable) and a.name in unsure for a in atom.arguments)
+        for number, (row, _) in enumerate(self.cases.relations.matching(atom, plain)):
+            self.step()
+            if is_compared and number > MOST_COMPARED:
+                raise Inconclusive
+            yield from self.unify(atom.arguments, row, values)
+
+    def unify(self, terms: tuple[Term, ...], row: tuple[Any, ...], values: Values) -> Iterator[Values]:
+        extended = values
+        for term, value in zip(terms, row, strict=True):
+            if isinstance(term, Wildcard) or value is ANY:
+                continue
+            known = self.value(term, extended)
+            if known is None:
+                assert isinstance(term, Variable)
+                extended = {**extended, term.name: value}
+            elif not self.case.equal(known, value):
+                return
+        yield extended
+
+    # -------- values that are not known
+
+    def unknown_rows(self, rule: Rule, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
+        """The rows that unknown values may give: one where it is known which, else one that stands for any of them."""
+        address, path = (self.value(a, values) for a in atom.arguments[:2])
+        if isinstance(address, Symbol):
+            raise Inconclusive
+        if self.counting and any(address in (None, a) for a, _ in self.cases.sets):
+            raise Inconclusive
+        if atom.predicate == "size_of":
+            yield from self.sizes_of_sets(address, path)
+        cases = self.cases
+        places: Sequence[tuple[str, str]] = cases.everywhere
+        if address is not None:
+            places = cases.at.get(address, ())
+        elif isinstance(path, str):
+            places = cases.rooted.get(root_of(path), ())
+        for place in places:
+            self.step()
+            yield from self.at_place(rule, atom, values, place, path)
+
+    def sizes_of_sets(self, address: Any, path: Any) -> Iterator[tuple[Any, ...]]:
+        """How many elements a set with unknown ones has."""
+        for a, at in sorted(self.cases.sets):
+            if address in (None, a) and path in (None, at):
+                yield a, at, Symbol(("size", a, at), "number")
+
+    def at_place(
+        self, rule: Rule, atom: Atom, values: Values, place: tuple[str, str], path: Any
+    ) -> Iterator[tuple[Any, ...]]:
+        address, at = place
+        unknown = self.cases.unknown[place]
+        is_open = not isinstance(unknown.type, Primitive) or unknown.type is DYNAMIC
+        is_exact = isinstance(unknown.type, Primitive)  # DYNAMIC is one
+        name = atom.predicate
+        if isinstance(path, Symbol):
+            begin = self.case.prefix(path)
+            if not (begin.startswith((f"{at}.", f"{at}[")) or (path.key[0] == "path" and path.key[1] == at)):
+                if at.startswith(begin):
+                    raise Inconclusive  # it may be there, and may be elsewhere
+                return
+            below: list[Any] = [path] if is_open else []
+        elif path is None:
+            below = [self.local(rule, atom, values, place)] if is_open else []
+        else:
+            below = [path] if is_open and path.startswith((f"{at}.", f"{at}[")) else []
+        exact = path is None or path == at
+        if name in AT_PATHS:
+            if exact and is_exact:
+                yield from self.value_row(name, address, at, unknown)
+            for inner in below:
+                yield from self.value_row(name, address, inner, _element(unknown))
+        elif name == "size_of":
+            for inner in [*([at] if exact and is_open else []), *below]:
+                if self.case.holds(("there", name, address, inner)):
+                    yield address, inner, Symbol(("size", address, inner), "number", isinstance(inner, Symbol))
+        elif name == "part":
+            for inner in [*([at] if exact and is_open else []), *below]:
+                yield from self.part_rows(rule, atom, values, address, inner)
+        else:  # JSON in a text
+            texts = [*([at] if exact and is_exact else []), *below]
+            for text in texts:
+                yield from self.json_rows(rule, atom, values, address, text)
+
+    def value_row(self, name: str, address: str, path: Any, unknown: Unknown | None) -> Iterator[tuple[Any, ...]]:
+        if self.case.holds(("there", name, address, path)):
+            kind = type_of(unknown) if unknown is not None else "any"
+            group = ("at",) if name in ("planned", "configured") else ("at", name)
+            is_local = isinstance(path, Symbol)
+            key = (*group, address, path) if len(group) == 1 else (name, address, path)
+            yield address, path, Symbol(key, kind, is_local)
+
+    def local(self, rule: Rule, atom: Atom, values: Values, place: tuple[Any, ...]) -> Symbol:
+        """A path below a place, which stands for any."""
+        return Symbol(("path", place[-1], self.label(rule, atom, values), place), "symbol", True)
+
+    def label(self, rule: Rule, literal: Literal, values: Values) -> tuple[Any, ...]:
+        """What tells one look of a literal from others."""
+        if self.counting:
+            raise Inconclusive
+        return rule.number, literal.start, str(literal), tuple(sorted(values.items(), key=lambda item: item[0]))
+
+    def part_rows(self, rule: Rule, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
+        """An element of an unknown container: the one that is asked for, else one that stands for any."""
+        key, inner = (self.value(a, values) for a in atom.arguments[2:])
+        if key is None and isinstance(inner, str) and isinstance(path, str):
+            key = _last_key(path, inner)
+            if key is None:
+                return
+        if key is None or isinstance(path, Symbol) or isinstance(key, Symbol) or isinstance(inner, Symbol):
+            label = self.label(rule, atom, values)
+            some = Symbol(("key", label, address, path), "any", True)
+            place = Symbol(("path", path, label, address), "symbol", True)
+            if self.case.holds(("there", "part", address, place)):
+                yield address, path, some, place
+            return
+        found = member(path, key) if type(key) is str else f"{path}[{key}]"
+        if type(key) not in (str, int):
+            return
+        if self.case.holds(("there", "part", address, found)):
+            yield address, path, key, found
+
+    def json_rows(self, rule: Rule, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
+        """What may stand in an unknown text that is JSON."""
+        inner, *others = (self.value(a, values) for a in atom.arguments[2:])
+        name = atom.predicate
+        document = self.cases.documents.get((address, path))
+        if document is not None:
+            look = rule, atom, values
+            rows = self.document_rows(look, document, (address, path), inner, others[0], name == "json_part")
+            yield from ((address, path, *row) for row in rows)
+            return
+        if name == "json_value" and inner is not None and not isinstance(path, Symbol):
+            if self.case.holds(("there", name, address, (path, inner))):
+                is_local = any(s.is_local for s in symbols_in(inner))
+                yield address, path, inner, Symbol((name, address, path, inner), "any", is_local)
+            return
+        if name == "json_part" and inner is not None and others[0] is not None and not isinstance(path, Symbol):
+            if self.case.holds(("there", name, address, (path, inner, others[0]))):
+                is_local = any(s.is_local for s in symbols_in((inner, others[0])))
+                part = Symbol((name, address, path, inner, others[0]), "symbol", is_local)
+                yield address, path, inner, others[0], part
+            return
+        label = self.label(rule, atom, values)
+        if self.case.holds(("there", name, address, (path, label))):
+            given = [inner, *others]
+            made = [Symbol((name, label, number), "any", True) for number in range(len(given))]
+            yield address, path, *(m if g is None else g for g, m in zip(given, made, strict=True))
+
+    # -------- what is built in
+
+    def builtin(self, rule: Rule, literal: Builtin, values: Values) -> Iterator[Values]:
+        inputs = [self.value(a, values) for a in literal.inputs]
+        if None in inputs:
+            return
+        if literal.relation == MEMBER:
+            yield from self.member(literal, inputs, values)
+            return
+        if not any(isinstance(value, Symbol) for value in inputs):
+            known = RELATIONS[literal.relation].function(*inputs)
+            if known is None:
+                return
+            if not literal.negated:
+                for row in known:
+                    yield from self.unify(literal.outputs, row, values)
+            elif not any(True for row in known for _ in self.unify(literal.outputs, row, values)):
+                yield values
+            return
+        given = tuple(inputs)
+        document = self.case.document(inputs[0]) if literal.relation in ("json", "json_element") else None
+        if document is not None:
+            inner, key, *_ = (self.value(a, values) for a in literal.outputs)
+            look = rule, literal, values
+            rows = self.document_rows(look, document, inputs[0].key[1:3], inner, key, len(literal.outputs) == 3)
+        elif self.case.holds(("defined", literal.relation, given)):
+            rows = self.symbolic_rows(rule, literal, given, values)
+        else:
+            self.case.is_flawed = True
+            return
+        found = (extended for row in rows for extended in self.unify(literal.outputs, row, values))
+        if not literal.negated:
+            yield from found
+        elif next(found, None) is None:
+            yield values
+
+    def document_rows(
+        self, look: Look, document: KnownDocument, place: tuple[str, str], inner: Any, key: Any, of_parts: bool
+    ) -> Iterator[tuple[Any, ...]]:
+        """What stands in a text that is JSON with unknown parts, these as symbols: (path, value), or (path, key, part).
+        `inner`, and of parts `key`: those that are asked for."""
+        address, path = place
+        is_asked = isinstance(inner, str)
+        if of_parts:
+            for at in [inner] if is_asked else document.elements:
+                for name, part in document.elements.get(at, ()):
+                    self.step()
+                    yield at, name, part
+        else:
+            for at in [inner] if is_asked else document.values:
+                self.step()
+                if at in document.values:
+                    yield at, document.values[at]
+            for at in [inner] if is_asked else document.unknown:
+                unknown = document.unknown.get(at)
+                if unknown is not None and isinstance(unknown.type, Primitive):
+                    for _, _, symbol in self.value_row("planned", address, (path, at), unknown):
+                        yield at, symbol
+        if not document.may_have(inner) or (is_asked and not of_parts and inner in {*document.unknown, *document.open}):
+            return
+        if is_asked and not of_parts:
+            if self.case.holds(("there", "json_value", address, (path, inner))):
+                yield inner, Symbol(("json_value", address, path, inner))
+            return
+        if is_asked and type(key) in (str, int):
+            if self.case.holds(("there", "json_part", address, (path, inner, key))):
+                yield inner, key, member(inner, key) if type(key) is str else f"{inner}[{key}]"
+            return
+        label = self.label(*look)
+        for at in [inner] if is_asked else document.open:
+            if not self.case.holds(("rows", "json", place, (label, at, of_parts))):
+                continue
+            below = Symbol(("path", at, label, place), "symbol", True)
+            some = Symbol(("json", place, label, at), "any", True)
+            if not of_parts:
+                yield below, some
+                continue
+            yield at, some, below
+            if not is_asked:
+                deeper = Symbol(("path", at, label, place, "part"), "symbol", True)
+                yield below, Symbol(("json", place, label, at, "part"), "any", True), deeper
+
+    def symbolic_rows(
+        self, rule: Rule, literal: Builtin, inputs: tuple[Any, ...], values: Values
+    ) -> Iterator[tuple[Any, ...]]:
+        """The row of a built-in relation whose inputs are not known: the one that is asked for, else any."""
+        name = literal.relation
+        outputs = [self.value(a, values) for a in literal.outputs]
+        columns = RELATIONS[name].outputs
+        keys = _KEYS.get(name, len(columns))
+        if name == "split" and (parts := known_parts(self.case.prefix(inputs[0]), inputs[1])[:-1]):
+            yield from enumerate(parts)
+            if type(outputs[0]) is int and outputs[0] < len(parts):
+                return
+        kinds = [kind if kind in ("symbol", "number") else "any" for _, kind in columns]
+        if None not in outputs[:keys]:
+            asked = tuple(outputs[:keys])
+            is_local = any(s.is_local for s in symbols_in((inputs, asked)))
+            if self.case.holds(("rows", name, inputs, asked)):
+                rest = range(keys, len(columns))
+                yield *asked, *(Symbol((name, inputs, asked, n), kinds[n], is_local) for n in rest)
+            return
+        label = self.label(rule, literal, values)
+        if self.case.holds(("rows", name, inputs, label)):
+            yield tuple(Symbol((name, inputs, label, n), kind, True) for n, kind in enumerate(kinds))
+
+    def member(self, literal: Builtin, listed: list[Any], values: Values) -> Iterator[Values]:
+        (subject,) = literal.outputs
+        known = self.value(subject, values)
+        if known is None:
+            if isinstance(subject, Variable) and subject.name not in values:
+                if any(isinstance(value, Symbol) for value in listed) and self.counting:
+                    raise Inconclusive
+                for value in dict.fromkeys(listed):
+                    yield {**values, subject.name: value}
+            return
+        if any(self.case.equal(known, value) for value in listed) != literal.negated:
+            yield values
+
+    # -------- aggregates
+
+    def aggregate(self, rule: Rule, literal: Aggregate, values: Values, outer: set[str]) -> Any:
+        fixed = {name: value for name, value in values.items() if name in outer}
+        body: list[Literal] = []
+        number = 0
+        for part in literal.body:
+            if isinstance(part, Atom) or (isinstance(part, Builtin) and not part.negated):
+                terms: list[Term] = []
+                for term in part.arguments if isinstance(part, Atom) else part.outputs:
+                    if isinstance(term, Wildcard):
+                        number += 1
+                        term = Variable(f"_ {number}", term.start, term.end)
+                    terms.append(term)
+                body.append(with_arguments(part, tuple(terms)))
+            else:
+                body.append(part)
+        scope = outer | {v.name for v in inner_variables(literal)}
+        ordered = join_order(tuple(body), fixed, scope)
+        apart = self.apart(rule, literal, ordered, fixed, scope)
+        if apart is not None:
+            return apart
+        self.counting += 1
+        try:
+            found = self.distinct(list(self.solutions(rule, ordered, fixed, scope)))
+        finally:
+            self.counting -= 1
+        if literal.expression is None:
+            return len(found)
+        every = [self.value(literal.expression, each) for each in found]
+        given = [value for value in every if value is not None]
+        if not any(isinstance(value, Symbol) for value in given):
+            found_one = aggregate(literal.function, given)
+            self.case.is_flawed |= found_one is None
+            return found_one
+        shown = tuple(sorted(given, key=str))
+        if not self.case.holds(("defined", literal.function, shown)):
+            self.case.is_flawed = True
+            return None
+        kinds = {self.case.kind(value) for value in shown}
+        kind = "number" if literal.function == "sum" else kinds.pop() if len(kinds) == 1 else "any"
+        return Symbol(("call", literal.function, *shown), kind)
+
+    def apart(self, rule: Rule, literal: Aggregate, ordered: list[Literal], fixed: Values, scope: set[str]) -> Any:
+        """The count or sum over many objects with unknown values: each adds something between two bounds, whatever the
+        others do. None where it is to be found out case by case."""
+        first = ordered[0]
+        if literal.function not in ("count", "sum") or not isinstance(first, Atom) or first.predicate not in VALUES:
+            return None
+        whose = first.arguments[0]
+        if not isinstance(whose, Variable) or whose.name in fixed:
+            return None
+        unsure = self.cases.at.keys()
+        if len(unsure) <= FEW:
+            return None
+        known = {row[0] for row in self.cases.database[first.predicate]}
+        least: Any = 0
+        most: Any = 0
+        for address in sorted({*known, *unsure}):
+            low, high = self.share(rule, literal, ordered, {**fixed, whose.name: address}, scope)
+            least = None if least is None or low is None else least + low
+            most = None if most is None or high is None else most + high
+        if least is not None and least == most:
+            return least
+        symbol = Symbol((literal.function, rule.number, literal.start, tuple(sorted(fixed.items()))), "number")
+        self.case.ranges[symbol] = (
+            (least, True) if least is not None else None,
+            (most, True) if most is not None else None,
+        )
+        return symbol
+
+    def share(
+        self, rule: Rule, literal: Aggregate, ordered: list[Literal], values: Values, scope: set[str]
+    ) -> tuple[Any, Any]:
+        """What one object adds at least and at most; None: without a bound."""
+        waiting = [self.case.decisions]
+        lows: list[Any] = []
+        highs: list[Any] = []
+        for _ in range(MOST_OF_ONE):
+            if not waiting:
+                break
+            one = _Evaluation(self.cases, waiting.pop(), self.least)
+            one.counting = 1
+            try:
+                found = one.distinct(list(one.solutions(rule, ordered, values, scope)))
+                self.case.is_flawed |= one.case.is_flawed
+                low, high = one.total(literal, found)
+                lows.append(low)
+                highs.append(high)
+            except NeedsDecision as needed:
+                waiting += [{**one.case.decisions, needed.proposition: holds} for holds in (True, False)]
+        if waiting or not lows:
+            raise Inconclusive
+        return None if None in lows else min(lows), None if None in highs else max(highs)
+
+    def total(self, literal: Aggregate, found: list[Values]) -> tuple[Any, Any]:
+        """The least and the greatest value of a count or sum."""
+        if literal.expression is None:
+            return len(found), len(found)
+        low: Any = 0
+        high: Any = 0
+        for each in found:
+            value = self.value(literal.expression, each)
+            if value is None:
+                continue
+            if self.case.kind(value) != "number":
+                raise Inconclusive
+            lower, upper = self.case.bounds_of(value)
+            low = None if low is None or lower is None else low + lower[0]
+            high = None if high is None or upper is None else high + upper[0]
+        return low, high
+
+    def distinct(self, solutions: list[Values]) -> list[Values]:
+        """Solutions that differ. Two with different unknown values may be one: that is decided."""
+        kept: list[Values] = []
+        by_plain: dict[Any, list[Values]] = {}
+        for each in solutions:
+            resolved = {name: self.case.resolved(value) for name, value in each.items()}
+            plain = tuple(
+                (name, sort_key((value,))) for name, value in sorted(resolved.items()) if not isinstance(value, Symbol)
+            )
+            same = by_plain.setdefault(plain, [])
+            if len(same) > 20:
+                raise Inconclusive
+            if any(all(self.case.equal(v, other[n]) for n, v in resolved.items()) for other in same):
+                continue
+            same.append(resolved)
+            kept.append(resolved)
+        return kept
+
+
+def _element(unknown: Unknown) -> Unknown | None:
+    """What is known of an element of an unknown list, set or map."""
+    kind = getattr(unknown.type, "element", None)
+    return Unknown(kind) if isinstance(kind, Primitive) else None
+
+
+def _last_key(path: str, inner: str) -> Any:
+    """The key of an element whose path is `inner`; None where it is none of that container."""
+    rest = inner.removeprefix(path)
+    if rest == inner and path:
+        return None
+    if rest.startswith("[") and rest.endswith("]") and rest[1:-1].isdigit():
+        return int(rest[1:-1])
+    name = rest.removeprefix(".") if rest.startswith(".") or not path else None
+    return name if name and not any(c in name for c in '.["') else None

@@ -1,0 +1,113 @@
+"""Cases of policies in three values: of a plan whose values are not all known.
+
+`unknown_after("a", "tags")` in a case says that the value is not known, whatever it may turn out to be, and
+`.want unsettled("CODE", "a")` that nobody can decide yet. All other relations have what certainly holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias
+
+from planner.answers.policy.facts.contents import beginnings
+from planner.answers.policy.facts.relations import PolicyFacts, Reads
+from planner.answers.policy.judge import judge
+from planner.answers.policy.program import Policies
+from planner.answers.policy.relations import needs
+from planner.answers.policy.three_valued import VERDICTS
+from planner.foundation.values.value import Unknown
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.logic.datalog.engine.evaluate import Database, evaluate
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.datalog.language.values import Row
+from planner.logic.datalog.tools.cases import Case
+from planner.logic.model.plan import ResourceChange
+
+UNSETTLED = "unsettled"
+"""the relation of verdicts that wait for values, which only cases want"""
+
+
+Given: TypeAlias = Callable[[Case, Reads], PolicyFacts | None]
+"""what `.given` of a case gives of what policies read"""
+
+
+def with_unknown(facts: FactBase) -> FactBase:
+    """The facts of a case, in which what is said to be unknown may be anything."""
+    builder = FactBuilder(facts)
+    for address, path in facts.sorted("unknown_after"):
+        builder.add("maybe_exact", address, path)
+        builder.add("maybe_open", address, path)
+        for begin in beginnings(path):
+            builder.add("maybe", address, path, begin)
+    return builder.build()
+
+
+def with_plan(policies: Policies, case: Case, given: Given, names: Collection[str]) -> Case:
+    """The case with what is read for some relations of the plan that it gives. Raises Failure."""
+    plan = given(case, evolve(needs(policies, names), given=FactBase({}, {})))
+    return evolve(case, facts=_together(case.facts, plan), given=())
+
+
+def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Database:
+    """What a case wants something of, as it certainly holds, and what waits. Raises Failure."""
+    program = policies.modal_program
+    wants_verdicts = bool(case.wanted.keys() & {UNSETTLED, *VERDICTS})
+    names = sorted({*case.wanted.keys() - {UNSETTLED}, *(policies.modal.verdicts if wants_verdicts else ())})
+    plan = None
+    if case.given and given is not None:  # what packs bring is in the facts of the case
+        plan = given(case, evolve(needs(policies, names), given=FactBase({}, {})))
+    facts = _together(with_unknown(case.facts), plan)
+    database = evaluate(program, facts, [name for name in case.wanted if name != UNSETTLED])
+    unknown: Mapping[tuple[str, str], Unknown] | None
+    unknown = {(str(address), str(path)): Unknown() for address, path in case.facts.relation("unknown_after")}
+    if plan is not None:
+        unknown = {**plan.unknown, **unknown} if plan.unknown is not None else None
+    if not facts.relation("maybe") or not wants_verdicts:
+        return database.beside(program, {UNSETTLED: set()}) if UNSETTLED in case.wanted else database
+    relations = {name: facts.rows(name) for name in facts.predicates}
+    hidden = plan.hidden if plan is not None else {}
+    verdict = judge(policies, PolicyFacts(relations, hidden, Nobody(facts), unknown=unknown))
+    beside: dict[str, set[Row]] = {UNSETTLED: {(f.code, f.address) for f in verdict.of("undecided")}}
+    for name in VERDICTS:
+        if name in case.wanted:
+            by_cases = {(f.code, f.address, f.message) for f in verdict.findings if f.by_cases and f.kind == name}
+            beside[name] = {*database[name], *by_cases}
+    holds = database.beside(program, {name: rows for name, rows in beside.items() if name in case.wanted})
+    decided = {f.rule for f in verdict.findings if f.by_cases and f.kind in case.wanted}
+    fired = {rule.number: 1 for rule in program.rules if rule.name in decided}  # in all cases, not in the sure rules
+    holds.produced = {**holds.produced, **fired}
+    return holds
+
+
+def _together(facts: FactBase, plan: FactBase | None) -> FactBase:
+    """The facts of a case and those of a plan."""
+    if plan is None:
+        return facts
+    builder = FactBuilder(facts)
+    for name in plan.predicates:
+        builder.extend(name, plan.rows(name), None)
+    return builder.build()
+
+
+@frozen(eq=False)
+class Nobody:
+    """Addresses of a case: no configuration says where they stand."""
+
+    facts: FactBase
+
+    @property
+    def changes(self) -> dict[str, ResourceChange]:
+        return {}
+
+    def about(self, address: str) -> None:
+        return None
+
+    def span(self, address: str, path: str = "") -> Span | None:
+        return None
+
+    def given(self, address: str) -> frozenset[str]:
+        return frozenset()
+
+    def source(self, predicate: str, row: Row) -> Any | None:
+        return self.facts.source(predicate, row)

@@ -1,0 +1,175 @@
+"""What policies say about several plans together: those of a fleet's units, or of the components of a deployment. In
+three values as about one plan (planner/answers/policy/three_valued.py): what hinges on values that are not known yet is
+undecided."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from planner.answers.policy.model import KINDS, REFUSALS
+from planner.answers.policy.packs import is_pack_file
+from planner.answers.policy.pending_values import waits
+from planner.answers.policy.program import foreign_rules
+from planner.answers.policy.sources import files_below
+from planner.answers.policy.three_valued import VERDICTS, Modal, rewrite, written_name
+from planner.foundation.support.disk import read_text
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.datalog.engine.evaluate import Database
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.explain.proof import proof_json
+from planner.logic.datalog.explain.search import Prover
+from planner.logic.datalog.language.values import Row
+from planner.logic.programs.fleet import checked
+from planner.logic.programs.rule_files import Files, load
+
+KEYS = 2
+"""a value belongs to a unit (or a component) and an address"""
+Missing: TypeAlias = tuple[str, str, str]
+"""(unit, address, path) of a value that is not known yet"""
+
+
+@frozen
+class Finding:
+    """What a policy says: `kind` deny, broken, warn or undecided, with the rule and the proof. What is undecided may
+    become `would`, deny or warn, when the values `waits_for` are known."""
+
+    kind: str
+    code: str
+    unit: str
+    message: str
+    rule: str
+    proof: dict[str, Any]
+    would: str = ""
+    waits_for: tuple[Missing, ...] = ()
+
+    def to_json(self, noun: str = "unit") -> dict[str, Any]:
+        """`noun`: what that is which is planned by itself."""
+        document: dict[str, Any] = {
+            "kind": self.kind,
+            "code": self.code,
+            noun: self.unit,
+            "message": self.message,
+            "rule": self.rule,
+            "proof": self.proof,
+        }
+        if self.kind == "undecided":
+            document["would"] = self.would
+            document["waits_for"] = [{noun: u, "address": a, "path": p} for u, a, p in self.waits_for]
+        return document
+
+
+@frozen(eq=False)
+class Verdict:
+    """All findings: denials first, then by code, unit and message."""
+
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_denied(self) -> bool:
+        return any(finding.kind in REFUSALS for finding in self.findings)
+
+    def to_json(self, noun: str = "unit") -> dict[str, Any]:
+        """Format 1.0: {"format_version", "verdict": deny, broken, undecided or pass, "denied", "counts",
+        "findings"}. `noun`: what that is which is planned by itself."""
+        counts: dict[str, int] = {kind: sum(f.kind == kind for f in self.findings) for kind in KINDS}
+        counts = {kind: n for kind, n in counts.items() if n or kind in ("deny", "undecided", "warn")}
+        return {
+            "format_version": "1.0",
+            "verdict": next((kind for kind in (*REFUSALS, "undecided") if counts.get(kind)), "pass"),
+            "denied": self.is_denied,
+            "counts": counts,
+            "findings": [finding.to_json(noun) for finding in self.findings],
+        }
+
+
+def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
+    """(name, text) of the policies that are named: files, and folders with those below. `of_packs`: what packs judge
+    instead. Raises Failure."""
+    files_read: list[tuple[str, str]] = []
+    for word in words:
+        if word.startswith("builtin:"):
+            raise Failure(error("policy.pack_for_all", "A pack judges single plans", f"{word}: {of_packs}"))
+        problems: list[Diagnostic] = []
+        files = files_below(word, problems) if os.path.isdir(word) else [Path(word)]
+        if problems:
+            raise Failure(problems)
+        if not files:
+            raise Failure(error("policy.none_there", "No policies in the folder", f"{word} holds no file *.dl."))
+        for file in files:
+            if is_pack_file(str(file)):
+                detail = f"{file}: {of_packs}"
+                raise Failure(error("policy.pack_for_all", "A pack judges single plans", detail))
+            try:
+                files_read.append((str(file), read_text(file)))
+            except (OSError, ValueError) as problem:
+                raise Failure(error("policy.unreadable", "Cannot read a policy", f"{file}: {problem}.")) from None
+    return tuple(files_read)
+
+
+def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, Program, list[Diagnostic]]:
+    """Users' rules beside those of a program (batch, deployments) for what certainly holds and what could hold, with
+    warnings about them; nobody adds to what the files named in `closed` declare. Raises Failure."""
+    plain, problems = checked(own, name)
+    foreign = list(foreign_rules(plain, closed))
+    if foreign:
+        raise Failure(foreign)
+    modal, more = rewrite(plain, keys=KEYS)
+    if modal is None:
+        raise Failure([*problems, *more])
+    program, wrong = load(name, made=[modal.file])
+    if program is None:
+        raise Failure([d for d in wrong if d.is_error])
+    return modal, program, [*problems, *more]
+
+
+def verdict_of(modal: Modal, program: Program, database: Database, source: Callable[[Any], dict[str, Any]]) -> Verdict:
+    """What policies say, from the relations `modal.verdicts` of a program. `source`: sources of facts in proofs."""
+    return Verdict(tuple(_Judge(modal, program, database, source).findings()))
+
+
+class _Judge:
+    def __init__(
+        self, modal: Modal, program: Program, database: Database, source: Callable[[Any], dict[str, Any]]
+    ) -> None:
+        self.modal, self.program, self.database, self.source = modal, program, database, source
+        self.prover = Prover(program, database)
+
+    def findings(self) -> list[Finding]:
+        found = []
+        for name in VERDICTS:
+            certain = self.database[name]
+            found += [self._finding(name, name, name, row, str(row[2])) for row in certain]
+            could = self.modal.could.get(name)
+            if could is not None:
+                known = {row[:2] for row in certain}
+                found += [self._undecided(name, could, row) for row in self.database[could] if row[:2] not in known]
+        if self.modal.broken:
+            rows = self.database[self.modal.broken]
+            found += [self._finding("broken", "", self.modal.broken, row, str(row[2])) for row in rows]
+        return sorted(found, key=lambda f: (KINDS.index(f.kind), f.code, f.unit, f.would, f.message))
+
+    def _undecided(self, name: str, could: str, row: Row) -> Finding:
+        rows, _ = waits(self.program, self.modal, self.database, self.prover, could, row, KEYS)
+        missing = sorted((str(unit), str(address), str(path)) for unit, address, path in rows)
+        shown = ", ".join(f"{a}.{p} of {u}" if p else f"{a} of {u}" for u, a, p in missing[:5])
+        message = f"is decided when {shown or 'more'}{', ...' if len(missing) > 5 else ''} is known"
+        return self._finding("undecided", name, could, row, message, tuple(missing))
+
+    def _finding(
+        self,
+        kind: str,
+        would: str,
+        predicate: str,
+        row: Row,
+        message: str,
+        missing: tuple[Missing, ...] = (),
+    ) -> Finding:
+        proof = self.prover.why(predicate, row)
+        assert proof is not None and proof.rule is not None
+        rule = written_name(proof.rule.name)
+        shown = proof_json(proof, self.database.facts, self.source)
+        return Finding(kind, str(row[0]), str(row[1]), message, rule, shown, would, missing)

@@ -1,0 +1,253 @@
+"""What becomes of what policies said: levels, overrides and waivers. The rules of rules/verdicts decide."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from planner.answers.policy.model import Finding, Kind
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.records import evolve
+from planner.language.syntax.rule_syntax import Constant
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.rule_programs import verdict_program
+
+if TYPE_CHECKING:
+    from planner.answers.policy.program import Policies
+    from planner.answers.policy.settings import Waiver
+    from planner.logic.datalog.engine.evaluate import Database
+
+WAIVERS = "waivers"
+"""the code of what is said of waivers"""
+_SAYS = {
+    "too_wide": "matches everything, so it waives nothing: name the objects that it is for",
+    "unnamed": "names neither a type nor a module, as the organisation wants, so it waives nothing",
+    "wide": "names neither a type nor a module: it waives {findings}",
+    "too_long": "ends later ({until}) than the organisation lets waivers last, so it waives nothing",
+    "of_no_policy": "names a code that no policy gives",
+    "forbidden": "is for a policy that the organisation does not let anybody waive",
+    "expired": "has expired ({until})",
+    "expires_soon": "expires soon ({until})",
+    "unused": "meets nothing any more: take it away",
+}
+
+
+def needs_settling(policies: Policies, overrides: Mapping[str, str]) -> bool:
+    """Whether anything says more than the rules of the policies."""
+    settings = policies.settings
+    return bool(
+        overrides or settings.configs or settings.waivers or any(i.level for i in policies.packs.policies.values())
+    )
+
+
+def settle(
+    findings: Sequence[Finding],
+    policies: Policies,
+    overrides: Mapping[str, str],
+    clock: int | None = None,
+    is_whole: bool = True,
+) -> list[Finding]:
+    """The findings with the kinds that count, and those about waivers. `clock`: the time by which waivers are judged,
+    in seconds since 1970. Raises Failure when somebody overrides what he may not, or loosens what the organisation
+    says."""
+    database = evaluate(verdict_program(), _facts(findings, policies, overrides, clock, is_whole).build())
+    problems = [*_loosened(database, policies), *_refused(database, policies)]
+    if problems:
+        raise Failure(problems)
+    kinds: dict[int, Kind] = {row[0]: row[1] for row in database["verdict"]}
+    would = {row[0]: str(row[1]) for row in database["would_be"]}
+    waived_by = {row[0]: policies.settings.waivers[int(str(row[1]))] for row in database["waived_by"]}
+    settled = []
+    for number, finding in enumerate(findings):
+        kind = kinds.get(number, finding.kind)
+        reason = finding.reason
+        waiver = waived_by.get(number)
+        if waiver is not None:
+            reason = _told(waiver)
+        elif kind == "overridden":
+            reason = overrides[finding.code]
+        settled.append(
+            evolve(finding, kind=kind, said=finding.kind, reason=reason, would=would.get(number, finding.would))
+        )
+    return [*settled, *_remarks(database, policies)]
+
+
+def _facts(
+    findings: Sequence[Finding], policies: Policies, overrides: Mapping[str, str], clock: int | None, is_whole: bool
+) -> FactBuilder:
+    facts = FactBuilder()
+    settings = policies.settings
+    for number, finding in enumerate(findings):
+        facts.add("finding", number, finding.kind, finding.code, finding.address)
+        if finding.kind == "undecided":
+            facts.add("becomes", number, finding.would)
+    codes, is_open = _codes(policies)
+    chosen = {p.code for c in settings.configs for p in c.policies if p.override}
+    for info in policies.packs.policies.values():
+        is_foreign = info.span is not None and info.span.filename not in policies.closed
+        by = "directory" if is_foreign and codes[info.code] & policies.closed else "pack"
+        if info.level:  # a pack says nothing of the organisation's policies, unless it is one of its own
+            facts.add("said", info.code, by, info.level)
+        for group in info.override if info.code not in chosen and by == "pack" else ():
+            facts.add("may_override", info.code, group)
+    for code, files in codes.items():
+        facts.add("given_code", code)
+        if files & policies.closed:
+            facts.add("of_organisation", code)
+    for code in {finding.code for finding in findings if finding.is_organisations}:
+        facts.add("of_organisation", code)
+    if is_open:
+        facts.add("any_code")
+    for config in settings.configs:
+        by = "organisation" if config.is_organisation else "directory"
+        if config.usual_level:
+            facts.add("usual_level", config.usual_level)
+        for said in config.policies:
+            if said.level:
+                facts.add("said", said.code, by, said.level)
+            for group in said.override:
+                facts.add("may_override", said.code, group)
+            if said.waivable is False:
+                facts.add("not_waivable", said.code)
+    for code in overrides:
+        facts.add("override_asked", code)
+    if overrides:
+        for group in _groups(policies):
+            facts.add("member", group)
+    facts.add("clock", int(time.time()) if clock is None else clock)
+    facts.add("notice", settings.notice)
+    if settings.is_named_only:
+        facts.add("named_only")
+    if settings.longest is not None:
+        facts.add("longest", settings.longest)
+    if is_whole:
+        facts.add("whole_plan")
+    if settings.waivers:
+        _add_waivers(facts, findings, settings.waivers)
+    return facts
+
+
+def _add_waivers(facts: FactBuilder, findings: Sequence[Finding], waivers: Sequence[Waiver]) -> None:
+    from planner.logic.graph.verbs import glob
+
+    by_code: dict[str, list[tuple[int, str]]] = {}
+    for number, finding in enumerate(findings):
+        by_code.setdefault(finding.code, []).append((number, finding.address))
+    for number, waiver in enumerate(waivers):
+        facts.add("waiver", number, waiver.code, waiver.address)
+        facts.add("expires", number, waiver.expires)
+        pattern = glob(waiver.address)
+        for finding_number, address in by_code.get(waiver.code, ()):
+            if address == waiver.address or (pattern is not None and pattern.fullmatch(address)):
+                facts.add("meets", number, finding_number)
+
+
+def _codes(policies: Policies) -> tuple[dict[str, set[str]], bool]:
+    """The codes that rules give, with the files of those rules; and whether some compute them."""
+    codes: dict[str, set[str]] = {code: set() for code in policies.packs.policies}
+    is_open = False
+    for rule in policies.program.rules:
+        if rule.head.predicate in ("deny", "warn"):
+            code = rule.head.arguments[0]
+            if isinstance(code, Constant):
+                codes.setdefault(str(code.value), set()).add(rule.file)
+            else:
+                is_open = True
+    return codes, is_open
+
+
+def _groups(policies: Policies) -> Iterator[str]:
+    """The groups of whoever runs this: those that the organisation lists, and those of the operating system. By the
+    number of the user: names in the environment are anybody's to set."""
+    import grp
+    import pwd
+
+    try:
+        user = pwd.getpwuid(os.getuid())
+    except KeyError:
+        return
+    listed = {name for config in policies.settings.configs if config.is_organisation for name in config.groups}
+    for config in policies.settings.configs:
+        if config.is_organisation:
+            for group, members in config.groups.items():
+                if user.pw_name in members:
+                    yield group
+    for number in {user.pw_gid, *os.getgroups()}:
+        try:
+            name = grp.getgrgid(number).gr_name
+        except KeyError:
+            continue
+        if name not in listed:  # a list of the organisation's is all of its members
+            yield name
+
+
+# ---------------------------------------------------------------- what is told
+
+
+def _told(waiver: Waiver) -> str:
+    ticket = f" ({waiver.ticket})" if waiver.ticket else ""
+    return f"{waiver.reason}{ticket}; waived by {waiver.owner} until {waiver.until}"
+
+
+def _remarks(database: Database, policies: Policies) -> Iterator[Finding]:
+    met = {row[0]: int(str(row[1])) for row in database["waives"]}
+    for number, about in sorted(database["remark"], key=str):
+        waiver = policies.settings.waivers[int(str(number))]
+        text = f"the waiver of {waiver.code} for {waiver.address or 'nothing'} "
+        findings = f"{met.get(number, 0)} finding{'' if met.get(number) == 1 else 's'}"
+        text += _SAYS[str(about)].format(until=waiver.until, findings=findings)
+        if waiver.ticket:
+            text += f" ({waiver.ticket})"
+        proof = {"format_version": "1.0", "goal": ["warn", WAIVERS, "", text], "root": "p1", "proofs": {}}
+        proof["proofs"] = {"p1": {"tuple": proof["goal"], "input": True}}
+        yield Finding("warn", WAIVERS, "", text, f"verdicts/waivers.{about!s}", None, waiver.span, proof)
+
+
+def _loosened(database: Database, policies: Policies) -> Iterator[Diagnostic]:
+    for (code,) in sorted(database["loosened"], key=str):
+        ours = [(c, p) for c in policies.settings.configs for p in c.policies if p.code == code and p.level]
+        mine = next((p for c, p in ours if not c.is_organisation), None)
+        theirs = next((p.span for c, p in ours if c.is_organisation), None)
+        info = policies.packs.policies.get(str(code))
+        place = theirs or (info.span if info is not None else None)
+        kept = next(str(row[1]) for row in database["policy_level"] if row[0] == code)
+        detail = f"The organisation has {code} at level {kept}{f' ({place})' if place is not None else ''}, "
+        level = mine.level if mine is not None else info.level if info is not None else ""
+        span = mine.span if mine is not None else info.span if info is not None else None
+        detail += f"and {level} is looser. It may be made stricter here, never looser."
+        yield error("policy.final", "Level of the organisation", detail, span)
+
+
+def without_policy(policies: Policies, codes: Iterable[str]) -> Iterator[Diagnostic]:
+    """Warnings about overridden codes that no policy gives."""
+    known, is_open = _codes(policies)
+    for code in codes if not is_open else ():
+        if code not in known:
+            yield warning("policy.unknown_override", "Override of no policy", _no_policy(code, known))
+
+
+def _no_policy(code: str, known: Iterable[str]) -> str:
+    return f"No policy that is asked gives the code {code}.{did_you_mean(code, known)}"
+
+
+def _refused(database: Database, policies: Policies) -> Iterator[Diagnostic]:
+    known, is_open = _codes(policies)
+    for code, why in sorted(database["override_refused"], key=str):
+        if code not in known and not is_open:
+            detail = _no_policy(str(code), known)
+        elif why == "hard":
+            detail = (
+                f"{code} is at level deny (hard): nobody overrides it. Change what it denies, or waive it for a time "
+            )
+            detail += "in .planner/waivers.toml."
+        else:
+            info = policies.packs.policies.get(str(code))
+            said = {g for c in policies.settings.configs for p in c.policies if p.code == code for g in p.override}
+            groups = sorted({*said, *(info.override if info is not None else ())})
+            whose = f"a member of {' or '.join(groups)}" if groups else "nobody, for no group is named"
+            detail = f"{code} is at level soft, which {whose} may override."
+        yield error("policy.override_refused", "Override refused", detail)

@@ -1,0 +1,53 @@
+"""A plan to facts: the relations that policies read, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from planner.answers.policy.facts.changes import Changes, Dependencies
+from planner.answers.policy.facts.configuration import Declared
+from planner.answers.policy.facts.contents import Contents
+from planner.answers.policy.facts.deferred import left
+from planner.answers.policy.facts.owners import ConfiguredOwners
+from planner.answers.policy.facts.relations import PolicyFacts, Reads
+from planner.answers.policy.facts.surroundings import NOTHING, Around, Surroundings
+from planner.answers.policy.impact import Impact
+from planner.answers.policy.planned_values import ValueRows
+from planner.logic.datalog.language.values import Row
+from planner.logic.model.plan import Plan
+
+if TYPE_CHECKING:
+    from planner.language.config.model import Config
+    from planner.logic.model.graph import Graph
+
+
+def plan_facts(
+    plan: Plan, config: Config, reads: Reads, graph: Callable[[], Graph], around: Surroundings = NOTHING
+) -> PolicyFacts:
+    """The facts that policies read. `graph` makes the plan graph, for the few that read it."""
+    owners = ConfiguredOwners(plan, config)
+    declared = Declared(plan, config, owners, reads)
+    contents = Contents(plan, owners, reads, declared.root_variables, ValueRows)
+    contents.read()
+    surroundings = Around(plan, around, contents.after)
+    impact = Impact(plan, graph, owners)
+    tellers = (Changes(plan, owners.changes), declared, Dependencies(impact), surroundings)
+    mentions = around.references() if "reference" in reads else None
+    relations = told(reads, tellers)  # which may tell of further unknown values
+    everything = {**relations, **contents.relations(surroundings.unknown_arguments)}
+    unknown = {**contents.after.unknown, **contents.elsewhere, **surroundings.unknown}
+    blocks = ((address, mode, type_) for address, _, mode, type_ in declared.resource())
+    later = tuple(left(plan.deferred, blocks, lambda: impact.dependents))
+    return PolicyFacts(everything, contents.hidden, owners, mentions, reads.given, unknown=unknown, later=later)
+
+
+def told(reads: Reads, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:
+    """The relations that policies read and one of the tellers has a method for."""
+    relations: dict[str, Iterable[Row]] = {}
+    for predicate in sorted(reads.predicates):
+        for teller in tellers:
+            tell = getattr(teller, predicate, None)
+            if tell is not None:
+                relations[predicate] = tell()
+    return relations

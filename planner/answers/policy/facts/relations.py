@@ -1,0 +1,146 @@
+"""What is known of the relations about a plan: their columns, what policies read of them, and their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from planner.answers.policy.paths_read import EVERYTHING, Looked
+from planner.answers.policy.values_read import OUTPUT, Interest, kind_of
+from planner.foundation.values.value import Unknown
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.language.values import Row
+from planner.logic.model.plan import ResourceChange
+
+if TYPE_CHECKING:
+    from planner.answers.policy.facts.deferred import Later
+    from planner.language.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
+
+VALUE = "value"
+"""the path of the value of an output or variable"""
+PATHS = {
+    "planned": (1,),
+    "configured": (1,),
+    "prior": (1,),
+    "provider_argument": (1,),
+    "data_value": (1,),
+    "size_of": (1,),
+    "part": (1, 3),
+    "json_value": (1,),
+    "json_part": (1,),
+    "unknown_after": (1,),
+    "unknown_because": (1,),
+    "sensitive_at": (1,),
+    "replace_path": (1,),
+    "maybe": (1, 2),
+    "maybe_exact": (1,),
+    "maybe_open": (1,),
+}
+"""the columns that are paths, of predicates whose first column is the address"""
+CONTENTS: dict[str, tuple[int, ...]] = {
+    "planned": (2,),
+    "configured": (2,),
+    "prior": (2,),
+    "provider_argument": (2,),
+    "data_value": (2,),
+    "size_of": (2,),
+    "part": (2,),
+}
+CONTENTS |= {"json_value": (2, 3), "json_part": (2, 3, 4)}
+"""the columns that hold what stands at the path"""
+KEYED = frozenset(PATHS) | {
+    "change",
+    "action",
+    "reason",
+    "undecided",
+    "moved_from",
+    "deposed",
+    "instance_of",
+    "drifted",
+    "output",
+    "variable",
+    "check_result",
+    "depends",
+    "blast",
+    "blast_size",
+}
+"""the predicates whose first column is the address that a fact is about"""
+
+
+@frozen
+class Reads:
+    """What policies read: input predicates, and of which values (None: of all). `given` are facts that are about no
+    plan: what packs bring."""
+
+    predicates: frozenset[str]
+    interest: Interest | None = None
+    given: FactBase = field(factory=lambda: FactBase({}, {}))
+
+    def __contains__(self, predicate: str) -> bool:
+        return predicate in self.predicates
+
+    def attributes(self, change: ResourceChange | None) -> frozenset[str] | None:
+        """The attributes of a changed object that have to be looked at; None for all."""
+        if self.interest is None:
+            return None
+        return self.interest.attributes(kind_of(change) if change is not None else OUTPUT)
+
+    def looked(self, change: ResourceChange) -> Looked:
+        """What is looked at in a changed object."""
+        return EVERYTHING if self.interest is None else self.interest.looked(kind_of(change))
+
+
+class Owners(Protocol):
+    """What the addresses of facts are about, and where that stands."""
+
+    @property
+    def changes(self) -> dict[str, ResourceChange]:
+        """By address; of a deposed object it has the deposed key behind it (change_name)."""
+
+    def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | ProviderDecl | None:
+        """The block that declares a resource, an instance of one, a root output or variable, or a provider
+        configuration."""
+
+    def span(self, address: str, path: str = "") -> Span | None:
+        """Where an address is declared; the argument that a path begins with, where there is one."""
+
+    def given(self, address: str) -> frozenset[str]:
+        """The arguments and nested blocks that the block of a resource instance sets."""
+
+    def source(self, predicate: str, row: Row) -> Any | None:
+        """Where a fact comes from."""
+
+
+class PolicyFacts(FactBase):
+    """The facts of one plan. `hidden` maps (address, path) of everything sensitive to the path of its mark;
+    `mentions` and `given` are facts that know their own sources. `untold` names relations that policies read and whose
+    rows cannot be known here. `later` are resources that are left for a later plan. `unknown` maps (address, path) of
+    what is known only after apply to the unknown value (None: nobody noted these)."""
+
+    __slots__ = ("given", "hidden", "later", "mentions", "owners", "unknown", "untold")
+
+    def __init__(
+        self,
+        relations: Mapping[str, Iterable[Row]],
+        hidden: dict[tuple[str, str], str],
+        owners: Owners,
+        mentions: FactBase | None = None,
+        given: FactBase | None = None,
+        untold: frozenset[str] = frozenset(),
+        unknown: Mapping[tuple[str, str], Unknown] | None = None,
+        later: tuple[Later, ...] = (),
+    ) -> None:
+        self.given = given if given is not None else FactBase({}, {})
+        elsewhere = {name: self.given.rows(name) for name in self.given.predicates}
+        super().__init__({**elsewhere, **{name: dict.fromkeys(rows) for name, rows in relations.items()}}, {})
+        self.hidden, self.owners, self.mentions = hidden, owners, mentions
+        self.untold, self.unknown, self.later = untold, unknown, later
+
+    def source(self, predicate: str, row: Row) -> Any | None:
+        if predicate == "reference" and self.mentions is not None:
+            return self.mentions.source(predicate, row)
+        if self.given.relation(predicate):
+            return self.given.source(predicate, row)
+        return self.owners.source(predicate, row)

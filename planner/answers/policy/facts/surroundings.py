@@ -1,0 +1,115 @@
+"""What is around a plan: the run that made it, what was installed and locked, how providers are configured, and what
+was read. A method a relation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import Any
+
+from planner.answers.policy.planned_values import ValueRows
+from planner.foundation.values.value import Unknown, Value
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.language.paths import member
+from planner.logic.datalog.language.values import FALSE, TRUE, Row, number
+from planner.logic.model.plan import Plan
+
+RECORDED = ("run", "now", "variable_origin", "module_version", "locked_provider")
+"""the relations that a plan's record keeps, so that judging it again comes to the same"""
+
+
+@frozen(eq=False)
+class Surroundings:
+    """What is known around a plan. `recorded`: rows (relation, columns...) of the relations RECORDED; `references` and
+    `data` are asked when policies read them."""
+
+    recorded: tuple[tuple[str, ...], ...] = ()
+    references: Callable[[], FactBase] = lambda: FactBase({}, {})
+    data: Callable[[], Iterable[tuple[str, Value]]] = tuple
+    """the address and the value of every data source that was read while planning"""
+
+
+NOTHING = Surroundings()
+
+
+class Around:
+    """The relations about what is around a plan; `rows` is where unknown and sensitive values are told."""
+
+    def __init__(self, plan: Plan, around: Surroundings, rows: ValueRows) -> None:
+        self.plan, self.surroundings, self.rows = plan, around, rows
+        self.unknown: dict[tuple[str, str], Unknown] = {}
+        """what is not known of the values that were told"""
+        self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
+        """that of provider configurations, by address and path, once provider_argument was told"""
+
+    def _recorded(self, relation: str) -> Iterable[Row]:
+        return (row[1:] for row in self.surroundings.recorded if row[0] == relation)
+
+    def run(self) -> Iterable[Row]:
+        return self._recorded("run")
+
+    def now(self) -> Iterable[Row]:
+        return self._recorded("now")
+
+    def variable_origin(self) -> Iterable[Row]:
+        return self._recorded("variable_origin")
+
+    def module_version(self) -> Iterable[Row]:
+        return self._recorded("module_version")
+
+    def locked_provider(self) -> Iterable[Row]:
+        return self._recorded("locked_provider")
+
+    def reference(self) -> Iterable[Row]:
+        return self.surroundings.references().relation("reference")
+
+    def backend(self) -> Iterable[Row]:
+        if self.plan.backend:
+            yield (str(self.plan.backend.get("type", "local")),)
+
+    def backend_argument(self) -> Iterable[Row]:
+        for name in sorted(self.plan.backend):
+            if name != "type":
+                yield from _plain_rows(name, self.plan.backend[name])
+
+    def provider_instance(self) -> Iterable[Row]:
+        for address, _ in self.plan.providers:
+            parsed = parse_provider_configuration(address)
+            yield (address, parsed.source, parsed.alias, "" if parsed.key is None else str(parsed.key))
+
+    def provider_argument(self) -> Iterable[Row]:
+        found = self._walked(self.plan.providers)
+        self.unknown_arguments = frozenset(found.unknown)
+        return found.values
+
+    def data_value(self) -> Iterable[Row]:
+        later = ((c.address, c.after) for c in self.plan.changes if c.mode == "data")
+        return self._walked((*self.surroundings.data(), *later)).values
+
+    def _walked(self, values: Iterable[tuple[str, Value]]) -> ValueRows:
+        found = ValueRows(False)
+        for address, value in values:
+            found.add_object(address, value)
+        self.rows.hidden.update(found.hidden)
+        self.unknown |= found.unknown
+        self.rows.exact |= found.exact
+        self.rows.open |= found.open
+        return found
+
+
+def _plain_rows(path: str, value: Any) -> Iterable[Row]:
+    """Plain Python values of settings as rows (path, value); null has none."""
+    if isinstance(value, bool):
+        yield (path, TRUE if value else FALSE)
+    elif isinstance(value, str):
+        yield (path, value)
+    elif isinstance(value, dict):
+        for name in sorted(value):
+            yield from _plain_rows(member(path, str(name)), value[name])
+    elif isinstance(value, list | tuple):
+        for i, part in enumerate(value):
+            yield from _plain_rows(f"{path}[{i}]", part)
+    elif value is not None:
+        yield (path, number(Decimal(repr(value))))

@@ -1,0 +1,81 @@
+"""What the plan of a unit, or of an instance of a component, says as rows of relations, for questions and policies
+about all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from planner.language.config.model import Config
+    from planner.logic.datalog.engine.program import Program
+    from planner.logic.model.plan import Plan
+
+CONTENTS = "batch/contents.dl"
+"""the file of relations about plans"""
+
+HIDDEN = "(sensitive)"
+"""what stands in facts in the place of sensitive values"""
+_POLICY_NAMES = {
+    "unit_change": "action",
+    "kind_of": "change",
+    "unit_reason": "reason",
+    "unit_planned": "planned",
+    "unit_prior": "prior",
+    "unit_configured": "configured",
+    "unit_unknown_after": "unknown_after",
+    "unit_output": "output",
+    "unit_maybe": "maybe",
+    "unit_maybe_exact": "maybe_exact",
+    "unit_maybe_open": "maybe_open",
+}
+"""relations of rules/batch/contents.dl, and those of rules/policy/inputs.dl that they are made from"""
+
+
+def contents_needed(program: Program, want: Iterable[str]) -> tuple[str, ...]:
+    """The relations about plans that these predicates rest on."""
+    needed = program.needed(tuple(want))
+    contents = (p.name for p in program.predicates.values() if p.number in needed and p.span.filename == CONTENTS)
+    return tuple(sorted(name for name in contents if program.predicates[name].is_input))
+
+
+def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list[list[Any]]]:
+    """The rows of the wanted relations, without the unit. Sensitive values are left out."""
+    from planner.answers.policy.facts.build import plan_facts
+    from planner.answers.policy.facts.relations import Reads
+    from planner.logic.datalog.language.values import decode, sorted_rows
+
+    wanted = {name: _POLICY_NAMES[name] for name in names if name in _POLICY_NAMES}
+    reads = Reads(frozenset({*wanted.values(), "sensitive_at"}))
+
+    def graph() -> Any:
+        raise AssertionError("none of these relations reads the graph")
+
+    facts = plan_facts(plan, config, reads, graph)
+    found: dict[str, list[list[Any]]] = {}
+    for name, source in wanted.items():
+        rows = []
+        for row in sorted_rows(facts.relation(source)):
+            plain = [_plain(decode(value)) for value in row]
+            if name == "kind_of":
+                plain = [plain[0], plain[5], plain[1]]
+            elif name == "unit_output":
+                plain = plain[1:]
+            elif source in ("planned", "prior", "configured") and (row[0], row[1]) in facts.hidden:
+                plain[2] = HIDDEN
+            rows.append(plain)
+        found[name] = rows
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A value of a row for JSON; a decimal that is no float as an object."""
+    return {"decimal": str(value)} if value.__class__.__name__ == "Decimal" else value
+
+
+def written(value: Any) -> Any:
+    """A value of a row as it is in a fact base."""
+    from planner.logic.datalog.language.values import Fraction
+
+    return Fraction(value["decimal"]) if value.__class__ is dict else value

@@ -1,0 +1,138 @@
+"""Reading a document that others wrote: what it is, and that its parts are of the right kind. Nothing in it is believed
+before it was looked at; a mistake is told with its JSON path."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from planner.answers.policy.from_json.excerpt import Excerpt, excerpt
+from planner.foundation.support.exact_json import JsonError, loads
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import frozen
+
+Kind: TypeAlias = Literal["plan", "state", "state file"]
+
+
+@frozen(eq=False)
+class Document:
+    """A parsed document: `name` is how messages call it, `root` its members."""
+
+    name: str
+    kind: Kind
+    root: dict[str, Any]
+    data: bytes | None = None
+    """the whole text, when `root` has the members of a plan only that most policies ask for (see excerpt.py)"""
+    excerpt: Excerpt | None = None
+    """then, with the changes of resources, which `root` does not have"""
+    entries: list[Any] | None = None
+    """those of a piece of an excerpt, in the place of all"""
+
+    @property
+    def whole(self) -> Document:
+        """The document with all its members. Raises Failure."""
+        return self if self.data is None else _parsed(self.data, self.name)
+
+    @property
+    def with_configuration(self) -> Document:
+        """The document with its whole configuration. Raises JsonError."""
+        if self.excerpt is None:
+            return self
+        root = {**self.root, "configuration": self.excerpt.configuration()}
+        return Document(self.name, self.kind, root, self.data, self.excerpt)
+
+
+class Misshapen(ValueError):
+    """Something in a document is not what its format says: where, and what was expected."""
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(f"{path or 'the document'}: {what}")
+
+
+def parse(data: bytes, name: str) -> Document:
+    """A plan or a state. Raises Failure when it is neither."""
+    found = excerpt(data)
+    return _parsed(data, name) if found is None else Document(name, "plan", found.members, data, found)
+
+
+def _parsed(data: bytes, name: str) -> Document:
+    try:
+        root = _loaded(data)
+    except JsonError as problem:
+        raise not_usable(name, f"it is not JSON: {problem}") from None
+    if not isinstance(root, dict):
+        raise not_usable(name, "it is JSON, but no object")
+    version = root.get("format_version")
+    if isinstance(version, str):
+        if version.partition(".")[0] != "1":
+            detail = f"its format_version is {version[:40]!r}, and only 1.x is known"
+            raise not_usable(name, detail)
+        if any(member in root for member in ("resource_changes", "planned_values", "configuration", "output_changes")):
+            return Document(name, "plan", root)
+        if "values" in root or set(root) <= {"format_version", "terraform_version", "checks"}:
+            return Document(name, "state", root)
+        raise not_usable(name, "it has a format_version, but neither planned changes nor values")
+    if root.get("version") == 4 and "lineage" in root:
+        return Document(name, "state file", root)
+    if "@level" in root or "@message" in root:
+        raise not_usable(name, "it is one of the lines that plan -json prints; show -json PLANFILE prints a plan")
+    raise not_usable(name, "it has no format_version. show -json PLANFILE prints plans, show -json states")
+
+
+def _loaded(data: bytes) -> Any:
+    from planner.foundation.support.fast_json import orjson
+
+    if data[:3] == b"\xef\xbb\xbf":
+        data = data[3:]
+    elif data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # as shells of Windows write what a command prints
+        try:
+            data = data.decode("utf-16").encode()
+        except UnicodeError as problem:
+            raise JsonError("not UTF-16", getattr(problem, "start", 0)) from None
+    if b"\\ud" in data or b"\\uD" in data:  # half a character is no text; the exact reader lets it pass
+        try:
+            orjson.loads(data)
+        except orjson.JSONDecodeError as problem:
+            raise JsonError(problem.msg, problem.pos) from None
+    return loads(data)
+
+
+def not_usable(name: str, why: str) -> Failure:
+    """What is told of a document that cannot be judged."""
+    return Failure(error("policy.document", "Not a plan or a state", f"{name} cannot be judged: {why}."))
+
+
+# ---------------------------------------------------------------- parts
+
+
+def text(where: dict[str, Any], member: str, path: str, default: str | None = None) -> str:
+    """A member that is text; `default` where it is not there or null. Raises Misshapen."""
+    value = where.get(member)
+    if value.__class__ is str:
+        return str(value)
+    if value is None and default is not None:
+        return default
+    raise Misshapen(f"{path}.{member}", "text expected")
+
+
+def table(where: dict[str, Any], member: str, path: str) -> dict[str, Any]:
+    """A member that is an object; empty where it is not there or null. Raises Misshapen."""
+    value = where.get(member)
+    if value is None:
+        return {}
+    if value.__class__ is not dict:
+        raise Misshapen(f"{path}.{member}".removeprefix("."), "an object expected")
+    return value
+
+
+def objects(where: dict[str, Any], member: str, path: str) -> list[dict[str, Any]]:
+    """A member that is a list of objects; empty where it is not there or null. Raises Misshapen."""
+    value = where.get(member)
+    if value is None:
+        return []
+    at = f"{path}.{member}".removeprefix(".")
+    if value.__class__ is not list:
+        raise Misshapen(at, "a list expected")
+    for i, item in enumerate(value):
+        if item.__class__ is not dict:
+            raise Misshapen(f"{at}[{i}]", "an object expected")
+    return list(value)

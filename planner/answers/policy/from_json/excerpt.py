@@ -1,0 +1,179 @@
+"""The members of a large plan that most policies ask for, without reading the others: planned values, the state before
+and the configuration are more than half of it.
+
+Only for the form in which OpenTofu and Terraform print plans: one line, members in their order. What is taken for a
+member is checked: the text up to the planned values and the text from the time to the end are parsed, which shows that
+they stand at the top; the name of each member occurs once in what is not parsed, and what is taken for its value is one
+value. Whatever looks otherwise is read as a whole. What nobody reads is not checked.
+
+The changes of resources are read in pieces, each of which is forgotten when the next one comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from planner.foundation.support.exact_json import JsonError, has_wide_numbers, loads
+
+LEAST = 1 << 20
+"""bytes; smaller documents are read as a whole"""
+PIECE = 1 << 18
+"""bytes that are parsed at once"""
+_BEGIN = b'{"format_version":"1.'
+_CHANGES, _OUTPUTS = b',"resource_changes":[', b',"output_changes":{'
+_PRIOR, _CONFIGURATION = b',"prior_state":{', b',"configuration":{'
+_BETWEEN = b'},{"address":"'
+_NAMES = (b'"resource_changes"', b'"output_changes"', b'"configuration"', b'"provider_config"')
+_ESCAPE, _LETTERS = b"\\u00", (b"4", b"5", b"6", b"7")
+"""how letters begin that are written otherwise, as nobody writes them: names could hide so"""
+_FEW = 1000
+_LAST = frozenset(("timestamp", "errored", "applyable", "complete"))
+_FIRST = frozenset(("format_version", "terraform_version", "variables"))
+
+
+class Excerpt:
+    """What is read of a plan; `members` are those that are read at once: all but the changes of resources."""
+
+    __slots__ = ("_begin", "_data", "_end", "_is_exact", "_rest", "members")
+
+    def __init__(self, data: bytes, members: dict[str, Any], begin: int, end: int, rest: tuple[int, int]) -> None:
+        """`begin` and `end` are where the changes stand, `rest` where the configuration and what follows does."""
+        self._data, self.members, self._begin, self._end, self._rest = data, members, begin, end, rest
+        self._is_exact: bool | None = None
+
+    def __len__(self) -> int:
+        """How long the text of the changes is, in bytes."""
+        return self._end - self._begin
+
+    def confirm(self, share: int = 0, shares: int = 1) -> bool:
+        """Whether what was taken for a member is one, as far as names tell: each occurs once outside of the changes. Of
+        several shares of this, each by itself says nothing."""
+        data, before, after = self._data, self._begin - len(_CHANGES), self._end + 1
+        has_outputs = data.startswith(_OUTPUTS, after)
+        parts = [(0, before), (after, len(data))]
+        looks = [(name, part) for part in parts for name in (*_NAMES, _ESCAPE)]
+        looks.remove((_NAMES[3], parts[0]))  # no configuration is there
+        once = {(_NAMES[1], after): int(has_outputs), (_NAMES[2], after): 1, (_NAMES[3], after): 1}
+        for name, (begin, end) in looks[share::shares]:
+            if name == _ESCAPE:
+                if _has_escaped_letters(data, begin, end):
+                    return False
+            elif data.count(name, begin, end) != once.get((name, begin), 0):
+                return False
+        return True
+
+    def changes(self) -> Iterator[Any]:
+        """The changes of resources, one after the other. Raises JsonError when they are not what they looked like: then
+        the document has to be read as a whole."""
+        from planner.foundation.support.fast_json import orjson
+
+        for begin, end in self.bounds(PIECE):
+            try:
+                piece: list[Any] = orjson.loads(b"[%b]" % self._data[begin:end])
+            except orjson.JSONDecodeError as problem:
+                raise JsonError(problem.msg, begin) from None
+            if not piece and self._begin < self._end:  # a comma too many
+                raise JsonError("an element expected", begin)
+            yield from piece
+
+    def bounds(self, size: int) -> list[tuple[int, int]]:
+        """Where pieces of about this size begin and end, at least one. A piece ends where an element of the list seems
+        to end. If that was within an element, the piece is no list."""
+        data, at, end = self._data, self._begin, self._end
+        found: list[tuple[int, int]] = []
+        while at < end or not found:
+            between = data.find(_BETWEEN, at + size, end)
+            to = end if between < 0 else between + 1
+            found.append((at, to))
+            at = to + 1
+        return found
+
+    def only(self, begin: int, end: int) -> Excerpt:
+        """The same with the changes in a piece only."""
+        return Excerpt(self._data, self.members, begin, end, self._rest)
+
+    def configuration(self) -> Any:
+        """The whole configuration. Raises JsonError."""
+        return _members(self._data, *self._rest).get("configuration")
+
+    def check_numbers(self) -> None:
+        """Raises JsonError when numbers in the changes may have lost digits. Only who meets a number with a fraction
+        has to ask: what is beyond 64 bits has become one."""
+        if self._is_exact is None:
+            self._is_exact = not has_wide_numbers(b"[" + self._data[self._begin : self._end])
+        if not self._is_exact:
+            raise JsonError("long numbers", self._begin)
+
+
+def _has_escaped_letters(data: bytes, begin: int, end: int) -> bool:
+    at = data.find(_ESCAPE, begin, end)
+    for _ in range(_FEW):
+        if at < 0:
+            return False
+        if data[at + len(_ESCAPE) : at + len(_ESCAPE) + 1] in _LETTERS:
+            return True
+        at = data.find(_ESCAPE, at + 1, end)
+    return any(data.find(b"%b%b" % (_ESCAPE, letter), begin, end) >= 0 for letter in _LETTERS)
+
+
+def excerpt(data: bytes) -> Excerpt | None:
+    """Changes of resources and outputs, the variables, the time, and which providers are configured; None when the
+    whole document has to be read."""
+    found = suggested(data)
+    return found if found is not None and found.confirm() else None
+
+
+def suggested(data: bytes) -> Excerpt | None:
+    """The same, but for what `confirm` tells."""
+    if len(data) < LEAST or not data.startswith(_BEGIN):
+        return None
+    try:
+        return _suggested(data)
+    except JsonError:
+        return None
+
+
+def _suggested(data: bytes) -> Excerpt | None:
+    planned, changes, last = data.find(b',"planned_values":{'), data.find(_CHANGES), data.rfind(b',"timestamp":"')
+    if not 0 < planned < changes < last:
+        return None
+    head, tail = _members(data, 0, planned), _members(data, last, len(data.rstrip()) - 1)
+    if not (head.keys() <= _FIRST and tail.keys() <= _LAST):
+        return None
+    # From behind: there is least to look at. What stands within another member, too, is no list of changes.
+    configuration = data.rfind(b',"configuration":{"provider_config":{', changes, last)
+    root_module = data.find(b',"root_module":{', configuration)
+    if not 0 < configuration < root_module:
+        return None
+    prior = data.rfind(_PRIOR, changes, configuration)
+    end = following = prior if prior > 0 else configuration
+    middle: dict[str, Any] = {}
+    if data[end - 1 : end] == b"}":
+        end = data.rfind(_OUTPUTS, changes, following)
+        if end < 0:
+            return None
+        middle = _members(data, end, following)
+    if data[end - 1 : end] != b"]":
+        return None
+    providers = _members(data, configuration + len(_CONFIGURATION) - 1, root_module)
+    if not _is_simple(providers.get("provider_config")):
+        return None
+    members = {**head, **middle, "configuration": providers, **tail}
+    return Excerpt(data, members, changes + len(_CHANGES), end - 1, (configuration, last))
+
+
+def _members(data: bytes, begin: int, end: int) -> dict[str, Any]:
+    """The members in a part of an object's text, which begins with a comma or the brace. Raises JsonError."""
+    text = data[begin + 1 : end]
+    if b"\\ud" in text or b"\\uD" in text:  # half a character may stand there, which is no text
+        raise JsonError("half a character", begin)
+    members = loads(b"{" + text + b"}")
+    return members if members.__class__ is dict else {}
+
+
+def _is_simple(providers: Any) -> bool:
+    """Whether every provider has its default configuration only: then nobody has to know which one a resource uses."""
+    if providers.__class__ is not dict:
+        return False
+    return all(p.__class__ is dict and not p.keys() & {"alias", "module_address"} for p in providers.values())

@@ -1,0 +1,317 @@
+"""A shown plan or state to facts: the same relations as for a plan of our own, as far as a document tells them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from planner.answers.policy.facts.build import told
+from planner.answers.policy.facts.changes import Changes
+from planner.answers.policy.facts.configuration import Declared
+from planner.answers.policy.facts.contents import Contents
+from planner.answers.policy.facts.deferred import Later, left
+from planner.answers.policy.facts.owners import ConfiguredOwners, arguments
+from planner.answers.policy.facts.relations import VALUE, PolicyFacts, Reads
+from planner.answers.policy.from_json.changes import Matters, plan_of
+from planner.answers.policy.from_json.configuration import ShownConfiguration
+from planner.answers.policy.from_json.document import Document, Misshapen, not_usable, objects, table, text
+from planner.answers.policy.from_json.rows import ShownRows
+from planner.answers.policy.from_json.state import plan_of_state, read_values
+from planner.answers.policy.paths_read import Looked
+from planner.answers.policy.values_read import kind_of
+from planner.foundation.support.calendar import days_of
+from planner.foundation.support.exact_json import JsonError
+from planner.foundation.values.value import Unknown
+from planner.foundation.vocabulary.address import join
+from planner.foundation.vocabulary.span import Span
+from planner.logic.datalog.language.values import Row
+from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
+from planner.logic.programs.actions import does
+
+if TYPE_CHECKING:
+    from planner.answers.policy.from_json.dependencies import ShownImpact
+    from planner.language.config.model import Config, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
+
+_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z$")
+OF_CONFIGURATION = frozenset(
+    ("lifecycle", "provisioner", "removed_block", "move_block", "required_provider", "uses_provider", "backend")
+)
+"""what no document tells, and a configuration at hand does"""
+OF_REFERENCES = frozenset(("depends", "blast", "blast_size"))
+"""what the references in a plan's document tell"""
+UNTOLD = (
+    OF_CONFIGURATION
+    | OF_REFERENCES
+    | {
+        *("targeted", "unknown_because", "reference", "node", "edge"),
+        *("backend_argument", "module_version", "locked_provider", "variable_origin", "run"),
+    }
+)
+"""what no document tells"""
+OF_PLANS = frozenset(
+    (
+        *("configured", "resource", "variable", "module_call", "provider_instance", "provider_argument"),
+        *("check_result", "now", "plan_mode"),
+    )
+)
+"""what a plan's document tells, and a state does not"""
+
+
+OF_THE_REST = frozenset(
+    (
+        *("configured", "variable", "resource", "module_call", "provider_instance", "provider_argument", "data_value"),
+        *("check_result", "drifted", "sensitive_at"),
+    )
+)
+"""what an excerpt of a plan does not tell"""
+
+
+def shown_facts(
+    document: Document, reads: Reads, config: Config | None = None, locked: Callable[[], Iterable[Row]] | None = None
+) -> PolicyFacts:
+    """The facts that policies read of a document. `config` is the configuration of the working directory, which says
+    where things stand if it is the one that the plan was made from; `locked` reads the rows of locked_provider beside
+    it. Raises Failure when the document is not well formed."""
+    try:
+        if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
+            document = document.whole
+        try:
+            read = document.with_configuration if "depends" in reads else document
+            return _facts(read, reads, config, locked=locked)
+        except JsonError:  # an excerpt that is not what it looked like, or whose numbers are long
+            return _facts(document.whole, reads, config, locked=locked)
+    except Misshapen as problem:
+        raise not_usable(document.name, str(problem)) from None
+    except RecursionError:
+        raise not_usable(document.name, "it is nested too deeply") from None
+
+
+def piece_facts(document: Document, reads: Reads, seen: set[tuple[str, str]], matters: Matters) -> PolicyFacts:
+    """The facts of a piece of a plan (an excerpt's); `seen` are the objects of other pieces, to which those of this one
+    are added. Objects of kinds that do not matter may be left out. Raises Misshapen, and JsonError when the document
+    has to be read as a whole."""
+    return _facts(document, reads, None, seen, matters)
+
+
+def _facts(
+    document: Document,
+    reads: Reads,
+    config: Config | None,
+    seen: set[tuple[str, str]] | None = None,
+    matters: Matters | None = None,
+    locked: Callable[[], Iterable[Row]] | None = None,
+) -> PolicyFacts:
+    is_plan = document.kind == "plan"
+    configuration = ShownConfiguration(document)
+    plan = plan_of(document, configuration, reads, seen, matters) if is_plan else plan_of_state(document, configuration)
+    if config is not None and not (is_plan and _is_of(configuration, config)):
+        config = None
+    owners = ShownOwners(plan, configuration, config)
+    check = document.excerpt.check_numbers if document.excerpt is not None else None
+    contents = ShownContents(
+        plan, owners, reads, configuration.root_variables, lambda structure: ShownRows(structure, check)
+    )
+    contents.read()
+    shown = ShownPlan(document, plan, configuration, contents.after)
+    tellers: list[Any] = [shown, Changes(plan, owners.changes)]
+    untold = set(UNTOLD)
+    if config is not None and owners.configured is not None:
+        untold -= OF_CONFIGURATION
+        tellers += [Declared(plan, config, owners.configured, reads), _Beside(config, locked)]
+        if locked is not None:
+            untold.discard("locked_provider")
+    if is_plan and reads.predicates & OF_REFERENCES:
+        impact = _impact(document, plan, configuration, config)
+        if document.excerpt is not None and impact.asks_state:
+            raise JsonError("the state before is asked for", 0)
+        untold -= {"depends"} if not impact.is_exact else OF_REFERENCES
+        tellers.append(impact)
+    blasts = reads.predicates & {"blast", "blast_size"}
+    if blasts and not any(does(change.action, "disturbs") for change in plan.changes):
+        untold -= blasts
+    asks_why = reads.interest.asks_why_unknown if reads.interest is not None and "unknown_because" in reads else None
+    if asks_why is not None and not any(asks_why(kind_of(c)) for c in plan.changes):
+        untold.discard("unknown_because")
+    if document.root.get("complete") is True:
+        untold.discard("targeted")
+    if not plan.mode:
+        untold.add("plan_mode")
+    if not plan.timestamp:
+        untold.add("now")
+    untold |= configuration.untold if is_plan else OF_PLANS
+    relations = told(Reads(reads.predicates - untold), tellers)
+    unknown = {**contents.after.unknown, **contents.elsewhere, **shown.unknown}
+    if is_plan and config is not None and owners.configured is not None and unknown and _stands(config, plan):
+        unknown |= _documents(owners.configured, unknown)
+    return PolicyFacts(
+        {**relations, **contents.relations(shown.unknown_arguments)},
+        contents.hidden,
+        owners,
+        None,
+        reads.given,
+        frozenset(untold & reads.predicates),
+        unknown,
+        tuple(_later(document, plan, configuration, config)),
+    )
+
+
+def _later(document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> Iterator[Later]:
+    """What the plan leaves for a later one: as planner prints it, and as Terraform does."""
+    entries = objects(document.root, "deferred", "")
+    deferred = tuple((text(e, "address", "deferred"), text(e, "argument", "deferred", ""), "") for e in entries)
+    if deferred:
+        blocks = ((address, mode, type_) for address, _, mode, type_ in configuration.resource())
+        yield from left(deferred, blocks, lambda: _impact(document, plan, configuration, config).dependents)
+    for entry in objects(document.root, "deferred_changes", ""):
+        change, path = table(entry, "resource_change", "deferred_changes"), "deferred_changes.resource_change"
+        address = text(change, "address", path)
+        yield Later(address, text(change, "mode", path), text(change, "type", path), address, "")
+
+
+def _documents(owners: ConfiguredOwners, unknown: dict[tuple[str, str], Unknown]) -> dict[tuple[str, str], Unknown]:
+    from planner.answers.policy.from_json.json_texts import documents_of
+
+    return documents_of(owners, unknown)
+
+
+def _impact(document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> ShownImpact:
+    from planner.answers.policy.from_json.dependencies import ShownImpact
+
+    return ShownImpact(document, plan, configuration, config)
+
+
+def _is_of(shown: ShownConfiguration, config: Config) -> bool:
+    """Whether a configuration declares what the document shows: the same resources with the same arguments, the same
+    calls of modules and the same variables."""
+    here: dict[str, ResourceDecl] = {}
+    calls: set[str] = set()
+    for module in config.root.walk():
+        path = ".".join(f"module.{name}" for name in module.path)
+        here |= {join(path, key): decl for key, decl in module.resources.items()}
+        calls |= {join(path, f"module.{name}") for name in module.calls}
+    if here.keys() != shown.blocks.keys() or calls != shown.calls.keys():
+        return False
+    if {name for name, _ in shown.root_variables()} != config.root.variables.keys() or not (here or calls):
+        return False
+    return all(shown.given(object) <= arguments(decl) for object, decl in here.items())
+
+
+def _stands(config: Config, plan: Plan) -> bool:
+    """Whether no file was changed after the plan was made: what is written there now may not have been there then."""
+    time = _TIME.match(plan.timestamp)
+    if time is None:
+        return False
+    year, month, day, hour, minute, second = map(int, time.groups())
+    made = days_of(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second
+    try:
+        return all(os.stat(name).st_mtime < made + 1 for name in config.files)
+    except OSError:
+        return False
+
+
+class _Beside:
+    """What the configuration at hand, and the lock file beside it, tell of what is around a plan."""
+
+    def __init__(self, config: Config, locked: Callable[[], Iterable[Row]] | None) -> None:
+        self.config, self.locked = config, locked
+
+    def backend(self) -> Iterable[Row]:
+        backend = self.config.root.backend
+        return [("local" if backend is None else backend.type,)]
+
+    def locked_provider(self) -> Iterable[Row]:
+        return self.locked() if self.locked is not None else ()
+
+
+class ShownOwners:
+    """What addresses in a document are about; where that stands only if the configuration is at hand."""
+
+    def __init__(self, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> None:
+        self.configured = ConfiguredOwners(plan, config) if config is not None else None
+        self.changes: dict[str, ResourceChange] = {change_name(c): c for c in plan.changes}
+        self._configuration = configuration
+        self._known: dict[str, frozenset[str]] = {}
+
+    def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | ProviderDecl | None:
+        return self.configured.about(address) if self.configured is not None else None
+
+    def span(self, address: str, path: str = "") -> Span | None:
+        return self.configured.span(address, path) if self.configured is not None else None
+
+    def given(self, address: str) -> frozenset[str]:
+        if self.configured is not None:
+            return self.configured.given(address)
+        change = self.changes.get(address)
+        if change is None:
+            return frozenset()
+        object = self._configuration.object(change.module, change.mode, change.type, change.name)
+        if object not in self._known:
+            self._known[object] = self._configuration.given(object)
+        return self._known[object]
+
+    def source(self, predicate: str, row: Row) -> Any | None:
+        source = self.configured.source(predicate, row) if self.configured is not None else None
+        return source if isinstance(source, Span) else None
+
+
+class ShownContents(Contents[ShownRows]):
+    """The relations about values that stand in JSON; of a change they are triples (see plan_of)."""
+
+    def _object(self, rows: ShownRows, address: str, value: Any, looked: Looked) -> None:
+        now, unknown, sensitive = value
+        rows.add_shown(address, now, unknown, sensitive, looked)
+
+    def _output(self, rows: ShownRows, address: str, output: OutputChange, value: Any) -> None:
+        now, unknown, sensitive = value
+        if now is None and not unknown:
+            return
+        rows.walk_shown(address, VALUE, now, unknown, sensitive, VALUE if output.sensitive else None)
+
+    def _variable(self, rows: ShownRows, address: str, value: Any, secret: str | None) -> None:
+        rows.walk_shown(address, VALUE, value, None, None, secret)
+
+
+class ShownPlan:
+    """The relations that a document tells in a way of its own."""
+
+    def __init__(self, document: Document, plan: Plan, configuration: ShownConfiguration, rows: ShownRows) -> None:
+        self.document, self.plan, self.configuration, self.rows = document, plan, configuration, rows
+        self.variable, self.resource = configuration.variable, configuration.resource
+        self.module_call, self.provider_instance = configuration.module_call, configuration.provider_instance
+        self.unknown: dict[tuple[str, str], Unknown] = {}
+        """what is not known of the values that were told"""
+        self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
+        """that of provider configurations, by address and path, once provider_argument was told"""
+
+    def now(self) -> Iterable[Row]:
+        return [(self.plan.timestamp,)]
+
+    def provider_argument(self) -> Iterable[Row]:
+        found = ShownRows(False)
+        self.configuration.provider_arguments(found)
+        self.unknown_arguments = frozenset(found.unknown)
+        return self._kept(found)
+
+    def data_value(self) -> Iterable[Row]:
+        found = ShownRows(False)
+        for address, value, sensitive in self._data():
+            found.add_shown(address, value, None, sensitive)
+        for change in self.plan.changes:
+            if change.mode == "data":
+                now, unknown, sensitive = change.after
+                found.add_shown(change.address, now, unknown, sensitive)
+        return self._kept(found)
+
+    def _data(self) -> Iterator[tuple[str, Any, Any]]:
+        if self.document.kind == "plan":
+            later = {change.address for change in self.plan.changes}
+            yield from read_values(self.document.root.get("prior_state"), "prior_state", later)
+
+    def _kept(self, found: ShownRows) -> Iterable[Row]:
+        self.rows.hidden.update(found.hidden)
+        self.unknown |= found.unknown
+        self.rows.exact |= found.exact
+        self.rows.open |= found.open
+        return found.values

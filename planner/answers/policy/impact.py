@@ -1,0 +1,277 @@
+"""What depends on what, from resource instance to resource instance: the blast radius of a change."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from planner.answers.policy.facts.owners import ConfiguredOwners
+from planner.answers.policy.instance_references import EVERY, SOME, InstanceReferences, Meant, Target
+from planner.foundation.vocabulary.address import format_resource, join, parse_module
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.logic.datalog.language.values import Row
+from planner.logic.facts.from_state import module_path
+from planner.logic.model.plan import Plan, ResourceChange
+from planner.logic.programs.actions import does
+
+if TYPE_CHECKING:
+    from planner.logic.model.graph import Graph
+
+Instances: TypeAlias = dict[str, dict[str, None]]
+"""addresses of instances, by what stands before their keys"""
+MOST_ROWS = 2_000_000
+_NOTHING: Meant = (set(), set())
+
+
+class Impact:
+    """Answers for one plan. Resources stand for their instances until rows are made: the graph says no more. `owners`
+    know the blocks that tell which instance refers to which; without them only the documents do."""
+
+    # decided in Python: how far a change reaches (`blast`) -- pairs of instances are too many for a relation of all
+
+    def __init__(self, plan: Plan, graph: Callable[[], Graph], owners: ConfiguredOwners | None = None) -> None:
+        self.plan, self._make, self.owners = plan, graph, owners
+        self._meant: dict[str, Meant] = {}
+        self._grouped: dict[tuple[str, str | None], Instances] = {}
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The plan graph."""
+        return self._make()
+
+    @cached_property
+    def instances(self) -> dict[str, list[str]]:
+        """Resource without keys -> its instances that have a change, in the plan's order."""
+        found: dict[str, list[str]] = {}
+        for c in self.plan.changes:
+            if not c.deposed:
+                object = format_resource(module_path(c.module), c.mode, c.type, c.name)
+                found.setdefault(object, []).append(c.address)
+        return found
+
+    @cached_property
+    def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]], set[str]]:
+        """Resource -> the resources that the graph says it depends on with no resource in between; and those of them to
+        which some way leads out of its module. And the resources that configurations of providers refer to."""
+        graph = self.graph
+        nodes = graph.nodes
+        resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}
+        found: dict[str, set[str]] = {}
+        left: dict[str, set[str]] = {}
+        through: dict[str, tuple[set[str], set[str]]] = {}
+        nothing: tuple[set[str], set[str]] = (set(), set())
+        for node in _dependencies_first(graph.edges):
+            reached: set[str] = set()
+            outside: set[str] = set()
+            for dependency in graph.edges.get(node, ()):
+                is_within = nodes[dependency].module == nodes[node].module
+                if dependency in resources:
+                    reached.add(resources[dependency])
+                    outside |= set() if is_within else {resources[dependency]}
+                else:
+                    every, beyond = through.get(dependency, nothing)
+                    reached |= every
+                    outside |= beyond if is_within else every
+            if node in resources:
+                found[resources[node]], left[resources[node]] = reached, outside
+            else:
+                through[node] = reached, outside
+        configuring = {
+            object for name, (every, _) in through.items() if nodes[name].kind == "provider" for object in every
+        }
+        return found, left, configuring
+
+    @cached_property
+    def dependencies(self) -> dict[str, set[str]]:
+        """Resource -> the resources that it depends on with no resource in between. What the configuration does not
+        declare any more depends on what the state remembers."""
+        found = {object: set(reached) for object, reached in self._declared_reach[0].items()}
+        for resource in self.plan.prior_state.resources.values():
+            object = format_resource(module_path(resource.module), resource.mode, resource.type, resource.name)
+            remembered = {d for i in resource.instances.values() if i.current for d in i.current.dependencies}
+            if object in found:
+                remembered -= found.keys()
+            found.setdefault(object, set()).update(remembered)
+        return found
+
+    @cached_property
+    def dependents(self) -> dict[str, list[str]]:
+        """Resource -> the resources that depend on it with no resource in between, sorted."""
+        found: dict[str, list[str]] = {}
+        for object in sorted(self.dependencies):
+            for dependency in self.dependencies[object]:
+                found.setdefault(dependency, []).append(object)
+        return found
+
+    def within(self, object: str) -> set[str]:
+        """The resources that a resource depends on, of which nothing outside of its module tells."""
+        reached, left = (one.get(object, set()) for one in self._declared_reach[:2])
+        return reached - left
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """The rows of depends."""
+        return iter(self._linked[0])
+
+    def maybe_through(self) -> Iterable[Row]:
+        return iter(self._linked[1])
+
+    def maybe_reached(self) -> Iterable[Row]:
+        return iter(self._linked[2])
+
+    @cached_property
+    def _changes(self) -> dict[str, ResourceChange]:
+        return {c.address: c for c in self.plan.changes if not c.deposed}
+
+    @cached_property
+    def _linked(self) -> tuple[list[tuple[str, str]], list[Row], set[Row]]:
+        """The rows of depends, and those of maybe_through and maybe_reached about resources of which it is not known
+        which instance is meant. In a module with several instances what refers to something of the same module is in
+        the same instance of it."""
+        changes = self._changes
+        paths = Counter(module_path(module) for module in {c.module for c in changes.values() if c.module})
+        pairs: list[tuple[str, str]] = []
+        through: list[Row] = []
+        reached: dict[str, list[str]] = {}
+        for object, dependencies in self.dependencies.items():
+            addresses = self.instances.get(object, ())
+            path = module_path(changes[addresses[0]].module) if addresses else ""
+            within = self.within(object) if paths[path] > 1 else set[str]()
+            for address in addresses:
+                change = changes[address]
+                for dependency in dependencies:
+                    module = change.module if dependency in within else None
+                    others = self._by_resource(dependency, module)
+                    count = sum(map(len, others.values()))
+                    if count < 2:
+                        pairs += [(address, other) for found in others.values() for other in found]
+                        continue
+                    sure, unsure = self._chosen(change, dependency, others)
+                    pairs += [(address, other) for other in sure]
+                    if unsure:
+                        is_all = module is None and len(unsure) == count
+                        group = dependency if is_all else f"{dependency} {address}"
+                        through.append((address, dependency, group))
+                        reached.setdefault(group, unsure)
+        return pairs, through, {(group, other) for group, found in reached.items() for other in found}
+
+    def _by_resource(self, object: str, module: str | None) -> Instances:
+        """The instances of a resource, of one module instance or (None) all, by their addresses without their keys."""
+        if (object, None) not in self._grouped:
+            found: Instances = {}
+            for address in self.instances.get(object, ()):
+                change = self._changes[address]
+                of_module = found.setdefault(change.resource_address, {})
+                of_module[address] = None
+                self._grouped[object, change.module] = {change.resource_address: of_module}
+            self._grouped[object, None] = found
+        return self._grouped.get((object, module), {})
+
+    def _chosen(self, change: ResourceChange, dependency: str, others: Instances) -> tuple[list[str], list[str]]:
+        """The instances of a resource that an object refers to, and those that it may refer to."""
+        meant = self.meant(change)
+        sure, unsure = (_among(targets, others) for targets in meant)
+        if dependency in self.configuring or not any(resource in others for found in meant for resource, _ in found):
+            unsure = {other for found in others.values() for other in found}
+        return sorted(sure), sorted(unsure - sure)
+
+    def meant(self, change: ResourceChange) -> Meant:
+        """The instances that an object refers to, and those that it may refer to: as its block tells, for the state
+        remembers only resources."""
+        if change.address not in self._meant:
+            decl = self.owners.declaration(change) if self.owners is not None else None
+            found = self._references.of(parse_module(change.module), decl, change.key) if decl is not None else _NOTHING
+            self._meant[change.address] = found
+        return self._meant[change.address]
+
+    @cached_property
+    def _references(self) -> InstanceReferences:
+        assert self.owners is not None
+        modules = {parse_module(change.module) for change in self.plan.changes}
+        return InstanceReferences(self.owners.config, self.plan.variables, modules)
+
+    @property
+    def configuring(self) -> set[str]:
+        """The resources that configurations of providers refer to, for all objects of the provider alike."""
+        return self._declared_reach[2]
+
+    def sources(self) -> dict[str, list[str]]:
+        """Resources with instances to which something happens that others may notice -> those instances."""
+        touched = {c.address for c in self.plan.changes if not c.deposed and does(c.action, "disturbs")}
+        touched_by = {object: [a for a in addresses if a in touched] for object, addresses in self.instances.items()}
+        return {object: addresses for object, addresses in touched_by.items() if addresses}
+
+    def blast(self) -> Iterator[tuple[str, str, int]]:
+        """The rows of blast. Raises Failure when there are too many."""
+        if not self.sources():
+            return  # without the graph, which takes its time
+        rows = 0
+        for object, addresses in self.sources().items():
+            depths = {object: 0}
+            queue = deque([object])
+            while queue:
+                at = queue.popleft()
+                for dependent in self.dependents.get(at, ()):
+                    if dependent not in depths:
+                        depths[dependent] = depths[at] + 1
+                        queue.append(dependent)
+                        for other in self.instances.get(dependent, ()):
+                            rows += len(addresses)
+                            if rows > MOST_ROWS:
+                                raise Failure(_too_many())
+                            for address in addresses:
+                                yield address, other, depths[dependent]
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """The rows of blast_size. The dependents of a resource are a set of bits, one for each resource."""
+        if not self.sources():
+            return
+        order = sorted(self.dependencies.keys() | self.dependents.keys())
+        numbers = {object: i for i, object in enumerate(order)}
+        counts = [len(self.instances.get(object, ())) for object in order]
+        alike = all(count == 1 for count in counts)
+        below: dict[str, int] = {}
+        edges = {object: tuple(self.dependents.get(object, ())) for object in order}
+        for object in _dependencies_first(edges):
+            bits = 0
+            for dependent in edges.get(object, ()):
+                bits |= below.get(dependent, 0) | 1 << numbers[dependent]
+            below[object] = bits
+        for object, addresses in self.sources().items():
+            bits = below.get(object, 0)
+            total = bits.bit_count() if alike else sum(n for i, n in enumerate(counts) if n and bits >> i & 1)
+            for address in addresses:
+                yield address, total
+
+
+def _among(targets: set[Target], others: Instances) -> set[str]:
+    """The instances that are meant, of some by their addresses without keys."""
+    found: set[str] = set()
+    for resource, which in targets:
+        instances = others.get(resource, ())
+        found.update(instances if which in (EVERY, SOME) else (which,) if which in instances else ())
+    return found
+
+
+def _dependencies_first(edges: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    """The nodes of a graph, each behind what its edges lead to. (The graph of a plan has no cycles.)"""
+    done: set[str] = set()
+    for start in edges:
+        stack = [(start, False)]
+        while stack:
+            node, is_left = stack.pop()
+            if is_left:
+                yield node
+            elif node not in done:
+                done.add(node)
+                stack.append((node, True))
+                stack += [(other, False) for other in edges.get(node, ()) if other not in done]
+
+
+def _too_many() -> Diagnostic:
+    detail = (
+        f"More than {MOST_ROWS:,} pairs of a changed object and one that depends on it. Policies about plans of this "
+        "size read blast_size, which has one tuple for each changed object."
+    )
+    return error("policy.blast", "Too many dependents to list", detail)

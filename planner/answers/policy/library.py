@@ -1,0 +1,124 @@
+"""The policies that come with planner: packs of them, in rules/packs."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from planner.answers.policy.manifest import MANIFEST, Manifest, PolicyInfo, read_manifest
+from planner.answers.policy.packs import data_names
+from planner.foundation.support.assets import rules_path
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.programs.rule_files import Files
+
+BUILTIN = "builtin:"
+PREFIX = "planner."
+"""of the names of the library's packs"""
+
+
+@frozen
+class Entry:
+    """A policy of the library: `summary` is the first sentence of its comment, `doc` all of it, `info` what its pack
+    says of it."""
+
+    name: str
+    summary: str
+    doc: str
+    text: str
+    info: PolicyInfo
+
+
+def library() -> list[Entry]:
+    """The policies that come with planner, by name."""
+    found = []
+    for pack in packs():
+        manifest = manifest_of(pack)
+        found += [_entry(rules_path() / "packs" / pack / f"{code}.dl", i) for code, i in manifest.policies.items()]
+    return sorted(found, key=lambda entry: entry.name)
+
+
+@cache
+def packs() -> list[str]:
+    """The folders of the packs that come with planner."""
+    return sorted(path.parent.name for path in (rules_path() / "packs").glob(f"*/{MANIFEST}"))
+
+
+@cache
+def manifest_of(pack: str) -> Manifest:
+    """The pack.toml of a pack of the library, by its folder."""
+    path = rules_path() / "packs" / pack / MANIFEST
+    return read_manifest(_name(path), path.read_text(encoding="utf-8"))
+
+
+def _name(path: Path) -> str:
+    """What a file of the library is called: like no file of anybody else's."""
+    return BUILTIN + path.relative_to(rules_path() / "packs").as_posix()
+
+
+def _entry(path: Path, info: PolicyInfo) -> Entry:
+    text = path.read_text(encoding="utf-8")
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("//") or line.startswith("///"):
+            break
+        lines.append(line.removeprefix("//").removeprefix(" "))
+    first = " ".join(lines[: lines.index("")] if "" in lines else lines)
+    return Entry(path.stem, first.split(". ")[0].rstrip("."), "\n".join(lines), text, info)
+
+
+def own_files(files: Files) -> list[str]:
+    """The names of the files that are not the library's, word for word."""
+    root = rules_path() / "packs"
+    return [
+        name
+        for name, text in files
+        if not (name.startswith(BUILTIN) and _is_text(root / name.removeprefix(BUILTIN), text))
+    ]
+
+
+def _is_text(path: Path, text: str) -> bool:
+    try:
+        return path.read_text(encoding="utf-8") == text
+    except (OSError, ValueError):
+        return False
+
+
+def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
+    """The files of a pack or of one policy, which are its own and those of its pack that are no policy's."""
+    root = rules_path() / "packs"
+    plain = name.removeprefix(PREFIX)
+    folders, only = packs(), ""
+    if name != "all":
+        folders = [pack for pack in folders if pack == plain]
+        if not folders and plain.isidentifier():
+            folders, only = [path.parent.name for path in sorted(root.glob(f"*/{plain}.dl"))], plain
+            folders = [pack for pack in folders if plain in manifest_of(pack).policies]
+    if not folders:
+        known = [*packs(), *(code for pack in packs() for code in manifest_of(pack).policies)]
+        detail = f'The library has no policy "{name}".{did_you_mean(plain, known)} See planner policy list.'
+        problems.append(error("policy.unknown", "No such policy", detail))
+        return {}
+    paths: list[Path] = []
+    for pack in folders:
+        manifest = manifest_of(pack)
+        paths += [path for path in sorted((root / pack).rglob("*.dl")) if not only or _belongs(path, only, manifest)]
+        paths += [root / pack / MANIFEST, *map(Path, data_names(manifest, str(root / pack)))]
+    return {_name(path): path.read_text(encoding="utf-8") for path in paths}
+
+
+def case_files(name: str) -> list[str]:
+    """Where the cases of a pack or of one policy are: folders of packs, or one file."""
+    problems: list[Diagnostic] = []
+    files = builtin_files(name, problems)
+    if problems:
+        raise Failure(problems)
+    root = rules_path() / "packs"
+    folders = sorted({str((root / file.removeprefix(BUILTIN)).parent) for file in files if file.endswith(MANIFEST)})
+    own = [str(root / file.removeprefix(BUILTIN)) for file in files if Path(file).stem == name.removeprefix(PREFIX)]
+    return [f"{path.removesuffix('.dl')}.case" for path in own] or folders
+
+
+def _belongs(path: Path, code: str, manifest: Manifest) -> bool:
+    return path.stem == code or path.stem not in manifest.policies

@@ -1,0 +1,129 @@
+"""Verdict: what policies say about one plan. Nothing in it shows a sensitive value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+from planner.answers.policy.manifest import PolicyInfo
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.span import Span
+
+Kind: TypeAlias = Literal["deny", "broken", "undecided", "warn", "overridden", "waived", "info"]
+KINDS: tuple[Kind, ...] = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")
+USUAL: tuple[Kind, ...] = ("deny", "undecided", "warn", "overridden")
+"""the kinds that are counted even if there are none"""
+REFUSALS: tuple[Kind, ...] = ("deny", "broken")
+"""what keeps a plan from being applied"""
+
+ALL_STEPS = 300_000
+"""of evaluation by cases for all verdicts of a plan; those that come later stay undecided"""
+
+
+@frozen(eq=False)
+class Finding:
+    """One verdict of one policy.
+
+    `kind` is deny, warn, broken (the policy computes something that has no value), undecided (it hinges on values known
+    only after apply; then `waits_for` has their (address, path), and `would` what it may become: deny or warn) ,
+    overridden (a deny that -policy-override lets pass, for `reason`), waived (by waivers.toml, `reason` says whose) or
+    info (a level that is only told). `rule` names the rule of the policy, `rule_span`
+    says where that is, `span` what the verdict is about, and `proof` is in the documented format."""
+
+    kind: Kind
+    code: str
+    address: str
+    message: str
+    rule: str
+    rule_span: Span | None
+    span: Span | None
+    proof: dict[str, Any]
+    would: str = "deny"
+    waits_for: tuple[tuple[str, str], ...] = ()
+    reason: str = ""
+    info: PolicyInfo | None = None
+    """what the pack says of the policy: level, severity, title, links, controls"""
+    said: Kind | None = None
+    """what the policy itself says, where levels, overrides or waivers have been looked at"""
+    by_cases: bool = False
+    """whether it holds however the values in `waits_for` turn out, for one reason or another"""
+    is_organisations: bool = False
+    """whether a rule of the organisation that computes its code gives it, so that the code stands nowhere"""
+    is_quotable: bool = True
+    """whether the lines at `span` may be shown: they hold no sensitive value"""
+
+    @property
+    def origin(self) -> Kind:
+        """What the policy itself says."""
+        return self.said or ("deny" if self.kind == "overridden" else self.kind)
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as `policy check -format=json` prints it."""
+        document: dict[str, Any] = {
+            "verdict": self.kind,
+            "code": self.code,
+            "address": self.address,
+            "message": self.message,
+            "rule": self.rule,
+        }
+        if self.rule_span is not None:
+            document["policy"] = {"file": self.rule_span.filename, "line": self.rule_span.line}
+        if self.span is not None:
+            document["subject"] = {"file": self.span.filename, "line": self.span.line}
+        if self.kind == "undecided":
+            document["would"] = self.would
+        if self.by_cases:
+            document["by_cases"] = True
+        if self.kind == "undecided" or self.by_cases:
+            document["waits_for"] = [{"address": address, "path": path} for address, path in self.waits_for]
+        if self.reason:
+            document["reason"] = self.reason
+        if self.info is not None:
+            document["metadata"] = self.info.to_json()
+        document["proof"] = self.proof
+        return document
+
+
+@frozen
+class RuleCost:
+    """What one rule of a policy cost: seconds, with the rules for unknown values made from it; and the rows that it
+    gave."""
+
+    rule: str
+    span: Span | None
+    rows: int
+    seconds: float
+
+
+@frozen(eq=False)
+class Verdict:
+    """All findings about a plan: denials first, then by code, address and message. `codes` are the codes that the
+    policies can give, as far as they are written as constants, with what they mean; `judged` says of those that tell
+    how many objects they looked at."""
+
+    findings: tuple[Finding, ...] = ()
+    codes: dict[str, str] = field(factory=dict)
+    judged: dict[str, int] = field(factory=dict)
+    policies: dict[str, PolicyInfo] = field(factory=dict)
+    """what packs say of the codes"""
+    costs: Callable[[], list[RuleCost]] = field(default=list, repr=False)
+    """gives what each rule cost, the most costly first"""
+
+    def of(self, *kinds: Kind) -> list[Finding]:
+        return [finding for finding in self.findings if finding.kind in kinds]
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the plan must not be applied: something is denied, or cannot be decided at all."""
+        return any(finding.kind in REFUSALS for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of `policy check -format=json`."""
+        counts = {kind: len(self.of(kind)) for kind in KINDS if kind in USUAL or self.of(kind)}
+        return {
+            "format_version": "1.0",
+            "verdict": next((kind for kind in (*REFUSALS, "undecided") if counts.get(kind)), "pass"),
+            "counts": counts,
+            **({"judged": self.judged} if self.judged else {}),
+            "findings": [finding.to_json() for finding in self.findings],
+        }

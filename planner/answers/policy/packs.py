@@ -1,0 +1,308 @@
+"""Policy files to packs: which rule file belongs to which, what each declares, and the facts that it brings.
+
+A pack is a folder with a pack.toml. The files of a program are (name, text) as always: rule files, and for packs their
+pack.toml and data files, so that whoever keeps the texts (a plan file does) has everything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from planner.answers.policy.manifest import MANIFEST, DataFile, Given, Manifest, Parameter, PolicyInfo, read_manifest
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.syntax.rule_syntax import (
+    ColumnSyntax,
+    Constant,
+    Declaration,
+    Directive,
+    Name,
+    RuleFile,
+    Statement,
+)
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.datalog.language.literals import atoms
+from planner.logic.datalog.language.spaces import FileSpace, bare, qualified
+from planner.logic.programs.rule_files import Files
+
+if TYPE_CHECKING:
+    from planner.answers.policy.data_files import Columns, Rows
+    from planner.logic.datalog.engine.program import Program
+
+Settings = Mapping[str, Mapping[str, Given]]
+"""pack -> parameter -> what it is set to"""
+
+
+@frozen(eq=False)
+class Pack:
+    """A pack with its files. `data` are the columns and rows of its data files."""
+
+    manifest: Manifest
+    folder: str
+    rules: tuple[str, ...]
+    data: dict[str, tuple[Columns, Rows]]
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+
+@frozen(eq=False)
+class Packs:
+    """The packs among some files, by name; `rules` are the rule files alone, of packs and others."""
+
+    packs: dict[str, Pack] = field(factory=dict)
+    rules: Files = ()
+    spaces: dict[str, FileSpace] = field(factory=dict)
+
+    @property
+    def made(self) -> list[RuleFile]:
+        """The relations of parameters and data as declarations whose place is the pack.toml."""
+        return [_declarations(pack) for pack in self.packs.values()]
+
+    def space_of(self, file: str) -> str:
+        """The name of the pack that a file stands in, if any."""
+        folders = {pack.folder: name for name, pack in self.packs.items()}
+        found = _nearest(file, folders)
+        return folders[found] if found is not None else ""
+
+    @property
+    def relations(self) -> frozenset[str]:
+        """The relations of parameters and data."""
+        return frozenset(
+            qualified(name, thing)
+            for name, pack in self.packs.items()
+            for thing in (*pack.manifest.parameters, *pack.data)
+        )
+
+    @property
+    def policies(self) -> dict[str, PolicyInfo]:
+        """What is said of codes."""
+        return {code: info for pack in self.packs.values() for code, info in pack.manifest.policies.items()}
+
+    def facts(self, settings: Settings, program: Program) -> FactBase:
+        """What parameters and data files say. A default holds where nothing else sets the parameter: neither the
+        settings nor a rule elsewhere."""
+        if not self.packs:
+            return FactBase({}, {})
+        derived = {rule.head.predicate for rule in program.rules if "." in rule.head.predicate}
+        builder = FactBuilder()
+        for name, pack in self.packs.items():
+            for parameter in pack.manifest.parameters.values():
+                relation = qualified(name, parameter.name)
+                given = settings.get(name, {}).get(parameter.name)
+                if given is None and relation not in derived:
+                    given = parameter.default
+                for row, span in given.rows if given is not None else ():
+                    builder.add(relation, *row, source=span)
+            for data, (_, rows) in pack.data.items():
+                for row, span in rows:
+                    builder.add(qualified(name, data), *row, source=span)
+        return builder.build()
+
+    def missing(self, settings: Settings, program: Program) -> Iterator[Diagnostic]:
+        """Parameters that have to be set and are not."""
+        derived = {rule.head.predicate for rule in program.rules if "." in rule.head.predicate}
+        for name, pack in self.packs.items():
+            for parameter in pack.manifest.parameters.values():
+                is_set = parameter.name in settings.get(name, {}) or qualified(name, parameter.name) in derived
+                if parameter.default is None and not is_set:
+                    detail = f"{name} needs {parameter.name}: {parameter.description}. Set it in .planner/policy.toml: "
+                    detail += f'[packs."{name}".parameters] {parameter.name} = ...'
+                    yield error("policy.parameter", "Parameter that is not set", detail, parameter.span)
+
+    def with_defaults(self, facts: FactBase, program: Program) -> FactBase:
+        """The facts of a case with those of parameters and data files that the case says nothing of."""
+        given = self.facts({}, program)
+        builder = FactBuilder(facts)
+        for predicate in given.predicates:
+            if not facts.relation(predicate):
+                for row in given.sorted(predicate):
+                    builder.add(predicate, *row, source=given.source(predicate, row))
+        return builder.build()
+
+    def check(self, program: Program) -> Iterator[Diagnostic]:
+        """What is wrong between a pack.toml and the rules: parameters and data that nothing reads, metadata of codes
+        that no rule gives."""
+        read = {atom.predicate for rule in program.rules for atom, _ in atoms(rule.body)}
+        heads = [rule for rule in program.rules if rule.head.predicate in ("deny", "warn") and rule.head.arguments]
+        codes = {str(r.head.arguments[0].value) for r in heads if isinstance(r.head.arguments[0], Constant)}
+        is_open = any(not isinstance(rule.head.arguments[0], Constant) for rule in heads)
+        for name, pack in self.packs.items():
+            things: list[Parameter | DataFile] = [*pack.manifest.parameters.values(), *pack.manifest.data.values()]
+            for thing in things:
+                if qualified(name, thing.name) not in read:
+                    detail = f"No rule reads {thing.name}."
+                    yield warning("policy.unread", "Parameter or data that nothing reads", detail, thing.span)
+            for code, info in pack.manifest.policies.items():
+                if code not in codes and not is_open:
+                    detail = f"No rule denies or warns with the code {code}."
+                    yield warning("policy.no_code", "Policy without a rule", detail, info.span)
+
+
+def is_pack_file(name: str) -> bool:
+    return os.path.basename(name) == MANIFEST
+
+
+def gather(files: Files) -> Packs:
+    """The packs among files. Raises Failure with what is wrong with their pack.toml and data files."""
+    texts = dict(files)
+    folders = {_folder(name): name for name in texts if is_pack_file(name)}
+    rules = tuple(file for file in files if file[0].endswith(".dl"))
+    if not folders:
+        return Packs({}, rules)
+    problems: list[Diagnostic] = []
+    manifests: dict[str, Manifest] = {}
+    for folder, name in folders.items():
+        try:
+            manifests[folder] = read_manifest(name, texts[name])
+        except Failure as failure:
+            problems += failure.diagnostics
+    own: dict[str, list[str]] = {folder: [] for folder in manifests}
+    for name, _ in rules:
+        pack_folder = _nearest(name, folders)
+        if pack_folder is not None and pack_folder in own:
+            own[pack_folder].append(name)
+    packs: dict[str, Pack] = {}
+    spaces: dict[str, FileSpace] = {}
+    for folder, manifest in sorted(manifests.items(), key=lambda entry: entry[1].name):
+        known = packs.get(manifest.name)
+        if known is not None:
+            detail = f"{manifest.name} is the name of the pack in {known.folder or '.'}, too."
+            problems.append(error("policy.pack", "Two packs of one name", detail, Span(manifest.source, 0, 1)))
+            continue
+        data = dict(_data(manifest, folder, texts, problems))
+        packs[manifest.name] = Pack(manifest, folder, tuple(own[folder]), data)
+        for name in own[folder]:
+            stem = os.path.normpath(name).removeprefix(f"{folder}{os.sep}").removesuffix(".dl")
+            spaces[name] = FileSpace(manifest.name, stem)
+    for pack in packs.values():
+        for other in pack.manifest.dependencies.values():
+            found = packs.get(other.name)
+            if found is None and not problems:
+                detail = f"{pack.name} imports from {other.name}, which is not here."
+                if not other.source.startswith(("./", "../")):
+                    detail += (
+                        f" Name it in .planner/policy.toml with the source {other.source}: only what stands there is "
+                        "installed, and locked by its hash."
+                    )
+                else:
+                    beside = os.path.normpath(os.path.join(pack.folder, other.source))
+                    detail += f" It is not in {beside}; one from elsewhere is named in .planner/policy.toml, too."
+                problems.append(error("policy.dependency", "Pack that is missing", detail, other.span))
+            elif found is not None and other.version and not _allowed(other.version, found.manifest.version):
+                detail = f"{pack.name} imports from {other.name} {other.version}, and {found.manifest.version} is here."
+                problems.append(error("policy.dependency", "Pack of another version", detail, other.span))
+    problems += _codes_of_two(packs.values())
+    if problems:
+        raise Failure(problems)
+    return Packs(packs, rules, spaces)
+
+
+def _allowed(constraint: str, version: str) -> bool:
+    from planner.foundation.vocabulary.version_constraints import allowed
+
+    return allowed(constraint, version)
+
+
+def _codes_of_two(packs: Iterable[Pack]) -> Iterator[Diagnostic]:
+    seen: dict[str, str] = {}
+    for pack in packs:
+        for code, info in pack.manifest.policies.items():
+            if seen.setdefault(code, pack.name) != pack.name:
+                detail = f"{seen[code]} has a policy with the code {code}, too. Waivers and overrides name the code."
+                yield error("policy.pack", "Two policies with one code", detail, info.span)
+
+
+def _nearest(name: str, folders: Mapping[str, str]) -> str | None:
+    """The innermost folder of a pack that a file stands in."""
+    folder = _folder(name)
+    while True:
+        if folder in folders:
+            return folder
+        if folder == os.curdir or os.path.dirname(folder) == folder:
+            return None
+        folder = os.path.dirname(folder) or os.curdir
+
+
+def _folder(name: str) -> str:
+    """The folder of a file, "." for that of all others."""
+    return os.path.normpath(os.path.dirname(name) or os.curdir)
+
+
+def _data(
+    manifest: Manifest, folder: str, texts: Mapping[str, str], problems: list[Diagnostic]
+) -> Iterator[tuple[str, tuple[Columns, Rows]]]:
+    from planner.answers.policy.data_files import read_data
+
+    for data in manifest.data.values():
+        name = next((n for n in texts if os.path.normpath(n) == os.path.normpath(os.path.join(folder, data.file))), "")
+        if not name:
+            detail = f"There is no file {data.file} in the pack."
+            problems.append(error("policy.data", "Data file that is missing", detail, data.span))
+            continue
+        try:
+            yield data.name, read_data(name, texts[name], dict(data.columns))
+        except Failure as failure:
+            problems += failure.diagnostics
+
+
+def superseded(recorded: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """The recorded files without packs that are here now, perhaps in another folder or with other files."""
+    names = {_name_in(text) for name, text in now.items() if is_pack_file(name)} - {""}
+    gone = [_folder(name) for name, text in recorded.items() if is_pack_file(name) and _name_in(text) in names]
+    return {name: text for name, text in recorded.items() if not any(_is_in(name, folder) for folder in gone)}
+
+
+def _is_in(name: str, folder: str) -> bool:
+    return folder == os.curdir or os.path.normpath(name).startswith(f"{folder}{os.sep}")
+
+
+def _name_in(text: str) -> str:
+    try:
+        return read_manifest(MANIFEST, text).name
+    except Failure:
+        return ""  # told where packs are put together
+
+
+def data_names(manifest: Manifest, folder: str) -> list[str]:
+    """The names of a pack's data files."""
+    return [os.path.join(folder, data.file) for data in manifest.data.values()]
+
+
+# ---------------------------------------------------------------- relations
+
+
+def _declarations(pack: Pack) -> RuleFile:
+    manifest, source = pack.manifest, pack.manifest.source
+    statements: list[Statement] = []
+    open_: list[Name] = []
+    for parameter in manifest.parameters.values():
+        doc = f"{_shown(parameter.name, parameter.type.columns)}: {parameter.description}."
+        statements.append(_declaration(pack, parameter.name, parameter.type.columns, doc, parameter.span))
+        open_.append(Name(qualified(pack.name, parameter.name), parameter.span.start, parameter.span.end))
+    given: list[Name] = []
+    for data in manifest.data.values():
+        columns = pack.data[data.name][0]
+        doc = f"{_shown(data.name, columns)}: {data.description or f'what stands in {data.file}'}."
+        statements.append(_declaration(pack, data.name, columns, doc, data.span))
+        given.append(Name(qualified(pack.name, data.name), data.span.start, data.span.end))
+    for kind, names in (("open", open_), ("export", open_), ("output", open_), ("input", given)):
+        if names:
+            statements.append(Directive(kind, tuple(names), source, 0, 1))
+    return RuleFile(source, statements, True)
+
+
+def _declaration(pack: Pack, name: str, columns: Columns, doc: str, span: Span) -> Declaration:
+    shown = tuple(
+        ColumnSyntax(column, Name(kind, span.start, span.end), span.start, span.end) for column, kind in columns
+    )
+    whole = Name(qualified(pack.name, name), span.start, span.end)
+    return Declaration(whole, shown, None, (), doc, span.source, span.start, span.end)
+
+
+def _shown(name: str, columns: Sequence[tuple[str, str]]) -> str:
+    return f"{bare(name)}({', '.join(column for column, _ in columns)})"

@@ -1,0 +1,118 @@
+"""What is known of JSON texts with unknown parts: rows as those of the relations that look into a text."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from planner.answers.policy.planned_values import ValueRows
+from planner.foundation.values.types import DYNAMIC, STRING, ListType, Primitive
+from planner.foundation.values.value import NOT_NULL, List, Map, Set, Unknown, Value, is_wholly_known
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.datalog.language.builtins import RELATIONS
+
+
+@frozen(eq=False)
+class KnownDocument:
+    """`values`: what stands at which path; `parts`: where the elements of what are, by path and key; `unknown`: the
+    unknown parts by their paths; `open`: those of them that may have parts themselves; `begin`: how the text begins."""
+
+    values: dict[str, Any]
+    parts: dict[tuple[str, Any], str]
+    unknown: dict[str, Unknown]
+    open: tuple[str, ...]
+    begin: str = ""
+
+    @cached_property
+    def elements(self) -> dict[str, list[tuple[Any, str]]]:
+        """The keys and paths of the elements of what is at a path."""
+        found: dict[str, list[tuple[Any, str]]] = {}
+        for (path, key), part in self.parts.items():
+            found.setdefault(path, []).append((key, part))
+        return found
+
+    def may_have(self, path: Any) -> bool:
+        """Whether the path, or (None, or what is no text) any, may lie at or below a part that may have parts."""
+        if not isinstance(path, str):
+            return bool(self.open)
+        return any(path == at or path.startswith((f"{at}.", f"{at}[")) or not at for at in self.open)
+
+    def may_equal(self, other: KnownDocument) -> bool:
+        """Whether both may turn out to be the same, as far as what is known of each says."""
+        return self._may_hold(other) and other._may_hold(self)
+
+    def _may_hold(self, other: KnownDocument) -> bool:
+        """Whether what is known of the other may stand here."""
+        for path, value in other.values.items():
+            if self.values.get(path, value) != value:
+                return False
+            if path not in self.values and path not in self.unknown and not self.may_have(path):
+                return False
+        return all(
+            self.parts.get(key, part) == part and (key in self.parts or self.may_have(part))
+            for key, part in other.parts.items()
+        )
+
+
+def document_of_text(text: str) -> KnownDocument | None:
+    """A text that is JSON as such a document; None for others."""
+    values, parts = RELATIONS["json"].function(text), RELATIONS["json_element"].function(text)
+    if values is None or parts is None:
+        return None
+    return KnownDocument(dict(values), {(path, key): inner for path, key, inner in parts}, {}, ())
+
+
+def known_document(value: Value) -> KnownDocument:
+    """What is known of the JSON of a value."""
+    rows = ValueRows()
+    rows.walk("", "", _without_order(value))
+    unknown = {path: part for (_, path), part in rows.unknown.items()}
+    is_open = {path for path, part in unknown.items() if not isinstance(part.type, Primitive) or part.type is DYNAMIC}
+    return KnownDocument(
+        {path: found for _, path, found in rows.values},
+        {(path, key): inner for _, path, key, inner in rows.parts},
+        unknown,
+        tuple(sorted(is_open)),
+        _beginning(value),
+    )
+
+
+def _without_order(value: Value) -> Value:
+    """The value with sets as unknown of which not all elements are known: which comes first is not known either."""
+    cls = value.__class__
+    if cls is dict:
+        return {name: _without_order(part) for name, part in value.items()}
+    if cls is Map:
+        return Map(value.element, {name: _without_order(part) for name, part in value.items.items()})
+    if cls is tuple:
+        return tuple(map(_without_order, value))
+    if cls is List:
+        return List(value.element, tuple(map(_without_order, value.items)))
+    return Unknown(ListType(DYNAMIC), NOT_NULL) if cls is Set and not is_wholly_known(value) else value
+
+
+_REST, _WHOLE = "\ue000", "\ue001"
+"""stand for the rest of a text, and for a value, that is not known"""
+
+
+def _beginning(value: Value) -> str:
+    """How the JSON of a value begins, up to its first unknown part."""
+    from planner.language.functions.encoding import json_text
+
+    text = json_text(_with_signs(_without_order(value)))
+    return text.partition(_REST)[0].partition(f'"{_WHOLE}')[0]
+
+
+def _with_signs(value: Value) -> Value:
+    cls = value.__class__
+    if cls is Unknown:
+        known = value.refinement
+        is_text = value.type is STRING and known is not None and known.not_null
+        return f"{known.prefix}{_REST}" if is_text else _WHOLE
+    if cls is dict:
+        return {name: _with_signs(part) for name, part in value.items()}
+    if cls is Map:
+        return {name: _with_signs(part) for name, part in value.items.items()}
+    if cls is tuple or cls is List:
+        return tuple(map(_with_signs, value if cls is tuple else value.items))
+    return value

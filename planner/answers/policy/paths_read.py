@@ -1,0 +1,224 @@
+"""Which paths do policies look at? Patterns of what a term of a rule can be, and what a walk over a value follows.
+
+A pattern is a tuple of steps: names, numbers of elements, EACH for any one of them, and BELOW, always last, for all
+that stands there. ("ingress", EACH, "cidr_blocks") are the paths ingress[0].cidr_blocks, ingress[1].cidr_blocks...
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import product
+from typing import Any, TypeAlias
+
+from planner.language.syntax.rule_syntax import (
+    MEMBER,
+    Atom,
+    Builtin,
+    Call,
+    Comparison,
+    Constant,
+    Literal,
+    Term,
+    Variable,
+)
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.language.model import Rule
+
+EACH, BELOW = None, ...
+Pattern: TypeAlias = tuple[Any, ...]
+Patterns: TypeAlias = frozenset[Pattern]
+Body: TypeAlias = tuple[Literal, ...]
+_STEP = re.compile(r"\.?([^\W\d][\w-]*)|\[(0|[1-9][0-9]{0,9})\]")
+_MOST = 200
+"""patterns of one term; of more, only what they begin with counts"""
+
+
+class Looked:
+    """What is looked at, at some path: the value itself (`here`: its text, size and parts), everything at and below it
+    (`all`), or some of what it holds."""
+
+    __slots__ = ("_each", "all", "here", "parts")
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        patterns = set(patterns)
+        firsts = {pattern[0] for pattern in patterns if pattern}
+        self.all = BELOW in firsts
+        self.here = self.all or () in patterns
+        self.parts: dict[Any, Looked] = {}
+        self._each: Looked | None = None
+        if self.all:
+            return
+        for first in firsts:
+            below = Looked(pattern[1:] for pattern in patterns if pattern and pattern[0] in (first, EACH))
+            if first is EACH:
+                self._each = below
+            else:
+                self.parts[first] = below
+
+    def names(self, held: Iterable[Any]) -> Iterable[Any]:
+        """Those of the names that something of which is looked at, at least."""
+        return held if self.all or self._each is not None else [name for name in held if name in self.parts]
+
+    def within(self, held: Collection[str]) -> Iterable[tuple[Any, Looked]]:
+        """Those of the names that something of which is looked at, and what."""
+        each = self if self.all else self._each
+        if each is not None:
+            return [(name, self.parts.get(name, each)) for name in held]
+        return [(name, below) for name, below in self.parts.items() if name in held]
+
+    def within_list(self, length: int) -> Iterable[tuple[int, Looked]]:
+        """The same for the numbers of a list's elements."""
+        each = self if self.all else self._each
+        if each is not None:
+            return [(i, self.parts.get(i, each)) for i in range(length)]
+        return [(i, below) for i, below in self.parts.items() if i.__class__ is int and i < length]
+
+    def at(self, name: Any) -> Looked | None:
+        """What is looked at below a name that this value holds."""
+        return self if self.all else self.parts.get(name, self._each)
+
+
+EVERYTHING = Looked([(BELOW,)])
+
+
+class PathTerms:
+    """What terms of rules can be, as paths. `values` gives the values that a term can have, as far as they can be
+    told; `readers` are the predicates about values."""
+
+    def __init__(
+        self,
+        rules: Mapping[str, list[Rule]],
+        given: FactBase,
+        of_packs: frozenset[str],
+        readers: frozenset[str],
+        values: Callable[[Body, Term], frozenset[Any] | None],
+    ) -> None:
+        self._rules, self._given, self._of_packs = rules, given, of_packs
+        self._readers, self._values = readers, values
+
+    def patterns(self, body: Body, term: Term, around: frozenset[str] = frozenset()) -> Patterns | None:
+        """What a term can be; None for any path."""
+        found = self._joined(body, term, around) if _is_join(term) else self._single(body, term, around)
+        if found is None or any(pattern[:1] in ((), (EACH,), (BELOW,)) for pattern in found):
+            return None
+        return found if len(found) <= _MOST else frozenset((pattern[0], BELOW) for pattern in found)
+
+    def _single(self, body: Body, term: Term, around: frozenset[str]) -> Patterns | None:
+        if isinstance(term, Constant):
+            return _all_read([term.value])
+        if not isinstance(term, Variable) or term.name in around:
+            return None
+        within = around | {term.name}
+        for literal in body:
+            found: Patterns | None = None
+            if isinstance(literal, Builtin):
+                found = _listed(literal, term)
+            elif isinstance(literal, Comparison) and literal.operator == "=":
+                if _is(literal.left, term):
+                    found = self.patterns(body, literal.right, within)
+                elif _is(literal.right, term):
+                    found = self.patterns(body, literal.left, within)
+            elif isinstance(literal, Atom) and literal.predicate == "part":
+                if _is(literal.arguments[3], term):
+                    outer = self.patterns(body, literal.arguments[1], within)
+                    found = outer and frozenset(map(_each, outer))
+            elif isinstance(literal, Atom) and literal.predicate not in self._readers:
+                columns = [i for i, argument in enumerate(literal.arguments) if _is(argument, term)]
+                found = self._of_column(literal.predicate, columns[0], around) if columns else None
+            if found is not None:
+                return found
+        return None
+
+    def _of_column(self, predicate: str, column: int, around: frozenset[str]) -> Patterns | None:
+        """The same of a column of a predicate, whatever it rests on."""
+        rules = self._rules.get(predicate, [])
+        name = f"{predicate}/{column}"
+        if name in around or (not rules and predicate not in self._of_packs):
+            return None
+        found = _all_read(row[column] for row in self._given.relation(predicate))
+        for rule in rules:
+            # variables of another rule have nothing to do with those of this one
+            within = frozenset(one for one in around if "/" in one) | {name}
+            more = self.patterns(rule.body, rule.head.arguments[column], within)
+            if more is None or found is None:
+                return None
+            found |= more
+        return found
+
+    def _joined(self, body: Body, term: Term, around: frozenset[str]) -> Patterns | None:
+        """What a text can be that is joined of others: known ones, or a path and known ones behind it."""
+        parts = _flat(term)
+        begin, rest = self._known(body, parts)
+        if begin != [""] or not rest:
+            return _all_read(begin, not rest)
+        first = self.patterns(body, rest[0], around)
+        if first is None:
+            return None
+        ends, rest = self._known(body, rest[1:])
+        if all(end[:1] in (".", "[") for end in ends):
+            behind = [_read(end, not rest) for end in ends]
+            return frozenset(_with(one, more) for one in first for more in behind)
+        return frozenset((*one[:-1], BELOW) for one in first)  # the last name may go on
+
+    def _known(self, body: Body, parts: list[Term]) -> tuple[list[str], list[Term]]:
+        """The texts that the first parts make, and the parts from that on whose text is not known."""
+        found: list[list[str]] = []
+        many = 1
+        for part in parts:
+            values = self._values(body, part)
+            texts = [value for value in values if type(value) is str] if values else []
+            many *= len(texts)
+            if values is None or len(texts) != len(values) or not 0 < many <= _MOST:
+                break
+            found.append(sorted(texts))
+        return ["".join(texts) for texts in product(*found)], parts[len(found) :]
+
+
+def _is_join(term: Term) -> bool:
+    return isinstance(term, Call) and term.function == "++"
+
+
+def _flat(term: Term) -> list[Term]:
+    if isinstance(term, Call) and term.function == "++":
+        return [part for argument in term.arguments for part in _flat(argument)]
+    return [term]
+
+
+def _is(term: Term, variable: Variable) -> bool:
+    return isinstance(term, Variable) and term.name == variable.name
+
+
+def _listed(literal: Builtin, term: Variable) -> Patterns | None:
+    """The paths of a variable that has to be one of a list."""
+    if literal.relation != MEMBER or literal.negated or not _is(literal.outputs[0], term):
+        return None
+    listed = [a.value for a in literal.inputs if isinstance(a, Constant)]
+    return _all_read(listed) if len(listed) == len(literal.inputs) else None
+
+
+def _each(outer: Pattern) -> Pattern:
+    return _with(outer, (EACH,))
+
+
+def _with(outer: Pattern, more: Pattern) -> Pattern:
+    return outer if outer[-1] is BELOW else (*outer, *more)
+
+
+def _all_read(texts: Iterable[Any], is_whole: bool = True) -> Patterns:
+    return frozenset(_read(str(text), is_whole) for text in texts)
+
+
+def _read(text: str, is_whole: bool = True) -> Pattern:
+    """The steps of a path, or of the end of one. Where it goes on (not `is_whole`), or is written in a way that is not
+    read here, everything counts that begins with the steps before."""
+    steps: list[Any] = []
+    at = 0
+    while at < len(text):
+        found = _STEP.match(text, at)
+        if found is None or (found[1] and not found[1].replace("-", "_").isidentifier()):
+            has_ended = text.startswith('["', at) or (not is_whole and text[at:] in (".", "["))
+            return (*(steps if has_ended else steps[:-1]), BELOW)
+        steps.append(found[1] if found[1] is not None else int(found[2]))
+        at = found.end()
+    return tuple(steps) if is_whole else (*steps[:-1], BELOW)

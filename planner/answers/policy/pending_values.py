@@ -1,0 +1,88 @@
+"""What an undecided verdict waits for: the unknown values that its derivations rest on, and references
+that are not told."""
+
+from __future__ import annotations
+
+from planner.answers.policy.planned_values import END, LINKS, MAYBE, REACHED, THROUGH, VALUES, named
+from planner.answers.policy.three_valued import LOST, Modal
+from planner.language.syntax.rule_syntax import Atom, Negation, Wildcard
+from planner.logic.datalog.engine.evaluate import Database
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.terms import Assignment, value_of
+from planner.logic.datalog.explain.search import Prover
+from planner.logic.datalog.language.values import Row
+
+
+def waits(
+    program: Program, modal: Modal, database: Database, prover: Prover, predicate: str, row: Row, keys: int = 1
+) -> tuple[set[Row], set[tuple[str, bool]]]:
+    """The unknown values, each by its `keys` columns and its path, that the derivations of a row in the rewritten
+    program rest on; and what they rest on that refers to something that is not told, and whether it is a resource of
+    which only the instance is not known."""
+    found: set[Row] = set()
+    untold: set[tuple[str, bool]] = set()
+    stack, seen = [(predicate, row)], {(predicate, row)}
+    while stack:
+        goal = stack.pop()
+        if goal[0] in MAYBE:
+            found.add(goal[1][: keys + 1])
+            continue
+        if goal[0] == THROUGH:
+            untold.add(_hidden(goal[1]))
+            continue
+        for _, number, _, assignment, rows in prover.derivations(goal):
+            rule = prover.program.rules[number]
+            below = [(x.predicate, rows[id(x)]) for x in rule.body if id(x) in rows]  # type: ignore[union-attr]
+            for literal in rule.body:
+                if not isinstance(literal, Negation):
+                    continue
+                if literal.atom.predicate in VALUES:
+                    found |= _covering(database, literal.atom, assignment, keys)
+                elif literal.atom.predicate in LINKS:
+                    untold |= _linking(database, literal.atom, assignment)
+                else:
+                    below += _could(program, modal, database, literal, assignment)
+            for other in below:
+                if other not in seen:
+                    seen.add(other)
+                    stack.append(other)
+    return found, untold
+
+
+def _linking(database: Database, atom: Atom, assignment: Assignment) -> set[tuple[str, bool]]:
+    """What may lead from one object to another although it is not known."""
+    about, other = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments)
+    groups = {row[0] for row in database.facts.relation(REACHED) if other in (None, row[1])}
+    return {_hidden(row) for row in database.facts.relation(THROUGH) if row[2] in groups and about in (None, row[0])}
+
+
+def _hidden(through: Row) -> tuple[str, bool]:
+    _, what, group = map(str, through)
+    return what, group.startswith(what)
+
+
+def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int) -> set[Row]:
+    """The unknown values at or above the path of a value that is not there."""
+    *whose, path = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments[: keys + 1])
+    return {
+        row[: keys + 1]
+        for row in database.facts.relation(named("maybe", keys))
+        if all(w is None or w == v for w, v in zip(whose, row, strict=False))
+        and (path is None or f"{path}{END}".startswith(str(row[keys + 1])))
+    }
+
+
+def _could(
+    program: Program, modal: Modal, database: Database, literal: Negation, assignment: Assignment
+) -> list[tuple[str, Row]]:
+    """What could hold although it does not certainly hold, as a negation of the sure relation asks."""
+    could = modal.could.get(literal.atom.predicate)
+    if could is None or could not in database:
+        return []
+    width = program.predicates[could].arity
+    wanted = [None if isinstance(t, Wildcard) else value_of(t, assignment) for t in literal.atom.arguments[:width]]
+    return [
+        (could, row)
+        for row in database[could]
+        if all(w is None or w == v or v == LOST for w, v in zip(wanted, row, strict=True))
+    ]

@@ -1,0 +1,163 @@
+"""Values of planned objects as rows of relations: one row for every text, number and truth value in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.answers.policy.paths_read import EVERYTHING, Looked
+from planner.foundation.values.types import DYNAMIC, Primitive
+from planner.foundation.values.value import (
+    EPHEMERAL,
+    SENSITIVE,
+    List,
+    Map,
+    Marked,
+    Null,
+    Set,
+    Unknown,
+    Value,
+    is_wholly_known,
+)
+from planner.logic.datalog.language.paths import member
+from planner.logic.datalog.language.values import FALSE, TRUE, Row, number
+
+_SECRET = frozenset((SENSITIVE, EPHEMERAL))
+_FRONTS = ("", "unit_")
+"""what begins the names of relations about one plan, and about all plans of a fleet: those have the unit in front"""
+OTHERS = ("provider_argument", "data_value")
+"""the relations with values of what is no planned object"""
+VALUES = frozenset(
+    f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "size_of", "part", "json_value", "json_part", *OTHERS)
+)
+"""the relations whose values may be unknown"""
+AT_PATHS = frozenset(f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "prior", *OTHERS))
+"""the relations whose last columns are a path and the value there"""
+MAYBE = frozenset(f"{f}{n}" for f in _FRONTS for n in ("maybe", "maybe_exact", "maybe_open"))
+"""the relations that tell which values are unknown"""
+
+END = ".!"
+"""what is put behind a path, so that it shows where that ends: no name begins like this"""
+
+LINKS = frozenset(("depends",))
+"""the relations between two objects that may not be wholly known; they are about one plan"""
+THROUGH, REACHED = "maybe_through", "maybe_reached"
+"""the relations that together tell which pairs a link may have besides"""
+
+
+def named(name: str, keys: int) -> str:
+    """The relation about one plan, or about all of a fleet, by how many columns say whose a value is."""
+    return f"{_FRONTS[keys - 1]}{name}"
+
+
+class ValueRows:
+    """Collects the rows of values. `values`, `sizes` and `parts` are the relations planned (or prior), size_of and
+    part; `unknown` has the unknown parts by their paths, `exact` and `open` what they may turn out to be (see
+    rules/policy/unknowns.dl). `hidden` maps every (address, path) at or below a sensitive mark to the path of the mark:
+    below it, names of keys are as secret as values.
+
+    `structure` False: sizes and parts are not wanted."""
+
+    __slots__ = ("exact", "hidden", "open", "parts", "sizes", "structure", "unknown", "values")
+
+    def __init__(self, structure: bool = True) -> None:
+        self.structure = structure
+        self.values: set[Row] = set()
+        self.sizes: set[Row] = set()
+        self.parts: set[Row] = set()
+        self.unknown: dict[tuple[str, str], Unknown] = {}
+        self.exact: set[Row] = set()
+        self.open: set[Row] = set()
+        self.hidden: dict[tuple[str, str], str] = {}
+
+    def add_object(self, address: str, value: Value, looked: Looked = EVERYTHING) -> None:
+        """The attributes of an object (of nothing else), as far as they are looked at."""
+        mark = None
+        if value.__class__ is Marked:
+            mark = "" if value.marks & _SECRET else None
+            value = value.value
+        if value.__class__ is dict:
+            walk = self.walk
+            for name in looked.names(value):
+                below = looked.at(name)
+                if below is not None:
+                    walk(address, name, value[name], name if mark is not None else None, below)
+        elif value.__class__ is Unknown:
+            self._unknown(address, "", value)
+
+    def walk(self, address: str, path: str, value: Value, mark: str | None = None, looked: Looked = EVERYTHING) -> None:
+        """A value at a path. `mark` is the path of the sensitive mark that it stands under: below one, everything is
+        walked over."""
+        cls = value.__class__
+        if cls is Marked:
+            if mark is None and value.marks & _SECRET:
+                mark = path
+            value = value.value
+            cls = value.__class__
+        if mark is not None:
+            self.hidden[address, path] = mark
+            looked = EVERYTHING
+        if cls is str or cls is int:
+            if looked.here:
+                self.values.add((address, path, value))
+        elif cls is bool:
+            if looked.here:
+                self.values.add((address, path, TRUE if value else FALSE))
+        elif cls is Null:
+            return
+        elif cls is Unknown:
+            self._unknown(address, path, value)
+        elif cls is dict or cls is Map:
+            items = value if cls is dict else value.items
+            self._container(
+                address, path, [(key, member(path, key), part) for key, part in items.items()], mark, looked
+            )
+        elif cls is tuple or cls is List or cls is Set:
+            items = value if cls is tuple else value.items
+            self._container(address, path, [(i, f"{path}[{i}]", part) for i, part in enumerate(items)], mark, looked)
+            if cls is Set and not is_wholly_known(value):  # what is unknown may turn out equal to another element
+                self.open.add((address, path))
+                self.sizes.discard((address, path, len(items)))
+        elif looked.here:
+            self.values.add((address, path, _number(value)))
+
+    def _container(
+        self, address: str, path: str, items: list[tuple[Any, str, Value]], mark: str | None, looked: Looked
+    ) -> None:
+        if self.structure and looked.here and not looked.all and any(_is_secret(part) for _, _, part in items):
+            looked = EVERYTHING  # what is told of the parts names them
+        if self.structure and looked.here:
+            self.sizes.add((address, path, len(items)))
+            self.parts.update((address, path, key, inner) for key, inner, _ in items)
+        for key, inner, part in items:
+            below = looked.at(key)
+            if below is not None:
+                self.walk(address, inner, part, mark, below)
+
+    def _unknown(self, address: str, path: str, value: Unknown) -> None:
+        self.unknown[address, path] = value
+        primitive = isinstance(value.type, Primitive)
+        if primitive:
+            self.exact.add((address, path))
+        if not primitive or value.type is DYNAMIC:
+            self.open.add((address, path))
+
+
+def _is_secret(value: Value) -> bool:
+    return value.__class__ is Marked and bool(value.marks & _SECRET)
+
+
+def _number(value: Value) -> Any:
+    """A number that is not a small whole one, as the decimal that it prints as; the text of one that is infinite."""
+    from planner.foundation.values.json_codec import json_number
+    from planner.foundation.values.numbers import is_infinite, number_to_text
+
+    if is_infinite(value):
+        return number_to_text(value)
+    exact = json_number(value)
+    return exact if exact.__class__ is int else number(exact)
+
+
+def root_of(path: str) -> str:
+    """The name that a path begins with."""
+    ends = [at for at in (path.find("."), path.find("[")) if at >= 0]
+    return path[: min(ends)] if ends else path

@@ -1,0 +1,199 @@
+"""Policy files to programs: as written, and in three values (see modal.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from planner.answers.policy.facts.relations import Reads
+from planner.answers.policy.library import library
+from planner.answers.policy.lint import suspicions
+from planner.answers.policy.packs import Packs, gather
+from planner.answers.policy.planned_values import LINKS, VALUES
+from planner.answers.policy.rewrite_cache import rewritten
+from planner.answers.policy.settings import PolicySettings, read_settings
+from planner.answers.policy.three_valued import LOST, VERDICTS, Modal
+from planner.answers.policy.values_read import Interest
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.language.syntax.rule_syntax import Atom, Constant
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.literals import atoms
+from planner.logic.datalog.language.model import Rule
+from planner.logic.programs.rule_files import Files, files_of, load
+
+__all__ = ["LOST", "Files", "Policies", "load_policies"]
+
+
+class Policies:
+    """Checked policies. `program` is as they are written: rules by name with their places. `modal_program` has the same
+    predicates for what certainly holds, and `modal.could` for what could. `given` are the facts that packs bring,
+    `settings` what policy.toml and waivers.toml say; the files `closed` are the organisation's."""
+
+    def __init__(
+        self,
+        files: Files,
+        program: Program,
+        modal: Modal,
+        modal_program: Program,
+        packs: Packs | None = None,
+        given: FactBase | None = None,
+        settings: PolicySettings | None = None,
+        closed: frozenset[str] = frozenset(),
+    ) -> None:
+        self.files, self.program, self.modal, self.modal_program = files, program, modal, modal_program
+        self.packs = packs if packs is not None else Packs()
+        self.given = given if given is not None else FactBase({}, {})
+        self.settings = settings if settings is not None else PolicySettings()
+        self.closed = closed
+
+    @property
+    def could(self) -> dict[str, str]:
+        """deny and warn, as far as they read values -> what could hold instead."""
+        return {name: self.modal.could[name] for name in VERDICTS if name in self.modal.could}
+
+    @cached_property
+    def reads(self) -> Reads:
+        """What the policies need to know of a plan."""
+        program = self.modal_program
+        needed = program.needed([*self.modal.verdicts, "judged"])
+        product = dict(files_of("policy"))
+        core = {p.name for p in program.predicates.values() if p.is_input and p.span.filename in product}
+        names = frozenset(p.name for p in program.predicates.values() if p.number in needed and p.name in core)
+        plain = self.program.needed([*VERDICTS, "judged"])
+        heads = frozenset(p.name for p in self.program.predicates.values() if p.number in plain)
+        return Reads(names, Interest(self.program, heads, self.given, self.packs.relations), self.given)
+
+
+def readers(program: Program, untold: frozenset[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
+    """Which verdicts (deny or warn, code) rest on relations that nobody can tell, each with the first rule that does
+    and the relation. Rules that nothing makes hold, whatever is not told, are none of them."""
+    rests = _rests(program, untold)
+    found: dict[tuple[str, str], tuple[Rule, str]] = {}
+    for rule in _live(program, untold, facts):
+        if rule.head.predicate in VERDICTS:
+            read = next((rests[atom.predicate] for atom, _ in atoms(rule.body) if atom.predicate in rests), None)
+            if read is not None:
+                code = rule.head.arguments[0]
+                text = str(code.value) if isinstance(code, Constant) else rule.name
+                found.setdefault((rule.head.predicate, text), (rule, read))
+    return found
+
+
+def guesses(program: Program, untold: frozenset[str]) -> frozenset[str]:
+    """The names of the rules for verdicts that take what nobody can tell for absent: they negate it, or count it."""
+    rests = _rests(program, untold)
+    guessed: set[str] = set()
+    changed = True
+    while changed:
+        changed = False
+        for rule in program.rules:
+            head = rule.head.predicate
+            if head not in guessed and head not in VERDICTS and _guesses(rule, rests, guessed):
+                guessed.add(head)
+                changed = True
+    rules = (rule for rule in program.rules if rule.head.predicate in VERDICTS)
+    return frozenset(rule.name for rule in rules if _guesses(rule, rests, guessed))
+
+
+def _live(program: Program, untold: frozenset[str], facts: FactBase) -> list[Rule]:
+    """The rules that could hold if there were any rows of what nobody can tell: all relations that they ask for may
+    have some. Those of values may, for some are not known yet."""
+    unsure = untold | VALUES | LINKS
+    may = {
+        name
+        for name, predicate in program.predicates.items()
+        if predicate.operator is not None or name in unsure or facts.relation(name)
+    }
+    live: set[int] = set()
+    changed = True
+    while changed:
+        changed = False
+        for rule in program.rules:
+            if rule.number in live or any(isinstance(x, Atom) and x.predicate not in may for x in rule.body):
+                continue
+            live.add(rule.number)
+            may.add(rule.head.predicate)
+            changed = True
+    return [rule for rule in program.rules if rule.number in live]
+
+
+def _guesses(rule: Rule, rests: Mapping[str, str], guessed: set[str]) -> bool:
+    for literal in rule.body:
+        read = {atom.predicate for atom, _ in atoms((literal,))}
+        if not isinstance(literal, Atom) and read & rests.keys():
+            return True
+        if read & guessed:
+            return True
+    return False
+
+
+def _rests(program: Program, untold: frozenset[str]) -> dict[str, str]:
+    """The relations, but for verdicts, that rest on some that nobody can tell, each with one of those."""
+    rests: dict[str, str] = {name: name for name in untold}
+    changed = True
+    while changed:
+        changed = False
+        for rule in program.rules:
+            head = rule.head.predicate
+            if head not in rests and head not in VERDICTS:
+                read = next((rests[atom.predicate] for atom, _ in atoms(rule.body) if atom.predicate in rests), None)
+                if read is not None:
+                    rests[head] = read
+                    changed = True
+    return rests
+
+
+def load_policies(
+    files: Files, closed: frozenset[str] = frozenset(), workspace: str = "default"
+) -> tuple[Policies | None, list[Diagnostic]]:
+    """Check policy files; None when a diagnostic is an error. What the files named in `closed` declare is theirs: rules
+    elsewhere cannot add to it. `workspace` is that for which the settings among the files count."""
+    core = files_of("policy")
+    try:
+        packs = gather(files)
+        settings = read_settings(files, closed, workspace, packs)
+    except Failure as failure:
+        return None, failure.diagnostics
+    program, problems = load("policy", packs.rules, packs.made, packs.spaces)
+    problems = [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]
+    if program is None:
+        return None, problems
+    foreign = [*foreign_rules(program, closed), *packs.missing(settings.parameters, program)]
+    if foreign:
+        return None, [*problems, *foreign]
+    modal, more = rewritten(program, frozenset(dict(core)), packs.spaces)
+    if modal is None:
+        return None, [*problems, *more]
+    modal_program, wrong = load("policy", made=[modal.file])
+    if modal_program is None:
+        raise Failure([d for d in wrong if d.is_error])
+    given = packs.facts(settings.parameters, program)
+    policies = Policies(files, program, modal, modal_program, packs, given, settings, closed)
+    return policies, [*problems, *suspicions(program), *_of_no_policy(policies)]
+
+
+def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
+    """Codes to which the policy file of a directory gives a level, and that there are not."""
+    said = [said for config in policies.settings.configs if not config.is_organisation for said in config.policies]
+    if not said:
+        return
+    heads = [rule.head.arguments[0] for rule in policies.program.rules if rule.head.predicate in VERDICTS]
+    if not all(isinstance(code, Constant) for code in heads):
+        return
+    known = {str(code.value) for code in heads if isinstance(code, Constant)} | policies.packs.policies.keys()
+    known |= {entry.name for entry in library()} if any(one.code not in known for one in said) else set()
+    for one in said:
+        if one.code not in known:
+            detail = f"{one.code} means nothing here.{did_you_mean(one.code, known)}"
+            yield warning("policy.unknown", "No policy has this code", detail, one.span)
+
+
+def foreign_rules(program: Program, closed: frozenset[str]) -> Iterator[Diagnostic]:
+    """Rules that add to a relation that a file of `closed` declares, and stand elsewhere."""
+    for rule in program.rules:
+        predicate = program.predicates[rule.head.predicate]
+        if predicate.span.filename in closed and rule.span.filename not in closed:
+            detail = f"{predicate.name} belongs to the organisation's policies ({predicate.span.filename})."
+            yield error("policy.foreign_rule", "Rule for a relation of the organisation", detail, rule.span)

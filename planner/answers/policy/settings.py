@@ -1,0 +1,428 @@
+"""`policy.toml`: which packs judge, what their parameters are and how strict their policies; and `waivers.toml`.
+
+    [packs."acme.tags"]                       # of .planner/policy.toml
+    source = "git::https://example.com/tags.git?ref=v1.2.0"
+    version = "~> 1.2"
+    [packs."acme.tags".parameters]
+    required_tag = ["Owner", "Cost"]
+    [policies.acme_tags]
+    level = "deny"
+    [workspace.prod.packs."planner.changes".parameters]
+    delete_limit = 1
+
+The file of an organisation has the same form, and may say more: which groups there are, what may be set elsewhere, what
+may be waived. What it says is final.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from planner.answers.policy.library import PREFIX, manifest_of
+from planner.answers.policy.library import packs as packs_of_library
+from planner.answers.policy.manifest import LEVELS, MANIFEST, PACK_NAME, Given, Manifest, given_rows
+from planner.answers.policy.packs import Packs, Settings
+from planner.answers.policy.strict_toml import File, Table
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.span import Source, Span
+from planner.logic.programs.rule_files import Files
+
+CONFIG = "policy.toml"
+WAIVERS = "waivers.toml"
+CODE = "policy.settings"
+NOTICE_DAYS = 14
+MOST_WAIVERS = 10_000
+
+
+@frozen(eq=False)
+class PackUse:
+    """A pack that a policy.toml names. `policies`: only these of a pack of planner; `settable`: the parameters of an
+    organisation's pack that others may set."""
+
+    name: str
+    source: str
+    version: str
+    policies: tuple[str, ...] | None
+    parameters: Table
+    settable: tuple[str, ...]
+    span: Span
+
+
+@frozen
+class PolicySetting:
+    """What a policy.toml says of a code; `waivable` is None where it does not say."""
+
+    code: str
+    level: str
+    override: tuple[str, ...]
+    waivable: bool | None
+    span: Span
+
+
+@frozen(eq=False)
+class Config:
+    """One policy.toml as it counts in a workspace: what `[workspace.NAME]` says comes before what the file says."""
+
+    file: File
+    name: str
+    is_organisation: bool
+    packs: tuple[PackUse, ...]
+    policies: tuple[PolicySetting, ...]
+    groups: dict[str, tuple[str, ...]]
+    usual_level: str
+    notice_days: int | None
+    longest_days: int | None = None
+    wide: bool = True
+
+
+@frozen
+class Waiver:
+    """Findings with a code about addresses that a pattern matches may pass until a moment (seconds since 1970)."""
+
+    code: str
+    address: str
+    owner: str
+    expires: int
+    until: str
+    ticket: str
+    reason: str
+    span: Span
+
+
+@frozen(eq=False)
+class PolicySettings:
+    """All that policy.toml and waivers.toml files say."""
+
+    configs: tuple[Config, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    parameters: Settings = field(factory=dict)
+
+    @property
+    def notice(self) -> int:
+        """How long before it expires a waiver is warned about, in seconds: the longest time that somebody says."""
+        said = [config.notice_days for config in self.configs if config.notice_days is not None]
+        return 86_400 * (max(said) if said else NOTICE_DAYS)
+
+    @property
+    def longest(self) -> int | None:
+        """How far off the end of a waiver may be, in seconds, if the organisation says it: the shortest."""
+        said = [config.longest_days for config in self.configs if config.longest_days is not None]
+        return 86_400 * min(said) if said else None
+
+    @property
+    def is_named_only(self) -> bool:
+        """Whether the organisation wants waivers to name a type or a module."""
+        return any(not config.wide for config in self.configs)
+
+
+def is_config(name: str) -> bool:
+    """Whether a file is a policy.toml, whatever it is called."""
+    base = os.path.basename(name)
+    return base.endswith(".toml") and base != MANIFEST and not is_waivers(name)
+
+
+def is_waivers(name: str) -> bool:
+    return os.path.basename(name).endswith(WAIVERS)
+
+
+def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: Packs) -> PolicySettings:
+    """Raises Failure with all that is wrong."""
+    configs: list[Config] = []
+    waivers: list[Waiver] = []
+    problems: list[Diagnostic] = []
+    for name, text in files:
+        try:
+            if is_config(name):
+                configs.append(read_config(name, text, workspace, name in closed))
+            elif is_waivers(name):
+                waivers += read_waivers(name, text)
+        except Failure as failure:
+            problems += failure.diagnostics
+    configs.sort(key=lambda config: not config.is_organisation)
+    problems += _contradictions(config for config in configs if config.is_organisation)
+    if problems:
+        raise Failure(problems)
+    return PolicySettings(tuple(configs), tuple(waivers), _parameters(configs, packs))
+
+
+def _contradictions(configs: Iterable[Config]) -> Iterator[Diagnostic]:
+    """What two files of the organisation say differently, so that nobody knows who may override. (Of levels the
+    strictest counts.)"""
+    seen: dict[tuple[str, str], tuple[frozenset[str], Span]] = {}
+    for config in configs:
+        within = config.file.root.table("groups")
+        said = [(("members of the group", g), frozenset(m), within.place(g)) for g, m in config.groups.items()]
+        said += [(("groups that may override", p.code), frozenset(p.override), p.span) for p in config.policies]
+        for (what, name), names, span in said:
+            if not names and what != "members of the group":
+                continue
+            before, place = seen.setdefault((what, name), (names, span))
+            if before != names:
+                detail = f"Another file of the organisation has other {what} {name} ({place})."
+                yield error("policy.final", "Files of the organisation that contradict each other", detail, span)
+
+
+# ---------------------------------------------------------------- policy.toml
+
+
+def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> Config:
+    """A policy.toml in a workspace. Raises Failure."""
+    file = File(Source(name, text), "a policy file", CODE)
+
+    def make() -> Config:
+        root = file.root
+        sections = [root]
+        for other, table in root.tables("workspace"):
+            found = list(_uses(table, is_organisation)), list(_policies(table, is_organisation))
+            table.done()
+            if other == workspace and found:
+                sections.insert(0, table)
+        packs = {use.name: use for section in reversed(sections) for use in _merged(section, root, is_organisation)}
+        policies = {p.code: p for section in reversed(sections) for p in _said(section, root, is_organisation)}
+        groups = {}
+        for key in ("groups", "defaults"):
+            if key in root and not is_organisation:
+                detail = (
+                    f"Only the policy file of an organisation has {key}; it is named in PLANNER_POLICIES or in the "
+                )
+                root.problem(key, f"{detail}CLI configuration.", "Not for a directory")
+        within = root.table("groups")
+        for group in within.data:
+            groups[group] = within.texts(group)
+        defaults = root.table("defaults")
+        usual = defaults.word("level", LEVELS, "")
+        defaults.done()
+        waivers = root.table("waivers")
+        notice = waivers.value("notice_days", int, "a whole number", NOTICE_DAYS) if "notice_days" in waivers else None
+        if notice is not None and not 0 <= notice <= 3650:
+            waivers.problem("notice_days", "notice_days is a number of days, 0 or more.")
+        longest = waivers.value("longest_days", int, "a whole number", 0) if "longest_days" in waivers else None
+        if longest is not None and not is_organisation:
+            detail = "Only the policy file of an organisation says how long waivers may last."
+            waivers.problem("longest_days", detail, "Not for a directory")
+        elif longest is not None and not 0 < longest <= 36500:
+            waivers.problem("longest_days", "longest_days is a number of days, 1 or more.")
+        wide = waivers.value("wide", bool, "true or false", True)
+        if "wide" in waivers and not is_organisation:
+            detail = "Only the policy file of an organisation says what waivers have to name."
+            waivers.problem("wide", detail, "Not for a directory")
+        waivers.done()
+        root.done()
+        uses, said = tuple(packs.values()), tuple(policies.values())
+        return Config(file, name, is_organisation, uses, said, groups, usual, notice, longest, wide)
+
+    return file.finish(make)
+
+
+def _merged(section: Table, root: Table, is_organisation: bool) -> Iterator[PackUse]:
+    """The packs of a section; those of a workspace have the source of the file's own where they name none."""
+    known = {use.name: use for use in _uses(root, is_organisation)} if section is not root else {}
+    for use in _uses(section, is_organisation):
+        base = known.get(use.name)
+        if base is None:
+            yield use
+            continue
+        data = {**base.parameters.data, **use.parameters.data}
+        yield PackUse(
+            use.name,
+            use.source or base.source,
+            use.version or base.version,
+            base.policies if use.policies is None else use.policies,
+            _Layered(data, use.parameters, base.parameters),
+            use.settable or base.settable,
+            use.span,
+        )
+
+
+class _Layered(Table):
+    """A table over another: each value has its place in the one that it comes from."""
+
+    def __init__(self, data: dict[str, Any], upper: Table, lower: Table) -> None:
+        super().__init__(data, upper.path, upper.file)
+        self.upper, self.lower = upper, lower
+
+    def of(self, key: str) -> Table:
+        return self.upper if key in self.upper.data else self.lower
+
+
+def _uses(section: Table, is_organisation: bool) -> Iterator[PackUse]:
+    for name, table in section.tables("packs"):
+        if not PACK_NAME.fullmatch(name):
+            section.table("packs").problem(name, f'"{name}" is not a valid name of a pack.')
+        source, version = table.text("source"), table.text("version")
+        policies = table.texts("policies") if "policies" in table else None
+        parameters = table.table("parameters")
+        settable = table.texts("settable")
+        if "settable" in table and not is_organisation:
+            table.problem("settable", "Only the policy file of an organisation says what others may set.")
+        if policies is not None and not name.startswith("planner."):
+            table.problem("policies", "Policies are chosen from packs that come with planner; others judge as a whole.")
+        if source and name.startswith("planner."):
+            table.problem("source", f"{name} comes with planner and has no other source.")
+        if version and not source and not name.startswith("planner."):
+            table.problem("version", "A version needs a source that it comes from.")
+        _check_version(table, version)
+        table.done()
+        yield PackUse(name, source, version, policies, parameters, settable, table.span)
+
+
+def _check_version(table: Table, version: str) -> None:
+    from planner.foundation.vocabulary.version_constraints import parse_constraints
+
+    try:
+        if version:
+            parse_constraints(version)
+    except ValueError as problem:
+        table.problem("version", f'"{version}" is not a valid version constraint: {problem}.')
+
+
+def _said(section: Table, root: Table, is_organisation: bool) -> Iterator[PolicySetting]:
+    """What a section says of codes; that of a workspace has what the file says where it says nothing itself."""
+    known = {said.code: said for said in _policies(root, is_organisation)} if section is not root else {}
+    for said in _policies(section, is_organisation):
+        base = known.get(said.code)
+        if base is None:
+            yield said
+            continue
+        waivable = base.waivable if said.waivable is None else said.waivable
+        yield PolicySetting(said.code, said.level or base.level, said.override or base.override, waivable, said.span)
+
+
+def _policies(section: Table, is_organisation: bool) -> Iterator[PolicySetting]:
+    for code, table in section.tables("policies"):
+        level = table.word("level", LEVELS, "")
+        override = table.texts("override")
+        waivable = table.value("waivable", bool, "true or false", True) if "waivable" in table else None
+        if "waivable" in table and not is_organisation:
+            table.problem("waivable", "Only the policy file of an organisation says what may be waived.")
+        if override and not is_organisation:
+            table.problem("override", "Only the policy file of an organisation says who may override.")
+        table.done()
+        yield PolicySetting(code, level, override, waivable, table.span)
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def _parameters(configs: Iterable[Config], packs: Packs) -> Settings:
+    """What the files set, by pack and parameter. Raises Failure: for what there is not, what is of another type, and
+    what the organisation keeps to itself."""
+    problems: list[Diagnostic] = []
+    settings: dict[str, dict[str, Given]] = {}
+    places: dict[tuple[str, str], Span] = {}
+    final: dict[str, PackUse] = {}
+    settable: dict[str, set[str]] = {}
+    for config in configs:
+        for use in config.packs:
+            pack = packs.packs.get(use.name)
+            manifest = pack.manifest if pack is not None else _of_library(use.name)
+            if manifest is None:
+                detail = f"There is no pack {use.name} here.{did_you_mean(use.name, packs.packs)} "
+                detail += "Say where it comes from: source = ..."
+                problems.append(error(CODE, "Unknown pack", detail, use.span))
+                continue
+            if use.version and not _is_wanted(use, manifest.version):
+                detail = f'{use.name} has the version {manifest.version or "none"} here, and "{use.version}" is wanted.'
+                problems.append(error(CODE, "Pack of another version", detail, use.span))
+            for key in use.parameters.data:
+                table = use.parameters.of(key) if isinstance(use.parameters, _Layered) else use.parameters
+                place = table.place(key)
+                kept = final.get(use.name)
+                parameter = manifest.parameters.get(key)
+                if parameter is None:
+                    known = manifest.parameters
+                    detail = f"{use.name} has no parameter {key}.{did_you_mean(key, known)}"
+                    detail += f" There are {', '.join(sorted(known))}." if known else ""
+                    problems.append(error(CODE, "Unknown parameter", detail, place))
+                elif kept is not None and key not in settable[use.name]:
+                    where = places.get((use.name, key), kept.span)
+                    detail = (
+                        f"{use.name} is a pack of the organisation, whose policy file ({where}) does not let anybody "
+                    )
+                    detail += f"set {key}: it would have to name it in settable."
+                    problems.append(error("policy.final", "Parameter of the organisation", detail, place))
+                else:
+                    before = len(config.file.problems)
+                    rows = given_rows(parameter.type, table, key)
+                    problems += config.file.problems[before:]
+                    settings.setdefault(use.name, {})[key] = rows
+                    places[use.name, key] = place
+            if config.is_organisation:
+                final.setdefault(use.name, use)
+                settable[use.name] = settable.get(use.name, set(use.settable)) & set(use.settable)
+            elif use.name in final and use.source and use.source != final[use.name].source:
+                detail = f"The organisation has {use.name} from elsewhere ({final[use.name].span})."
+                problems.append(error("policy.final", "Pack of the organisation", detail, use.span))
+    if problems:
+        raise Failure(problems)
+    return settings
+
+
+def _is_wanted(use: PackUse, version: str) -> bool:
+    from planner.foundation.vocabulary.version_constraints import allowed
+
+    return version != "" and allowed(use.version, version)
+
+
+def _of_library(name: str) -> Manifest | None:
+    """The manifest of a pack that comes with planner, although none of its policies is asked."""
+    pack = name.removeprefix(PREFIX)
+    return manifest_of(pack) if name.startswith(PREFIX) and pack in packs_of_library() else None
+
+
+# ---------------------------------------------------------------- waivers.toml
+
+
+def read_waivers(name: str, text: str) -> list[Waiver]:
+    """Raises Failure."""
+    file = File(Source(name, text), "a file of waivers", "policy.waivers")
+
+    def make() -> list[Waiver]:
+        root = file.root
+        made = []
+        for table in root.several("waiver"):
+            code, address, owner = table.needed("code"), table.needed("address"), table.needed("owner")
+            until, expires = _moment(table)
+            ticket, reason = table.text("ticket"), table.needed("reason")
+            if owner.strip() == "" and "owner" in table.data:
+                table.problem("owner", "Somebody has to own a waiver.")
+            if reason.strip() == "" and "reason" in table.data:
+                table.problem("reason", "A waiver has a reason.")
+            table.done()
+            made.append(Waiver(code, address, owner, expires, until, ticket, reason, table.span))
+            if len(made) > MOST_WAIVERS:
+                table.problem("code", f"There are more than {MOST_WAIVERS} waivers.")
+                break
+        root.done()
+        return made
+
+    return file.finish(make)
+
+
+def _moment(table: Table) -> tuple[str, int]:
+    """When a waiver expires: as it is written, and in seconds since 1970. A day counts to its end, in UTC."""
+    if "expires" not in table:
+        table.problem("expires", "A waiver says when it expires: expires = 2026-12-31.", "Something is missing")
+        return "", 0
+    found = table.data["expires"]
+    if isinstance(found, str):
+        try:
+            found = datetime.date.fromisoformat(found)
+        except ValueError:
+            table.problem("expires", f'"{found[:40]}" is not a valid day. Write one like 2026-12-31.')
+            return "", 0
+    if isinstance(found, datetime.datetime):
+        if found.tzinfo is None:
+            table.problem("expires", "A time needs its offset: 2026-12-31T12:00:00Z. A day alone needs none.")
+            return "", 0
+        return found.isoformat(), int(found.timestamp())
+    if not isinstance(found, datetime.date):
+        table.problem("expires", "expires is not a valid day. Write one like 2026-12-31.")
+        return "", 0
+    days = (found - datetime.date(1970, 1, 1)).days + 1
+    return found.isoformat(), 86_400 * days

@@ -1,0 +1,326 @@
+"""TOML files read strictly: every key is used or an error with the nearest one, every value has a place.
+
+`tomllib` reads the text; where keys and elements stand is found by a second look at text that is known to be right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, TypeAlias, TypeVar
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.span import Source, Span
+
+Path: TypeAlias = tuple[str | int, ...]
+"""keys and, of arrays, numbers"""
+T = TypeVar("T")
+MOST_CHARACTERS = 4 << 20
+DEEPEST = 40
+"""brackets within brackets, and names in a key: a.b.c"""
+
+_SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
+_BLANK = re.compile(r"[ \t]*")
+_KEY = re.compile(r'[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
+_TEXT = re.compile(r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL)
+_DEEP_KEY = re.compile(rf"(?:^|[{{,\[])[ \t]*+(?:(?:{_KEY.pattern})[ \t]*+\.[ \t]*+){{{DEEPEST}}}", re.MULTILINE)
+_WORD = re.compile(r"[^\s,\]}#]+(?: \d\d:[^\s,\]}#]+)?")
+
+
+class Table:
+    """A table of a file with its place; what is read from it counts as used. Problems are collected in `problems`."""
+
+    def __init__(self, data: Mapping[str, Any], path: Path, file: File) -> None:
+        self.data, self.path, self.file = data, path, file
+        self.known: dict[str, None] = {}
+
+    @property
+    def span(self) -> Span:
+        return self.file.span(self.path)
+
+    def place(self, key: str) -> Span:
+        return self.file.span((*self.path, key))
+
+    def __contains__(self, key: str) -> bool:
+        self.known[key] = None
+        return key in self.data
+
+    def problem(self, key: str, detail: str, summary: str = "Wrong value") -> None:
+        span = self.place(key) if key in self.data else self.span
+        self.file.problems.append(error(self.file.code, f"{summary} in {self.file.what}", detail, span))
+
+    def value(self, key: str, kind: type[T], called: str, default: T) -> T:
+        """The value of a key, of this kind; `default` if there is none, or another."""
+        if key not in self:
+            return default
+        found = self.data[key]
+        if not isinstance(found, kind) or (isinstance(found, bool) and kind is not bool):
+            self.problem(key, f"{key} is {kind_of(found)}; it has to be {called}.")
+            return default
+        return found
+
+    def text(self, key: str, default: str = "") -> str:
+        found = self.value(key, str, "a text", default)
+        if any(c < " " and c not in "\n\t" for c in found):
+            self.problem(key, f"{key} has a control character.")
+            return default
+        return found
+
+    def needed(self, key: str) -> str:
+        """A text that has to be there."""
+        if key not in self:
+            self.problem(key, f"There is no {key} here.", "Something is missing")
+        return self.text(key)
+
+    def word(self, key: str, words: Iterable[str], default: str) -> str:
+        """One of some words."""
+        known = list(words)
+        found = self.text(key, default)
+        if found not in known and key in self.data:
+            self.problem(key, f'{key} is one of {", ".join(known)}, not "{found}".{did_you_mean(found, known)}')
+            return default
+        return found
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        found = self.value(key, list, "a list of texts", [])
+        wrong = [x for x in found if not isinstance(x, str)]
+        if wrong:
+            self.problem(key, f"{key} is a list of texts, and {kind_of(wrong[0])} stands in it.")
+        return tuple(x for x in found if isinstance(x, str))
+
+    def table(self, key: str) -> Table:
+        """The table of this name; an empty one if there is none."""
+        found = self.value(key, dict, "a table", {})
+        return Table(found, (*self.path, key), self.file)
+
+    def tables(self, key: str) -> Iterator[tuple[str, Table]]:
+        """The tables in a table, by name."""
+        within = self.table(key)
+        for name in within.data:
+            if isinstance(within.data[name], dict):
+                yield name, Table(within.data[name], (*within.path, name), self.file)
+            else:
+                within.problem(name, f"{name} is {kind_of(within.data[name])}; it has to be a table.")
+
+    def several(self, key: str) -> Iterator[Table]:
+        """The tables of an array of tables, `[[key]]`."""
+        for number, found in enumerate(self.value(key, list, f"an array of tables, [[{key}]]", [])):
+            if isinstance(found, dict):
+                yield Table(found, (*self.path, key, number), self.file)
+            else:
+                self.problem(key, f"{key} is an array of tables, [[{key}]], and {kind_of(found)} stands in it.")
+
+    def done(self) -> None:
+        """Nothing else may stand here."""
+        for key in self.data:
+            if key not in self.known:
+                known = ", ".join(sorted(self.known))
+                detail = f"{key} means nothing here.{did_you_mean(key, self.known)} There are {known}."
+                self.problem(key, detail, "Unknown key")
+
+
+class File:
+    """A TOML file. `what` is how messages call it, `code` their code. Raises Failure for what is no TOML."""
+
+    def __init__(self, source: Source, what: str, code: str) -> None:
+        self.source, self.what, self.code = source, what, code
+        self.problems: list[Diagnostic] = []
+        self._places: dict[Path, Span] | None = None
+        text = source.text
+        if len(text) > MOST_CHARACTERS:
+            detail = f"{source.filename} has more than {MOST_CHARACTERS >> 20} MiB."
+            raise Failure(error(code, f"Too large for {what}", detail))
+        deepest = _depth(text)
+        if deepest > DEEPEST:
+            detail = f"{source.filename} has brackets nested {deepest} deep; at most {DEEPEST} are read."
+            raise Failure(error(code, f"Nested too deeply for {what}", detail))
+        key = _DEEP_KEY.search(text)
+        if key is not None:  # reading it takes the square of its length
+            span = Span(source, key.end() - 1, key.end())
+            detail = f"A key has more than {DEEPEST} names."
+            raise Failure(error(code, f"Nested too deeply for {what}", detail, span))
+        try:
+            self.data = _loads(text)
+        except (ValueError, RecursionError) as problem:
+            raise Failure(_syntax(problem, source, what, code)) from None
+
+    @property
+    def root(self) -> Table:
+        return Table(self.data, (), self)
+
+    def span(self, path: Path) -> Span:
+        """Where something stands; what has no place of its own stands where the table around it does."""
+        if self._places is None:
+            try:
+                self._places = dict(_Places(self.source).all())
+            except (AssertionError, ValueError, RecursionError):  # text that is right in a way not thought of
+                self._places = {}
+        while path and path not in self._places:
+            path = path[:-1]
+        return self._places.get(path) or Span(self.source, 0, min(1, len(self.source.text)))
+
+    def finish(self, make: Callable[[], T]) -> T:
+        """What `make` gives. Raises Failure when there are problems."""
+        made = make()
+        if self.problems:
+            raise Failure(self.problems)
+        return made
+
+
+def kind_of(value: Any) -> str:
+    """A value's kind in words."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | Decimal):
+        return f"the number {value}"
+    if isinstance(value, str):
+        return "a text"
+    if isinstance(value, list):
+        return "a list"
+    return "a table" if isinstance(value, dict) else "a time"
+
+
+def _loads(text: str) -> dict[str, Any]:
+    import tomllib
+
+    return tomllib.loads(text, parse_float=_number)
+
+
+def _number(text: str) -> int | Decimal:
+    """Raises ValueError for what is no number, and for what would take long to compute with."""
+    return plain_number(Decimal(text), text)
+
+
+def plain_number(number: Decimal, text: str) -> int | Decimal:
+    """A number as plans have it: whole ones are whole, however they are written. Raises ValueError for what is none,
+    and for what would take long to compute with."""
+    if not number.is_finite() or abs(number.adjusted()) > 1000:
+        raise ValueError(f"{text[:60]} is not a number to compute with")
+    return int(number) if number == number.to_integral_value() else number
+
+
+def _depth(text: str) -> int:
+    """How deep brackets nest at most, wherever they stand."""
+    deepest = depth = 0
+    for sign in re.findall(r"[\[\]{}]", text):
+        depth = depth + 1 if sign in "[{" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _syntax(problem: Exception, source: Source, what: str, code: str) -> Diagnostic:
+    text = str(problem)
+    match = re.search(r" \(at line (\d+), column (\d+)\)", text)
+    if match is not None:
+        starts = source.line_starts
+        line = min(int(match[1]), len(starts))
+        start = min(starts[line - 1] + int(match[2]) - 1, len(source.text))
+        text = text.replace(match[0], "")
+    else:
+        start = len(source.text.rstrip())
+        text = text.replace(" (at end of document)", ", at the end of the file")
+    begin = max(0, min(start, len(source.text) - 1))
+    span = Span(source, begin, min(begin + 1, len(source.text)))
+    return error(code, f"Syntax error in {what}", f"This is not TOML: {text}.", span)
+
+
+class _Places:
+    """Where keys and elements stand in right TOML."""
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.text = source, source.text
+        self.found: list[tuple[Path, Span]] = []
+        self.at = 0
+
+    def all(self) -> Iterator[tuple[Path, Span]]:
+        arrays: dict[Path, int] = {}
+        table: Path = ()
+        text = self.text
+        while True:
+            self._skip(_SPACE)
+            if self.at >= len(text):
+                break
+            if text[self.at] == "[":
+                start = self.at
+                is_array = text.startswith("[[", start)
+                self.at += 1 + is_array
+                path: Path = ()
+                for part in self._keys():
+                    path = (*path, part)
+                    if path in arrays:
+                        path = (*path, arrays[path])
+                if is_array:
+                    if path in arrays or (path and isinstance(path[-1], int)):
+                        path = path[:-1] if isinstance(path[-1], int) else path
+                    arrays[path] = arrays.get(path, -1) + 1
+                    path = (*path, arrays[path])
+                self._skip(_BLANK)
+                self.at += 1 + is_array
+                table = path
+                self._note(path, start)
+            else:
+                self._pair(table)
+        return iter(self.found)
+
+    def _note(self, path: Path, start: int) -> None:
+        self.found.append((path, Span(self.source, start, self.at)))
+
+    def _skip(self, what: re.Pattern[str]) -> None:
+        match = what.match(self.text, self.at)
+        assert match is not None
+        self.at = match.end()
+
+    def _keys(self) -> list[str]:
+        keys = []
+        while True:
+            self._skip(_BLANK)
+            match = _KEY.match(self.text, self.at)
+            assert match is not None
+            self.at = match.end()
+            word = match[0]
+            keys.append(next(iter(_loads(f"{word} = 0"))) if word[0] in "\"'" else word)
+            self._skip(_BLANK)
+            if not self.text.startswith(".", self.at):
+                return keys
+            self.at += 1
+
+    def _pair(self, table: Path) -> None:
+        start = self.at
+        path = (*table, *self._keys())
+        self.at += 1  # the equals sign
+        self._skip(_BLANK)
+        self._value(path)
+        self._note(path, start)
+
+    def _value(self, path: Path) -> None:
+        sign = self.text[self.at : self.at + 1]
+        if sign == "[":
+            self.at += 1
+            number = 0
+            self._skip(_SPACE)
+            while not self.text.startswith("]", self.at):
+                start = self.at
+                self._value((*path, number))
+                self._note((*path, number), start)
+                number += 1
+                self._skip(_SPACE)
+                if self.text.startswith(",", self.at):
+                    self.at += 1
+                    self._skip(_SPACE)
+            self.at += 1
+        elif sign == "{":
+            self.at += 1
+            self._skip(_SPACE)
+            while not self.text.startswith("}", self.at):
+                self._pair(path)
+                self._skip(_SPACE)
+                if self.text.startswith(",", self.at):
+                    self.at += 1
+                    self._skip(_SPACE)
+            self.at += 1
+        else:
+            match = _TEXT.match(self.text, self.at) or _WORD.match(self.text, self.at)
+            assert match is not None
+            self.at = match.end()

@@ -1,0 +1,667 @@
+"""Policies in three values: what certainly holds, and what could still come to hold when unknown values become known.
+
+A plan has values that are known only after apply. Read naively they are absent: `not planned(A, "tags.Owner", _)` would
+deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)` would pass one whose port may become 22.
+So the users' rules are rewritten, once, into rules of the same language, which the same engine runs and explains:
+
+- A predicate p that reads values (directly, or by way of others) keeps its name for what holds **however the unknown
+  values turn out**. Its rules stay as they are, except that `not q` becomes `not could_q`, and an absent value must
+  certainly be absent: no unknown path lies at or above its path. An aggregate holds only where no unknown could change
+  what it ranges over (`doubt_N`).
+- could_p is what holds **for some** outcome, and more: it over-approximates. Each literal that reads a value may be
+  satisfied by an unknown one (`maybe`, see rules/policy/unknowns.dl) at its path. Variables that only the unknown value
+  would bind are then lost, and every test, negation or computation that reads a lost variable is taken to hold. A lost
+  variable in a head becomes the constant LOST, which later matches anything. `not q` asks that q does not certainly
+  hold.
+
+A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both steps err to one side:
+p holds in every outcome (if it says so), could_p in every outcome in which p would hold. Proof by the strata: a literal
+of the sure rule implies the literal in every outcome, and a literal that holds in some outcome implies, after losing
+variables, the literal of a could rule. What is not judged in three values is what the plan states about itself:
+actions, reasons, unknown_after, sensitive_at. Not found here: outcomes that deny one way or another whatever happens
+(`x` and `not x`); what stays undecided is looked at by cases (by_cases.py). And one liberty: elements of a set with
+unknown parts keep the numbers that the plan gives them, although unknown elements may come to stand before them; only
+rules that name a number see it.
+
+A rule with n literals about values has 2^n ways to hold. One with many is taken apart first: each part reads a few of
+them and passes on what the others need.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import count, islice, product
+from typing import Any, TypeAlias
+
+from planner.answers.policy.planned_values import AT_PATHS, END, LINKS, REACHED, THROUGH, VALUES, named
+from planner.answers.policy.undefined_values import broken_rules
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.language.syntax.rule_syntax import (
+    Aggregate,
+    Atom,
+    Builtin,
+    Call,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    RuleFile,
+    Term,
+    Test,
+    Variable,
+    Wildcard,
+)
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.checks import bound_names
+from planner.logic.datalog.language.constructed import (
+    MadeFile,
+    absent,
+    anything,
+    atom,
+    call,
+    compared,
+    constant,
+    counted,
+    holds,
+    joined,
+    variable,
+)
+from planner.logic.datalog.language.literals import atoms, inner_variables, names, outer_names
+from planner.logic.datalog.language.model import Predicate, Rule
+from planner.logic.datalog.language.order import join_order
+
+LOST = "(known after apply)"
+"""stands in a column whose value is not known; text of a configuration that reads like this is taken for it, which errs
+to the same side"""
+FILE = "policies"
+"""the name of the file of rewritten rules"""
+VERDICTS = ("deny", "warn")
+MOST_VARIANTS = 256
+"""of one rule; one with more is taken apart first"""
+MOST_READ = 3
+"""literals about values in each part of such a rule"""
+Choice: TypeAlias = tuple[Any, ...]
+"""for one literal: plain, known, maybe, linked, doubt, or could followed by the columns that are LOST"""
+
+
+@frozen
+class Modal:
+    """The rewritten rules as a file. `could` has the name of could_p for every p that reads values;
+    `doubts` the names of doubt_N; `broken` the predicate (code, address, message) of what has no value, "" where
+    everything has one."""
+
+    file: RuleFile
+    could: dict[str, str]
+    doubts: tuple[str, ...]
+    broken: str = ""
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """The predicates that a verdict is made of."""
+        return (
+            *VERDICTS,
+            *([self.broken] if self.broken else []),
+            *(self.could[v] for v in VERDICTS if v in self.could),
+        )
+
+
+def rewrite(
+    program: Program, only: Collection[str] | None = None, keys: int = 1
+) -> tuple[Modal | None, list[Diagnostic]]:
+    """The users' rules of a checked program in three values; no result when there are errors. `only`: of the rules for
+    verdicts, those with these names. `keys`: how many columns before the path say whose value it is: 1, an address; in
+    a fleet 2, a unit and an address."""
+    rewriter = _Rewriter(program, only, keys)
+    return rewriter.run(), rewriter.problems
+
+
+def written_name(rule: str) -> str:
+    """The name of the rule as it was written that a rewritten one belongs to."""
+    return re.sub(r" \((could|broken) \d+\)$", "", rule)
+
+
+def links(program: Program) -> frozenset[str]:
+    """The relations of LINKS that a program has from the product."""
+    return frozenset(name for name in LINKS if name in program.predicates and program.predicates[name].is_core)
+
+
+def dependent(program: Program) -> set[str]:
+    """The predicates that read values, or links between objects, directly or by way of others."""
+    readers: set[str] = set()
+    read = VALUES | links(program)
+    changed = True
+    while changed:
+        changed = False
+        for rule in program.rules:
+            head = rule.head.predicate
+            if head not in readers and any(a.predicate in read or a.predicate in readers for a, _ in atoms(rule.body)):
+                readers.add(head)
+                changed = True
+    return readers
+
+
+class _Rewriter:
+    def __init__(self, program: Program, only: Collection[str] | None, keys: int) -> None:
+        self.program, self.only, self.keys = program, only, keys
+        self.maybe = named("maybe", keys)
+        self.dependent = dependent(program)
+        self.links = links(program)
+        self.problems: list[Diagnostic] = []
+        self.could = {p: self._free(f"could_{p}") for p in sorted(self.dependent)}
+        self.lost: dict[str, set[tuple[int, ...]]] = {p: set() for p in self.dependent}
+        """the sets of columns that are LOST together in rows of could_p"""
+        self.grain: dict[int, int] = {}
+        """of rules with too many ways to hold: how many literals about values each of their parts has"""
+        self.doubts: dict[str, int] = {}
+        self.rules: list[tuple[str, str, Atom, Sequence[Literal]]] = []
+        """name, reason, head and body of what is made"""
+        self.numbers = count(1)
+        self._doubted: dict[int, tuple[Atom, set[str]]] = {}
+        self.broken = self._free("broken")
+        self.parts: dict[str, int] = {}
+        """the relations between the parts of large rules, which only what could hold has, with their arities"""
+        self._taken_apart: dict[int, list[Rule]] = {}
+        self.verdicts = program.needed(VERDICTS)
+
+    def _free(self, name: str) -> str:
+        while name in self.program.predicates:
+            name += "_"
+        return name
+
+    def run(self) -> Modal | None:
+        rules = [rule for rule in self.program.rules if not rule.is_core]
+        if self.only is not None:
+            rules = [r for r in rules if r.head.predicate not in VERDICTS or r.name in self.only]
+        for predicate in self.program.predicates.values():
+            read = [name for name in predicate.inputs if name in self.dependent or name in VALUES]
+            if read and not predicate.is_core:
+                detail = f"{predicate.name} is computed from all of {read[0]}, which may have unknown values."
+                self.problems.append(error("policy.native", "Operator over unknown values", detail, predicate.span))
+        while True:  # until no head loses a further column
+            before = {p: set(lost) for p, lost in self.lost.items()}
+            grain = dict(self.grain)
+            self.doubts, self.rules, self.numbers, self._doubted = {}, [], count(1), {}
+            for rule in rules:
+                self._rule(rule)
+            if self.problems:
+                return None
+            if before == self.lost and grain == self.grain:
+                break
+        file = MadeFile(FILE)
+        for predicate in self._users():
+            columns = [(c.name, c.type.base) for c in predicate.columns]
+            kind = "input" if predicate.is_input else "output"
+            file.declare(predicate.name, columns, predicate.doc, kind, predicate.operator or "", predicate.inputs)
+        for name, arity in self.parts.items():
+            columns = [(f"c{i}", "any") for i in range(arity)]
+            file.declare(name, columns, f"{name}: the first literals of a rule could hold.")
+        for name in sorted(self.dependent - self.parts.keys()):
+            columns = [(c.name, "any") for c in self.program.predicates[name].columns]
+            could = self.could[name]
+            file.declare(could, columns[:2] if name in VERDICTS else columns, f"{could}: {name} could come to hold.")
+        for name, arity in self.doubts.items():
+            columns = [(f"c{i}", "any") for i in range(arity)]
+            file.declare(name, columns, f"{name}: unknown values could change an aggregate.")
+        broken = self.broken if any(head.predicate == self.broken for _, _, head, _ in self.rules) else ""
+        if broken:
+            columns = [("code", "any"), ("address", "any"), ("message", "any")]
+            file.declare(broken, columns, f"{broken}: a computation of a policy has no value.")
+        for made in self.rules:
+            file.rule(*made)
+        return Modal(file.file(), self.could, tuple(self.doubts), broken)
+
+    def _users(self) -> list[Predicate]:
+        return [p for p in self.program.predicates.values() if not p.is_core]
+
+    # -------- rules
+
+    def _rule(self, rule: Rule) -> None:
+        sure = [part for literal in rule.body for part in self._sure(rule, literal)]
+        self.rules.append((rule.name, rule.reason, rule.head, sure))
+        head = rule.head.predicate
+        self._broken(rule)
+        if head not in self.dependent:
+            return
+        for part in self._parts(rule):
+            if not self._could_rule(part):
+                return
+
+    def _could_rule(self, rule: Rule) -> bool:
+        """The ways in which a rule could hold; False where it has too many and is taken apart in the next round."""
+        head = rule.head.predicate
+        variants = list(islice(self._variants(rule), MOST_VARIANTS + 1))
+        if len(variants) > MOST_VARIANTS:
+            if self._grind(rule):
+                return False
+            detail = "Too many columns of relations in this rule could be unknown. Split it into several rules."
+            self.problems.append(error("policy.unknowns", "Rule with too many unknowns", detail, rule.span))
+            return True
+        arguments = rule.head.arguments[:2] if head in VERDICTS else rule.head.arguments
+        unlike: dict[Any, _Variant] = {}
+        for variant in variants:
+            unlike.setdefault(variant.key(), variant)
+        for i, variant in enumerate(unlike.values(), 1):
+            lost = tuple(i for i, argument in enumerate(arguments) if not names(argument) <= variant.bound)
+            shown = [_lost() if i in lost else argument for i, argument in enumerate(arguments)]
+            self.lost[head].add(lost)
+            reason = _reason(rule.reason, variant.bound)
+            self.rules.append((f"{rule.name} (could {i})", reason, atom(self.could[head], *shown), variant.body))
+        return True
+
+    # -------- large rules
+
+    def _parts(self, rule: Rule) -> list[Rule]:
+        """The rule; or, of one with many literals about values, rules that come to the same: each reads a few of them
+        and passes on to the next the variables that are still needed."""
+        if rule.number not in self._taken_apart:
+            chunks = self._chunks(rule)
+            self._taken_apart[rule.number] = [rule] if len(chunks) == 1 else list(self._chain(rule, chunks))
+        return self._taken_apart[rule.number]
+
+    def _grind(self, rule: Rule) -> bool:
+        """Take a rule into smaller parts from the next round on; False if it has the smallest already."""
+        grain = self.grain.get(rule.number, MOST_READ + 1) - 1
+        if not grain:
+            return False
+        self.grain[rule.number] = grain
+        for part in self._taken_apart.pop(rule.number):
+            name = part.head.predicate
+            if self.parts.pop(name, None) is not None:
+                self.dependent.remove(name)
+                del self.could[name]
+                self.lost.pop(name)
+        return True
+
+    def _chunks(self, rule: Rule) -> list[list[Literal]]:
+        """The body in an order in which it can be evaluated, in pieces with few literals about values each."""
+        most = self.grain.get(rule.number, MOST_READ)
+        chunks: list[list[Literal]] = [[]]
+        read = 0
+        for literal in join_order(rule.body, (), outer_names(rule.head, rule.body)):
+            weight = isinstance(literal, Atom | Aggregate) and self._reads_values((literal,))
+            if weight and read == most:
+                chunks.append([])
+                read = 0
+            read += weight
+            chunks[-1].append(literal)
+        return chunks if len(chunks) > 2 or rule.number in self.grain else [list(rule.body)]
+
+    def _chain(self, rule: Rule, chunks: list[list[Literal]]) -> Iterator[Rule]:
+        head = rule.head.arguments[:2] if rule.head.predicate in VERDICTS else rule.head.arguments
+        outer = outer_names(rule.head, rule.body)
+        wanted = [{name for term in head for name in names(term)}]
+        for chunk in reversed(chunks[1:]):
+            wanted.append(wanted[-1] | {name for literal in chunk for name in _names_outside(literal, outer)})
+        bound: set[str] = set()
+        before: tuple[Literal, ...] = ()
+        for number, (chunk, needed) in enumerate(zip(chunks, reversed(wanted), strict=True), 1):
+            body = (*before, *chunk)
+            if number == len(chunks):
+                yield evolve(rule, body=body)
+                return
+            bound = bound_names(body, bound, outer)
+            passed = sorted(bound & needed)
+            name = self._free(f"could_part_{rule.number}_{number}")
+            while name in self.could.values():
+                name += "_"
+            self.parts[name] = len(passed)
+            self.dependent.add(name)
+            self.could[name], self.lost[name] = name, set()
+            link = Atom(name, tuple(map(variable, passed)), 0, 0)
+            yield evolve(rule, name=f"{rule.name} (part {number})", head=link, body=body, reason="")
+            before = (link,)
+
+    def _broken(self, rule: Rule) -> None:
+        """What of the rule may have no value (see broken.py)."""
+        predicates = self.program.predicates
+        if predicates[rule.head.predicate].number not in self.verdicts:
+            return
+        made = broken_rules(rule, predicates, lambda x: self._sure(rule, x), rule.head.predicate in VERDICTS)
+        for i, (reason, head, body) in enumerate(made, 1):
+            self.rules.append((f"{rule.name} (broken {i})", reason, atom(self.broken, *head), body))
+
+    # -------- what certainly holds
+
+    def _sure(self, rule: Rule, literal: Literal) -> Iterator[Literal]:
+        if isinstance(literal, Negation):
+            yield from self._surely_absent(literal)
+            return
+        yield literal
+        if isinstance(literal, Aggregate) and self._reads_values((literal,)):
+            yield absent(self._doubt(rule, literal)[0])
+
+    def _surely_absent(self, literal: Negation) -> Iterator[Literal]:
+        read = literal.atom
+        if read.predicate in VALUES:
+            yield literal
+            yield from self._uncovered(read)
+        elif read.predicate in self.links:
+            yield literal
+            linked = f"Linked{next(self.numbers)}"
+            yield counted(linked, self.linked(read))
+            yield compared(variable(linked), "=", constant(0))
+        elif read.predicate in self.dependent:
+            could = self.could[read.predicate]
+            if read.predicate in VERDICTS:
+                yield absent(atom(could, *read.arguments[:2]))
+                return
+            for chosen in self._lost_sets(read):
+                shown = [_lost() if i in chosen else a for i, a in enumerate(read.arguments)]
+                yield absent(atom(could, *shown))
+        else:
+            yield literal
+
+    def _uncovered(self, read: Atom) -> Iterator[Literal]:
+        """That no unknown value lies at or above the path of an atom."""
+        address, path = self.place(read)
+        if isinstance(path, Wildcard):
+            yield absent(atom(self.maybe, *address, anything(), anything()))
+            return
+        number = next(self.numbers)
+        begin, covering = variable(f"Begin{number}"), f"Covering{number}"
+        yield counted(covering, (atom(self.maybe, *address, anything(), begin), _begins(path, begin)))
+        yield compared(variable(covering), "=", constant(0))
+
+    def place(self, read: Atom) -> tuple[tuple[Term, ...], Term]:
+        """Of an atom about a value, whose it is, and the path."""
+        return read.arguments[: self.keys], read.arguments[self.keys]
+
+    def linked(self, read: Atom) -> tuple[Atom, Atom]:
+        """That two objects may be linked, although it is not known."""
+        number = next(self.numbers)
+        group = variable(f"Group{number}")
+        about, other = read.arguments
+        return atom(THROUGH, about, anything(), group), atom(REACHED, group, other)
+
+    def _reads_values(self, body: tuple[Literal, ...]) -> bool:
+        read = VALUES | self.links
+        return any(a.predicate in read or a.predicate in self.dependent for a, _ in atoms(body))
+
+    # -------- what could hold
+
+    def _lost_sets(self, atom: Atom) -> list[tuple[int, ...]]:
+        """The sets of columns of an atom that could be LOST together, beginning with none."""
+        asked = {i for i, argument in enumerate(atom.arguments) if not isinstance(argument, Wildcard)}
+        found = {tuple(i for i in lost if i in asked) for lost in self.lost[atom.predicate]}
+        return sorted({(), *found}, key=lambda lost: (len(lost), lost))
+
+    def _variants(self, rule: Rule) -> Iterator[_Variant]:
+        """The ways in which the body of a rule could hold."""
+        choices: list[list[Choice]] = []
+        for literal in rule.body:
+            if isinstance(literal, Atom) and literal.predicate in VALUES:
+                choices.append([("known",), ("maybe",)])
+            elif isinstance(literal, Atom) and literal.predicate in self.links:
+                choices.append([("known",), ("linked",)])
+            elif isinstance(literal, Atom) and literal.predicate in self.dependent:
+                choices.append([("could", *columns) for columns in self._lost_sets(literal)])
+            elif isinstance(literal, Aggregate) and self._reads_values((literal,)):
+                choices.append([("known",), ("doubt",)])
+            else:
+                choices.append([("plain",)])
+        for chosen in product(*choices):
+            yield from _Body(self, rule, rule.body, chosen, outer_names(rule.head, rule.body)).variants()
+
+    # -------- aggregates
+
+    def _doubt(self, rule: Rule, literal: Aggregate) -> tuple[Atom, set[str]]:
+        """The atom that says that unknown values could change an aggregate, and its variables. Its rules let one
+        literal after the other be unknown and ask of the others only what does not read values."""
+        if id(literal) in self._doubted:
+            return self._doubted[id(literal)]
+        outer = outer_names(rule.head, rule.body)
+        shared = sorted({v.name for v in inner_variables(literal)} & outer)
+        bodies: list[tuple[list[Literal], set[str]]] = []
+        for unsure in literal.body:
+            read = unsure.atom if isinstance(unsure, Negation) else unsure
+            if not isinstance(read, Atom) or not self._reads_values((read,)):
+                continue
+            read = self._named_columns(read)
+            others = tuple(x for x in literal.body if not self._reads_values((x,)))
+            options: list[Choice] = [("maybe",)]
+            if read.predicate in self.links:
+                options = [("linked",)]
+            elif read.predicate not in VALUES:
+                options = [("could", *columns) for columns in self._lost_sets(read)]
+            for option in options:
+                chosen = (option, *([("plain",)] * len(others)))
+                for variant in _Body(self, rule, (read, *others), chosen, outer).variants():
+                    is_row = option in (("could",), ("linked",)) and read.predicate not in VERDICTS
+                    sure = [absent(read)] if is_row else []
+                    bodies.append(([*variant.body, *sure], variant.bound))
+        kept = [name for name in shared if all(name in bound for _, bound in bodies)]
+        name = self._free(f"doubt_{len(self.doubts) + 1}")
+        self.doubts[name] = len(kept)
+        head = atom(name, *map(variable, kept))
+        for i, (body, _) in enumerate(bodies, 1):
+            self.rules.append((f"{rule.name} ({name} {i})", "unknown values could change what is counted", head, body))
+        self._doubted[id(literal)] = head, set(kept)
+        return self._doubted[id(literal)]
+
+    def _named_columns(self, read: Atom) -> Atom:
+        """The atom of a relation with a variable for each wildcard: whether a row of it is sure is asked row by row."""
+        if read.predicate in VALUES:
+            return read
+        terms = [variable(f"Any{next(self.numbers)}") if isinstance(a, Wildcard) else a for a in read.arguments]
+        return Atom(read.predicate, tuple(terms), read.start, read.end)
+
+
+class _Variant:
+    """One way in which a body could hold: its literals, and the variables that have a value then."""
+
+    __slots__ = ("body", "bound")
+
+    def __init__(self, body: list[Literal], bound: set[str]) -> None:
+        self.body, self.bound = body, bound
+
+    def key(self) -> tuple[tuple[str, ...], frozenset[str]]:
+        return tuple(dict.fromkeys(map(str, self.body))), frozenset(self.bound)
+
+
+class _Body:
+    """The body of a rule with a choice for each literal: whether the value that it reads is known."""
+
+    def __init__(
+        self,
+        rewriter: _Rewriter,
+        rule: Rule,
+        body: tuple[Literal, ...],
+        chosen: tuple[Choice, ...],
+        outer: set[str],
+    ) -> None:
+        self.rewriter, self.rule, self.outer = rewriter, rule, outer
+        self.body, self.chosen = body, chosen
+
+    def variants(self) -> Iterator[_Variant]:
+        parts: list[Literal] = []
+        given: set[str] = set()
+        unsure: list[Atom] = []
+        for literal, choice in zip(self.body, self.chosen, strict=True):
+            if not isinstance(literal, Atom):
+                continue
+            if choice[0] == "maybe":
+                unsure.append(literal)
+                given |= {name for key in literal.arguments[: self.rewriter.keys] for name in names(key)}
+                continue
+            if choice[0] == "linked":
+                parts += self.rewriter.linked(literal)
+                given |= names(literal)
+                continue
+            if choice[0] == "could":
+                kept = list(literal.arguments)
+                lost = set(choice[1:])
+                predicate = literal.predicate
+                for i in sorted({i for columns in self.rewriter.lost[predicate] for i in columns}):
+                    argument = literal.arguments[i]
+                    if i in lost:
+                        kept[i] = _lost()
+                    elif isinstance(argument, Variable):
+                        parts.append(compared(call("to_symbol", argument), "!=", _lost()))
+                width = 2 if predicate in VERDICTS else len(kept)
+                parts.append(atom(self.rewriter.could[predicate], *kept[:width]))
+                given |= {n for i, a in enumerate(literal.arguments[:width]) if i not in lost for n in names(a)}
+            else:
+                parts.append(literal)
+                given |= names(literal)
+        yield from self._paths(parts, given, unsure, {})
+
+    def _paths(
+        self, parts: list[Literal], given: set[str], unsure: list[Atom], below: dict[str, Term]
+    ) -> Iterator[_Variant]:
+        """Choose where the unknown values lie, for one literal after the other. `below` has, for lost variables that
+        are paths, a path that they begin with."""
+        bound = self._closed(given)
+        if not unsure:
+            yield self._finished(parts, bound, below)
+            return
+        paths = {id(a): self.rewriter.place(a)[1] for a in unsure}
+        known = [a for a in unsure if isinstance(paths[id(a)], Wildcard) or names(paths[id(a)]) <= bound]
+        read = (known or unsure)[0]
+        rest = [a for a in unsure if a is not read]
+        address, path = self.rewriter.place(read)
+        inner = self._inner(read)
+        maybe = self.rewriter.maybe
+        if isinstance(path, Wildcard):
+            yield from self._paths([*parts, atom(maybe, *address, anything(), anything())], given, rest, below)
+        elif known:
+            begin = variable(f"Begin{next(self.rewriter.numbers)}")
+            more: list[Literal] = [atom(maybe, *address, anything(), begin), _begins(path, begin)]
+            begun = {**below, inner: path} if inner and inner not in bound else below
+            yield from self._paths([*parts, *more], given, rest, begun)
+        else:
+            assert isinstance(path, Variable)
+            start = self._beginning(path, below)
+            if read.predicate in AT_PATHS or read.predicate in ("json_value", "json_part"):
+                exact = [*parts, atom(f"{maybe}_exact", *address, path)]
+                if start is not None:
+                    exact.append(holds("starts_with", path, start))
+                yield from self._paths(exact, given | {path.name}, rest, below)
+            at = variable(f"Open{next(self.rewriter.numbers)}")
+            opened = [*parts, atom(f"{maybe}_open", *address, at)]
+            if start is not None:
+                opened.append(_agree(at, start))
+            begun = {**below, path.name: at, **({inner: at} if inner else {})}
+            yield from self._paths(opened, given | {at.name}, rest, begun)
+
+    def _beginning(self, path: Variable, below: dict[str, Term]) -> Term | None:
+        """What a lost path begins with, if it is known: it, or the lost path that it is put together from, is one below
+        another."""
+        seen = {path.name}
+        name = path.name
+        while name not in below:
+            made = next((found for found in map(_made_of(name), self.body) if found is not None), None)
+            if made is None or made in seen:
+                return None
+            seen.add(made)
+            name = made
+        return below[name]
+
+    @staticmethod
+    def _inner(read: Atom) -> str | None:
+        """The variable for the path of an element."""
+        inner = read.arguments[-1]
+        return inner.name if read.predicate == "part" and isinstance(inner, Variable) else None
+
+    def _closed(self, given: set[str]) -> set[str]:
+        """All variables that have a value once those in `given` have."""
+        body: list[Literal] = []
+        for literal, choice in zip(self.body, self.chosen, strict=True):
+            if isinstance(literal, Comparison | Builtin) or (isinstance(literal, Aggregate) and choice[0] != "doubt"):
+                body.append(literal)
+        return bound_names(tuple(body), given, self.outer)
+
+    def _finished(self, parts: list[Literal], bound: set[str], below: dict[str, Term]) -> _Variant:
+        parts = list(parts)
+        for literal, choice in zip(self.body, self.chosen, strict=True):
+            if isinstance(literal, Atom):
+                continue
+            if isinstance(literal, Aggregate):
+                needed = {v.name for v in inner_variables(literal)} & self.outer
+                if choice[0] == "doubt":
+                    doubt, used = self.rewriter._doubt(self.rule, literal)
+                    if used <= bound:
+                        parts.append(doubt)
+                elif needed <= bound:
+                    parts.append(literal)
+            elif names(literal) <= bound:
+                parts.append(literal)
+            elif isinstance(literal, Comparison | Test):
+                parts += _compatible(literal, bound, below)
+        return _Variant(parts, bound)
+
+
+def _made_of(name: str) -> Callable[[Literal], str | None]:
+    """What a literal says that a text begins with: `P = I ++ ".x"` says I of P."""
+
+    def first(literal: Literal) -> str | None:
+        if not isinstance(literal, Comparison) or literal.operator != "=":
+            return None
+        for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
+            if isinstance(target, Variable) and target.name == name:
+                begin = _first_of(term)
+                if isinstance(begin, Variable) and begin.name != name:
+                    return begin.name
+        return None
+
+    return first
+
+
+def _first_of(term: Term) -> Term:
+    """What a text that is put together begins with."""
+    while isinstance(term, Call) and term.function == "++":
+        term = term.arguments[0]
+    return term
+
+
+def _agree(one: Term, other: Term) -> Comparison:
+    """The literal that says that one of two texts begins with the other."""
+    nothing = constant(0)
+    least = call("substring", one, nothing, call("length", other))
+    return compared(least, "=", call("substring", other, nothing, call("length", one)))
+
+
+def _begins(path: Term, begin: Term) -> Test:
+    """The literal that says that a path lies at or below an unknown one."""
+    if isinstance(path, Constant):
+        return holds("starts_with", constant(f"{path.value}{END}"), begin)
+    return holds("starts_with", joined(path, constant(END)), begin)
+
+
+_LITERAL = re.compile(r"\^((?:[\w.:/ -](?![*+?{])|\\[^\w](?![*+?{]))*)")
+
+
+def _compatible(literal: Comparison | Test, bound: set[str], below: dict[str, Term]) -> Iterable[Literal]:
+    """What remains of a test of a lost path: the path that it lies below and the text that it has to begin with must
+    not contradict each other."""
+    if not isinstance(literal, Test) or literal.negated or literal.function not in ("starts_with", "matches"):
+        return
+    subject, pattern = literal.arguments
+    if not isinstance(subject, Variable) or subject.name not in below or not isinstance(pattern, Constant):
+        return
+    text = str(pattern.value)
+    if literal.function == "matches":
+        match = _LITERAL.match(text)
+        if match is None or "|" in text:
+            return
+        text = re.sub(r"\\(.)", r"\1", match[1])
+    at = below[subject.name]
+    if text:
+        least = call("substring", at, constant(0), constant(len(text)))
+        yield compared(least, "=", call("substring", constant(text), constant(0), call("length", at)))
+
+
+def _reason(reason: str, bound: set[str]) -> str:
+    """A reason with what is not known named as such."""
+    return re.sub(r"\{(\w+)\}", lambda m: m[0] if m[1] in bound else "(known after apply)", reason)
+
+
+def _names_outside(literal: Literal, outer: set[str]) -> set[str]:
+    """The names in a literal that stand outside braces too."""
+    inner = {v.name for v in inner_variables(literal)} if isinstance(literal, Aggregate) else set()
+    return names(literal) | (inner & outer)
+
+
+def _lost() -> Constant:
+    return constant(LOST)

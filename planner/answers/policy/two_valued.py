@@ -1,0 +1,217 @@
+"""Findings without the machinery of three values: proofs by the policies as they are written, and the culprits in them.
+
+What certainly holds holds as written, too, where what is not known yet counts as absent: the rules of the rewritten
+program only ask for more (planner.answers.policy.three_valued). So a certain verdict has a proof by the rules that
+people wrote. What is undecided or broken has none; what it waits for or rests on is told instead."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from planner.answers.policy.facts.relations import PolicyFacts
+from planner.answers.policy.model import Finding
+from planner.answers.policy.program import Policies
+from planner.answers.policy.secrets import MASK, Curtain
+from planner.answers.policy.three_valued import VERDICTS
+from planner.foundation.vocabulary.records import frozen
+from planner.language.syntax.rule_syntax import Atom, Constant, Literal, Wildcard
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.datalog.engine.terms import value_of
+from planner.logic.datalog.explain.render import Absence
+from planner.logic.datalog.explain.search import Proof, Prover
+from planner.logic.datalog.explain.why_not import why_not
+from planner.logic.datalog.explain.why_not_deep import obstacles
+from planner.logic.datalog.language.paths import member
+from planner.logic.datalog.language.values import Row, decode
+
+READ = ("planned", "configured", "size_of", "json_value", "prior")
+"""what says a value at a path"""
+_SOUGHT = (*READ, "part", "json_part")
+
+
+@frozen
+class Culprit:
+    """What a verdict is about: a value at a path of an address (`value`: as policies read it), or with `is_missing` the
+    path where there is none. `is_secret`: it must not be shown. `fact`: the fact that a proof rests on."""
+
+    address: str
+    path: str
+    value: Any = None
+    is_missing: bool = False
+    is_secret: bool = False
+    is_action: bool = False
+    fact: tuple[str, Row] | None = None
+
+    @property
+    def what(self) -> str:
+        """As people write it: `terraform_data.a.input.size`."""
+        return join_path(self.address, self.path)
+
+
+class PlainProofs:
+    """Proofs of one verdict's findings by the rules as they are written."""
+
+    def __init__(self, policies: Policies, facts: PolicyFacts) -> None:
+        self.policies, self.facts = policies, facts
+        self.prover = Prover(policies.program, evaluate(policies.program, facts, VERDICTS))
+        self.curtain = Curtain(self.prover, facts)
+
+    def proof(self, finding: Finding) -> Proof | None:
+        """The proof of a denial or warning; None for what does not certainly hold."""
+        predicate = "warn" if finding.origin == "warn" else "deny"
+        if finding.origin in ("undecided", "broken") or finding.by_cases:
+            return None
+        for row in sorted(self.prover.database[predicate], key=str):
+            shown = tuple(map(str, self.curtain.row(predicate, row)))
+            if shown == (finding.code, finding.address, finding.message):
+                return self.prover.why(predicate, row)
+        return None
+
+    def proof_of(
+        self, predicate: str, code: str, address: str, changed: Collection[Culprit]
+    ) -> tuple[Proof, Prover] | None:
+        """The proof of a verdict with this code and address when some of what it rests on is otherwise: values and
+        actions are not there, and what is missing has some value."""
+        facts = _changed(self.facts, changed)
+        prover = self.prover
+        if changed:
+            prover = Prover(self.policies.program, evaluate(self.policies.program, facts, [predicate]))
+        for row in sorted(prover.database[predicate], key=str):
+            if tuple(map(str, self.curtain.row(predicate, row)[:2] if not changed else row[:2])) == (code, address):
+                proof = prover.why(predicate, row)
+                return (proof, prover) if proof is not None else None
+        return None
+
+    def obstacles(self, predicate: str, code: str, address: str) -> list[dict[str, Any]]:
+        """What keeps each rule that can give the code from giving it to the address: the first condition that fails, as
+        it is written where the plan has sensitive values."""
+        found = []
+        for rule in self.policies.program.rules_for(predicate):
+            first, _, message = rule.head.arguments
+            if isinstance(first, Constant) and first.value != code:
+                continue
+            row = (code, address, message.value if isinstance(message, Constant) else "")
+            found += [o for o in obstacles(self.prover, predicate, row) if o["rule"] == rule.name and o["head_fits"]]
+        return self.curtain.obstacles(found)
+
+    def document(self, proof: Proof) -> dict[str, Any]:
+        """The proof in the documented format, without what is sensitive."""
+        return self.curtain.proof(proof)
+
+    def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
+        """The values that a verdict rests on, those that are missing first; or else the planned actions. What the rules
+        only ask to be there, whatever it is, counts where there is nothing else."""
+        found = list(dict.fromkeys(self._all(proof, prover or self.prover)))
+        values = [culprit for culprit, _ in found if not culprit.is_action]
+        telling = [culprit for culprit, is_telling in found if is_telling and not culprit.is_action]
+        kept = telling or values or [culprit for culprit, _ in found]
+        return sorted(dict.fromkeys(kept), key=lambda culprit: not culprit.is_missing)
+
+    def read_by(self, finding: Finding) -> list[Culprit]:
+        """The values that the proof of any finding reads, also of one that is broken."""
+        leaves = (step["tuple"] for step in finding.proof["proofs"].values() if step.get("input"))
+        read = [(str(row[1]), str(row[2]), row[-1]) for row in leaves if row[0] in READ]
+        told = [Culprit(a, p, None if v == MASK else v, is_secret=v == MASK) for a, p, v in read]
+        return sorted(set(told), key=lambda culprit: culprit.what)
+
+    def _all(self, proof: Proof, prover: Prover) -> Iterator[tuple[Culprit, bool]]:
+        stack: list[tuple[Proof, Literal | None]] = [(proof, None)]
+        seen: set[int] = set()
+        while stack:
+            at, literal = stack.pop()
+            if at.rule is None:
+                yield from self._given(at, literal)
+                continue
+            if id(at) in seen:
+                continue
+            seen.add(id(at))
+            pairs = list(zip(at.rule.body, at.body, strict=True))
+            for _, entry in pairs:
+                if isinstance(entry, Absence):
+                    yield from ((culprit, True) for culprit in _missing(prover, entry.predicate, entry.pattern))
+            stack += [(entry, below) for below, entry in reversed(pairs) if isinstance(entry, Proof)]
+
+    def _given(self, leaf: Proof, literal: Literal | None) -> Iterator[tuple[Culprit, bool]]:
+        row = leaf.row
+        if leaf.predicate == "action":
+            yield Culprit(str(row[0]), "", row[1], is_action=True, fact=(leaf.predicate, row)), True
+        elif leaf.predicate in READ:
+            is_any = isinstance(literal, Atom) and isinstance(literal.arguments[-1], Wildcard)
+            shown = self.curtain.row(leaf.predicate, row)
+            address, path = str(row[0]), str(row[1])
+            is_secret = shown != row or MASK in shown
+            value = None if is_secret else decode(row[-1])
+            yield (
+                Culprit(
+                    address, str(shown[1]) if is_secret else path, value, False, is_secret, False, (leaf.predicate, row)
+                ),
+                not is_any,
+            )
+
+
+def _missing(prover: Prover, predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
+    """Where values are missing because of which a row does not hold."""
+    if predicate in _SOUGHT:
+        yield from _absent(predicate, pattern)
+        return
+    if None in pattern or not prover.program.rules_for(predicate):
+        return
+    for obstacle in why_not(prover, predicate, pattern) or ():
+        literal = obstacle.literal
+        if isinstance(literal, Atom) and literal.predicate in _SOUGHT:
+            terms = literal.arguments
+            values = [None if isinstance(t, Wildcard) else value_of(t, obstacle.assignment) for t in terms]
+            yield from _absent(literal.predicate, tuple(values))
+
+
+def _changed(facts: FactBase, changed: Collection[Culprit]) -> FactBase:
+    """The facts of a plan in which some values are otherwise."""
+    gone = {c.fact[1][:2] for c in changed if c.fact is not None and not c.is_action}
+    removed = {
+        name: {row for row in facts.relation(name) if (row[0], row[1]) in gone} for name in READ if facts.relation(name)
+    }
+    parts = facts.relation("part")
+    removed["part"] = {row for row in parts if (row[0], row[3]) in gone}
+    acting = {c.address for c in changed if c.is_action}
+    removed["action"] = {row for row in facts.relation("action") if row[0] in acting}
+    builder = FactBuilder(FactBase.without(facts, removed))
+    for culprit in changed:
+        if culprit.is_missing:
+            builder.add("planned", culprit.address, culprit.path, "something")
+            builder.add("configured", culprit.address, culprit.path, "something")
+            around, key = _last_key(culprit.path)
+            if key is not None:
+                builder.add("part", culprit.address, around, key, culprit.path)
+    return builder.build()
+
+
+def _last_key(path: str) -> tuple[str, Any]:
+    """`tags.Owner` is the part Owner of tags."""
+    around, dot, key = path.rpartition(".")
+    if dot and "]" not in key:
+        return around, key
+    if path.endswith("]"):
+        around, _, written = path[:-1].rpartition("[")
+        return around, written.strip('"') if written.startswith('"') else int(written) if written.isdigit() else None
+    return path, None
+
+
+def _absent(predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
+    address, path = pattern[:2]
+    if not isinstance(address, str) or not isinstance(path, str):
+        return
+    key = pattern[2] if predicate == "part" else None
+    if isinstance(key, str):
+        path = member(path, key)
+    elif key is not None:
+        path = f"{path}[{decode(key)}]"
+    yield Culprit(address, path, is_missing=True)
+
+
+def join_path(address: str, path: str) -> str:
+    """`terraform_data.a.input[0]`, `output.x`: an address and a path in it."""
+    if not path or (address.startswith(("var.", "output.")) and path == "value"):
+        return address
+    return f"{address}{path}" if path.startswith("[") else f"{address}.{path}"

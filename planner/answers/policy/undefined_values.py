@@ -1,0 +1,397 @@
+"""What keeps a verdict from being given: computations in policies that have no value.
+
+A literal that has no value does not hold, and a denial would vanish with it: a size of "large" is not more than 10, a
+sum over it is no number. So for each literal of a rule that may have no value there are rules for `broken`: all other
+literals hold, and this one has no value. They are rules of the same language, run and explained by the same engine.
+
+No value has: arithmetic and functions of numbers over what is no number, a division by zero, `to_number` of a text that
+writes none, the same of ranges of addresses, versions, times and the other kinds of text that what is built in takes
+(planner.logic.datalog.language.builtins), an order between a text and a number, an aggregate over such values, and in a
+verdict itself `min` and `max` of values that nothing has. Functions that look for a part of a text (`before`, `after`,
+...) and find none simply do not hold; nor does an order in a relation that goes through all values of something,
+whatever their paths: there it chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, product
+
+from planner.answers.policy.planned_values import AT_PATHS, VALUES
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.language.syntax.rule_syntax import (
+    MEMBER,
+    Aggregate,
+    Atom,
+    Builtin,
+    Call,
+    Comparison,
+    Constant,
+    Literal,
+    Term,
+    Test,
+    Variable,
+)
+from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, TESTS
+from planner.logic.datalog.language.builtins import Builtin as Entry
+from planner.logic.datalog.language.checks import bound_names
+from planner.logic.datalog.language.constructed import call, compared, constant, counted, holds, joined, variable
+from planner.logic.datalog.language.literals import atoms, inner_variables, names, outer_names, renamed
+from planner.logic.datalog.language.model import Predicate, Rule
+from planner.logic.datalog.language.types import RuleTypes
+
+MOST_VARIANTS = 64
+"""of one flaw: with aggregates behind it that hold, or are flawed themselves"""
+_COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+@frozen
+class Flaw:
+    """`parts`: literals that say together that something has no value. `needed`: the variables that must have values
+    before. `told`: names of what the user should know of, with the terms that have it then. `nothing_in`: an
+    aggregate that this says has nothing to choose from: no unknown value may come to it."""
+
+    parts: tuple[Literal, ...]
+    needed: frozenset[str]
+    told: tuple[tuple[str, Term], ...] = ()
+    nothing_in: Aggregate | None = None
+
+
+@frozen
+class Broken:
+    """One rule for `broken`: the literals that hold all the same, the text of the one that has no value, what says so,
+    and the variables that have values."""
+
+    kept: tuple[Literal, ...]
+    flaws: tuple[Flaw, ...]
+    text: str
+    bound: frozenset[str]
+
+
+class Flaws:
+    """The flaws that the literals of one rule may have."""
+
+    def __init__(self, rule: Rule, predicates: Mapping[str, Predicate], is_verdict: bool) -> None:
+        self.rule = rule
+        self.types = RuleTypes(rule.head, rule.body, predicates, rule.span)
+        self.outer = outer_names(rule.head, rule.body)
+        self.numbers = count(1)
+        self.is_verdict = is_verdict
+        self.chosen = set() if is_verdict else _of_all_paths(rule)
+
+    def broken(self) -> Iterator[Broken]:
+        """What is to be looked for. A literal behind the flawed one may hold or be flawed, too."""
+        body = self.rule.body
+        flaws = [list(self._of(literal, self._narrowed(body))) for literal in body]
+        for i, literal in enumerate(body):
+            for flaw in flaws[i]:
+                for chosen in self._ways(body, flaws, i):
+                    kept = [x for x in chosen if not isinstance(x, Flaw)]
+                    more = [x for x in chosen if isinstance(x, Flaw)]
+                    made = self._made(kept, flaw, more, str(literal))
+                    if made is not None:
+                        yield made
+        for argument in self.rule.head.arguments:
+            for flaw in self._of_term(argument, self._narrowed(body)):
+                made = self._made(list(body), flaw, [], str(argument))
+                if made is not None:
+                    yield made
+
+    def _ways(self, body: tuple[Literal, ...], flaws: list[list[Flaw]], i: int) -> Iterator[tuple[Literal | Flaw, ...]]:
+        """What else is asked beside the flaw of a literal: those before hold; one behind that may be flawed itself must
+        not be false."""
+        named: dict[str, Term] = {}
+        others: list[list[tuple[Literal | Flaw, ...]]] = []
+        for j, literal in enumerate(body):
+            if j == i:
+                continue
+            target = self._computed(literal) if j > i and flaws[j] else None
+            if target is not None:
+                named[target[0]] = target[1]  # in the place of the variable, which may have no value
+            elif j > i and self._is_asked(literal) and (flaws[j] or names(literal) & named.keys()):
+                assert isinstance(literal, Comparison | Test)
+                others.append([self._not_false(_substituted(literal, named))])
+            else:
+                others.append([(x,) for x in ((literal, *flaws[j]) if j > i else (literal,))])
+        count = 1
+        for options in others:
+            count *= len(options)
+        if count > MOST_VARIANTS:  # nothing is asked of what may be flawed: rather too often broken than too seldom
+            others = [options for options in others if len(options) == 1]
+        for chosen in product(*others):
+            yield tuple(part for parts in chosen for part in parts)
+
+    def _is_asked(self, literal: Literal) -> bool:
+        """Whether a comparison or test gives no variable a value."""
+        if isinstance(literal, Test):
+            return True
+        given = bound_names(tuple(x for x in self.rule.body if not isinstance(x, Comparison)), set(), self.outer)
+        return isinstance(literal, Comparison) and (
+            literal.operator != "="
+            or not any(isinstance(t, Variable) and t.name not in given for t in (literal.left, literal.right))
+        )
+
+    def _computed(self, literal: Literal) -> tuple[str, Term] | None:
+        """The variable that a comparison gives a value to and only other comparisons and tests read; and the value."""
+        if not isinstance(literal, Comparison) or literal.operator != "=":
+            return None
+        elsewhere = {name for x in self.rule.body if not isinstance(x, Comparison | Test) for name in _all_names(x)}
+        about = self.rule.head.arguments[: 2 if self.is_verdict else 1]
+        elsewhere |= {name for term in about for name in names(term)}
+        for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
+            if isinstance(target, Variable) and target.name not in elsewhere and target.name not in names(term):
+                return target.name, term
+        return None
+
+    def _not_false(self, literal: Comparison | Test) -> tuple[Literal, ...]:
+        """That a test holds or has no value: nothing says that it does not hold."""
+        false: list[Literal] = []
+        if isinstance(literal, Comparison):
+            false.append(compared(literal.left, _COMPLEMENTS[literal.operator], literal.right))
+        else:
+            false.append(holds(literal.function, *literal.arguments, negated=not literal.negated))
+            for argument, (_, kind) in zip(literal.arguments, TESTS[literal.function].inputs, strict=True):
+                if kind in KINDS and not isinstance(argument, Constant):
+                    false.append(holds(KINDS[kind], argument))
+        name = f"False{next(self.numbers)}"
+        return counted(name, false), compared(variable(name), "=", constant(0))
+
+    def _made(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
+        """The variant without the literals that cannot be asked any more; None when the flaw itself cannot."""
+        given = {n for x in kept if isinstance(x, Atom) for n in names(x)}
+        while True:
+            bound = bound_names(tuple(kept), given, self.outer)
+            left = [x for x in kept if self._needs(x) <= bound]
+            if len(left) == len(kept):
+                break
+            kept = left
+        if not flaw.needed <= bound:
+            return None
+        flaws = (flaw, *(f for f in more if f.needed <= bound))
+        return Broken(tuple(kept), flaws, text, frozenset(bound))
+
+    def _needs(self, literal: Literal) -> set[str]:
+        if isinstance(literal, Builtin) and not literal.negated:
+            asked = [*literal.inputs, *(a for a in literal.outputs if isinstance(a, Call))]
+            return {name for argument in asked for name in names(argument)}
+        if isinstance(literal, Aggregate):
+            return names(literal.result) | ({v.name for v in inner_variables(literal)} & self.outer)
+        return names(literal)
+
+    # -------- flaws
+
+    def _narrowed(self, body: tuple[Literal, ...]) -> dict[str, str]:
+        """Variables that a test says the type of."""
+        types = {}
+        for literal in body:
+            if isinstance(literal, Test) and not literal.negated and literal.function in ("is_number", "is_symbol"):
+                (argument,) = literal.arguments
+                if isinstance(argument, Variable):
+                    types[argument.name] = "number" if literal.function == "is_number" else "symbol"
+        return types
+
+    def _base(self, term: Term, narrowed: dict[str, str]) -> str:
+        if isinstance(term, Variable) and term.name in narrowed:
+            return narrowed[term.name]
+        kind = self.types.of(term)
+        return kind.base if kind is not None else "any"
+
+    def _of(self, literal: Literal, narrowed: dict[str, str]) -> Iterator[Flaw]:
+        if isinstance(literal, Comparison):
+            for term in (literal.left, literal.right):
+                yield from self._of_term(term, narrowed)
+            bases = {self._base(literal.left, narrowed), self._base(literal.right, narrowed)}
+            if literal.operator not in ("=", "!=") and (len(bases) > 1 or "any" in bases):
+                before, (left, right) = self._plain((literal.left, literal.right))
+                if not names(literal) & self.chosen:
+                    yield _flaw(names(literal), *before, holds("incomparable", left, right))
+        elif isinstance(literal, Test):
+            for argument in literal.arguments if literal.function != "undefined" else ():
+                yield from self._of_term(argument, narrowed)
+            yield from self._of_kinds(TESTS[literal.function], literal.arguments)
+        elif isinstance(literal, Builtin):
+            yield from self._of_relation(literal, narrowed)
+        elif isinstance(literal, Aggregate):
+            yield from self._of_aggregate(literal, narrowed)
+
+    def _of_kinds(self, builtin: Entry, arguments: tuple[Term, ...]) -> Iterator[Flaw]:
+        """A text that is not of the kind that a test takes."""
+        needed = {name for argument in arguments for name in names(argument)}
+        for argument, (_, kind) in zip(arguments, builtin.inputs, strict=True):
+            if kind in KINDS and not isinstance(argument, Constant):
+                before, (plain,) = self._plain((argument,))
+                yield _flaw(needed, *before, holds(KINDS[kind], plain, negated=True))
+
+    def _of_relation(self, literal: Builtin, narrowed: dict[str, str]) -> Iterator[Flaw]:
+        """A built-in relation that has no rows because what it is given makes no sense."""
+        for argument in literal.inputs:
+            yield from self._of_term(argument, narrowed)
+        if literal.relation == MEMBER:
+            for argument in literal.outputs:
+                yield from self._of_term(argument, narrowed)
+        else:  # constants, too: range(1, 1000000000) has too many rows
+            before, plain = self._plain(literal.inputs)
+            needed = {name for argument in literal.inputs for name in names(argument)}
+            yield _flaw(needed, *before, holds("undefined", call(literal.relation, *plain)))
+
+    def _of_term(self, term: Term, narrowed: dict[str, str]) -> Iterator[Flaw]:
+        if not isinstance(term, Call):
+            return
+        for argument in term.arguments:
+            yield from self._of_term(argument, narrowed)
+        function = FUNCTIONS[term.function]
+        wanted = function.parameters
+        unsure = [
+            (argument, base)
+            for argument, base in zip(term.arguments, wanted, strict=True)
+            if base != "any" and self._base(argument, narrowed) == "any"
+        ]
+        before, arguments = self._plain(term.arguments)
+        if function.seeks:
+            for argument, base in unsure:
+                inner, (plain,) = self._plain((argument,))
+                yield _flaw(names(term), *inner, holds(f"is_{base}", plain, negated=True))
+        elif unsure or function.may_fail:
+            yield _flaw(names(term), *before, holds("undefined", call(term.function, *arguments)))
+
+    def _plain(self, terms: tuple[Term, ...]) -> tuple[list[Literal], tuple[Term, ...]]:
+        """The terms with a variable in the place of each computation, and the literals that give those values."""
+        before: list[Literal] = []
+        plain: list[Term] = []
+        for term in terms:
+            if isinstance(term, Call):
+                inner = variable(f"Inner{next(self.numbers)}")
+                before.append(compared(inner, "=", term))
+                plain.append(inner)
+            else:
+                plain.append(term)
+        return before, tuple(plain)
+
+    def _of_aggregate(self, literal: Aggregate, narrowed: dict[str, str]) -> Iterator[Flaw]:
+        """A flaw within the braces, with everything else there; a value that cannot be added or compared with others;
+        nothing to choose from."""
+        needed = {v.name for v in inner_variables(literal)} & self.outer
+        inner = {n: f"{n}_{next(self.numbers)}" for n in sorted(names(literal) - self.outer)}
+        body = tuple(renamed(x, inner) for x in literal.body)
+        known = {inner.get(n, n): kind for n, kind in {**narrowed, **self._narrowed(literal.body)}.items()}
+        types, self.types = self.types, RuleTypes(None, body, self.types.predicates, self.rule.span)
+        try:
+            for i, part in enumerate(body):
+                for flaw in self._of(part, known):
+                    others = [x for x in body[:i] + body[i + 1 :] if self._stands(x, body, part)]
+                    yield self._within(needed, others, flaw, inner)
+            if literal.expression is None:
+                return
+            term = renamed(literal.expression, inner)
+            for flaw in self._of_term(term, known):
+                yield self._within(needed, body, flaw, inner)
+            before, (plain,) = self._plain((term,))
+            base = self._base(term, known)
+            told = ((str(literal.expression), plain),)
+            is_number, is_symbol = (holds(name, plain) for name in ("is_number", "is_symbol"))
+            no_number, no_symbol = (holds(name, plain, negated=True) for name in ("is_number", "is_symbol"))
+            if base == "any" and literal.function == "sum":
+                yield Flaw((*body, *before, no_number), frozenset(needed), told)
+            elif base == "any":
+                yield Flaw((*body, *before, no_number, no_symbol), frozenset(needed), told)
+                mixed: list[Literal] = []
+                for kind in (is_number, is_symbol):
+                    name = f"Kinds{next(self.numbers)}"
+                    mixed += [counted(name, (*body, *before, kind)), compared(variable(name), ">", constant(0))]
+                yield _flaw(needed, *mixed)
+            reads = {read.predicate for read, _ in atoms(literal.body)}
+            if literal.function != "sum" and self.is_verdict and reads & (VALUES | AT_PATHS):
+                name = f"Rows{next(self.numbers)}"
+                empty = _flaw(needed, counted(name, body), compared(variable(name), "=", constant(0)))
+                yield evolve(empty, nothing_in=literal)
+        finally:
+            self.types = types
+
+    @staticmethod
+    def _within(needed: set[str], others: Sequence[Literal], flaw: Flaw, inner: dict[str, str]) -> Flaw:
+        """A flaw within braces, whose variables have other names outside."""
+        plain = {new: old for old, new in inner.items()}
+        told = tuple((plain.get(name, name), term) for name, term in flaw.told)
+        return Flaw((*others, *flaw.parts), frozenset(needed), told)
+
+    def _stands(self, literal: Literal, body: tuple[Literal, ...], flawed: Literal) -> bool:
+        """Whether a literal within braces can be asked without the flawed one."""
+        rest = tuple(x for x in body if x is not flawed)
+        given = {n for x in rest if isinstance(x, Atom) for n in names(x)}
+        return names(literal) <= bound_names(rest, given | self.outer, self.outer)
+
+
+def _substituted(literal: Comparison | Test, values: Mapping[str, Term]) -> Comparison | Test:
+    """A comparison or test with terms in the place of variables."""
+    if isinstance(literal, Comparison):
+        left, right = (_term_with(term, values) for term in (literal.left, literal.right))
+        return Comparison(literal.operator, left, right, literal.start, literal.end)
+    arguments = tuple(_term_with(term, values) for term in literal.arguments)
+    return Test(literal.function, arguments, literal.negated, literal.start, literal.end)
+
+
+def _term_with(term: Term, values: Mapping[str, Term]) -> Term:
+    if isinstance(term, Variable) and term.name in values:
+        return _term_with(values[term.name], values)
+    if isinstance(term, Call):
+        return Call(term.function, tuple(_term_with(a, values) for a in term.arguments), term.start, term.end)
+    return term
+
+
+def _all_names(literal: Literal) -> set[str]:
+    """The names in a literal, those within braces among them."""
+    inner = {v.name for v in inner_variables(literal)} if isinstance(literal, Aggregate) else set()
+    return names(literal) | inner
+
+
+def _flaw(needed: set[str], *parts: Literal) -> Flaw:
+    return Flaw(parts, frozenset(needed), tuple((name, variable(name)) for name in sorted(needed)))
+
+
+def _of_all_paths(rule: Rule) -> set[str]:
+    """The variables for values at paths that the rule says nothing of but how they begin."""
+    path_of: dict[str, str] = {}
+    told: set[str] = set()
+    for literal in rule.body:
+        if isinstance(literal, Atom) and literal.predicate in AT_PATHS:
+            path, value = literal.arguments[-2:]
+            if isinstance(path, Variable) and isinstance(value, Variable):
+                told |= {path.name} & set(path_of.values())
+                path_of[value.name] = path.name
+                continue
+        if not (isinstance(literal, Test) and literal.function == "starts_with"):
+            told |= names(literal)
+    return {value for value, path in path_of.items() if path not in told}
+
+
+def broken_rules(
+    rule: Rule, predicates: Mapping[str, Predicate], sure: Callable[[Literal], Iterator[Literal]], is_verdict: bool
+) -> Iterator[tuple[str, tuple[Term, ...], list[Literal]]]:
+    """(reason, arguments of the head, body) of the rules for `broken` that go with a rule. `sure` gives the literal,
+    and what says that it certainly holds."""
+    seen = set()
+    nothing = constant("")
+    for broken in Flaws(rule, predicates, is_verdict).broken():
+        head = rule.head.arguments
+        code: Term = constant(rule.head.predicate)
+        if is_verdict:
+            code = head[0] if names(head[0]) <= broken.bound else nothing
+            address = head[1] if names(head[1]) <= broken.bound else nothing
+        else:
+            is_about = head and isinstance(head[0], Variable) and names(head[0]) <= broken.bound
+            address = head[0] if is_about else nothing
+        values: list[Term] = []
+        for name, term in broken.flaws[0].told:
+            values += [constant(f"{' and' if values else ''} {name} is "), _short(term)]
+        message = constant(f"cannot be decided: {broken.text} has no value{' where' if values else ''}")
+        body = [part for literal in broken.kept for part in sure(literal)]
+        body += [part for flaw in broken.flaws for part in flaw.parts]
+        body += [part for flaw in broken.flaws if flaw.nothing_in for part in [*sure(flaw.nothing_in)][1:]]
+        key = (str(code), str(address), tuple(map(str, body)))
+        if key not in seen:
+            seen.add(key)
+            reason = broken.text.replace("{", "(").replace("}", ")")  # braces are for variables
+            yield f"{reason} has no value", (code, address, joined(message, *values)), body
+
+
+def _short(term: Term) -> Term:
+    return call("substring", call("to_symbol", term), constant(0), constant(60))

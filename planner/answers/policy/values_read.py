@@ -1,0 +1,337 @@
+"""Which values do policies look at? Whoever reads `tags.Owner` of created buckets needs no other value of any object.
+
+Read off the rules, and wide rather than narrow: for each literal about values, the paths that it can be about (None:
+any), and what else its rule asks of the same address: the type, the action. What another predicate asks of its
+first column counts where a rule reads that predicate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, cached_property
+from typing import Any, TypeAlias
+
+from planner.answers.policy.paths_read import EVERYTHING, Looked, PathTerms, Pattern, Patterns
+from planner.answers.policy.planned_values import OTHERS, VALUES
+from planner.language.syntax.rule_syntax import (
+    MEMBER,
+    Aggregate,
+    Atom,
+    Builtin,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Term,
+    Test,
+    Variable,
+)
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.terms import value_of
+from planner.logic.datalog.language.model import Rule
+from planner.logic.model.plan import ResourceChange
+from planner.logic.programs.actions import does, steps
+
+READERS = (VALUES - set(OTHERS)) | {"prior", "unknown_after", "sensitive_at"}
+"""the predicates about values; their columns begin with address and path"""
+Kind: TypeAlias = tuple[str, str, str, str, bool]
+"""what tells objects apart here: mode, type, action, reason, and whether arguments force a replacement"""
+ANY_REASON = "*"
+"""the reason of an object whose reason is not known yet"""
+Condition: TypeAlias = Callable[[Kind], bool]
+Body: TypeAlias = tuple[Literal, ...]
+
+
+class _Beginning(frozenset[Any]):
+    """All texts that begin with one."""
+
+    text: str
+
+    def __new__(cls, text: str) -> _Beginning:
+        made = super().__new__(cls, (cls, text))
+        made.text = text
+        return made
+
+    def __contains__(self, value: object) -> bool:
+        return str(value).startswith(self.text)
+
+    def __and__(self, other: Any) -> frozenset[Any]:
+        return self if isinstance(other, _Beginning) else frozenset(value for value in other if value in self)
+
+    def __rand__(self, other: Any) -> frozenset[Any]:
+        return self.__and__(other)
+
+
+Values: TypeAlias = "frozenset[Any] | None"
+"""what a term can be; None: anything"""
+Bound: TypeAlias = "Mapping[str, frozenset[Any]]"
+Columns: TypeAlias = tuple[tuple[int, frozenset[Any]], ...]
+_UNBOUND: Bound = {}
+OUTPUT: Kind = ("output", "", "", "", False)
+
+
+def kind_of(change: ResourceChange) -> Kind:
+    return (change.mode, change.type, change.action, change.reason, bool(change.replace_paths))
+
+
+class Interest:
+    """What the rules of a program look at. `needed`: only rules for these predicates count. `given` are facts of
+    the relations `of_packs`, which rules may derive, too."""
+
+    def __init__(
+        self,
+        program: Program,
+        needed: frozenset[str],
+        given: FactBase | None = None,
+        of_packs: frozenset[str] = frozenset(),
+    ) -> None:
+        self.of_packs = of_packs
+        self.given = given if given is not None else FactBase({}, {})
+        self.rules = [rule for rule in program.rules if rule.head.predicate in needed]
+        self._by_head: dict[str, list[Rule]] = {}
+        for rule in program.rules:
+            self._by_head.setdefault(rule.head.predicate, []).append(rule)
+        self._conditions: dict[tuple[str, Columns], Condition] = {}
+        self._terms = PathTerms(self._by_head, self.given, of_packs, READERS, self._listable)
+        self._known: dict[Kind, Looked] = {}
+
+    def attributes(self, kind: Kind) -> frozenset[str] | None:
+        """The attributes of objects of a kind that policies look at; None for all."""
+        looked = self.looked(kind)
+        return None if looked.all else frozenset(looked.parts)
+
+    def looked(self, kind: Kind) -> Looked:
+        """What policies look at in objects of a kind."""
+        if kind not in self._known:
+            read: set[Pattern] | None = set()
+            for condition, patterns in self.entries:
+                if read is not None and condition(kind):
+                    read = None if patterns is None else read | patterns
+            self._known[kind] = EVERYTHING if read is None else Looked(read)
+        return self._known[kind]
+
+    def asks_why_unknown(self, kind: Kind) -> bool:
+        """Whether policies ask why values of such objects are unknown."""
+        return any(condition(kind) for condition in self._causes)
+
+    @cached_property
+    def _causes(self) -> list[Condition]:
+        read = [(rule, atom) for rule in self.rules for atom in _atoms(rule.body)]
+        return [self.condition(rule, a.arguments[0]) for rule, a in read if a.predicate == "unknown_because"]
+
+    @cached_property
+    def entries(self) -> list[tuple[Condition, Patterns | None]]:
+        """For each literal about values: whose, and which paths."""
+        return [
+            (self.condition(rule, atom.arguments[0]), self._terms.patterns(body, atom.arguments[1]))
+            for rule in self.rules
+            for atom, body in _scoped(rule.body)
+            if atom.predicate in READERS
+        ]
+
+    # -------- whose values
+
+    def condition(self, rule: Rule, address: Term, bound: Bound = _UNBOUND) -> Condition:
+        """What a rule asks of the objects that an address can be, when variables have some of the values in `bound`."""
+        if not isinstance(address, Variable):
+            return _anything
+        conditions = [
+            self._asked(atom, self._columns(rule, atom, bound))
+            for atom in rule.body
+            if isinstance(atom, Atom) and atom.arguments and str(atom.arguments[0]) == address.name
+        ]
+        return _all(conditions)
+
+    def _columns(self, rule: Rule, atom: Atom, bound: Bound) -> Columns:
+        """The values that columns of an atom can have, of those where they can be told; not of the first."""
+        found = ((i, self._values(rule.body, term, bound)) for i, term in enumerate(atom.arguments) if i)
+        return tuple((i, values) for i, values in found if values is not None)
+
+    def _asked(self, atom: Atom, columns: Columns) -> Condition:
+        may = dict(columns)
+        first = may.get(1)
+        if atom.predicate == "change":
+            modes = may.get(5)
+            return lambda k: k[0] != "output" and (modes is None or k[0] in modes) and (first is None or k[1] in first)
+        if atom.predicate == "action":
+            return lambda k: k[0] != "output" and (first is None or k[2] in first)
+        if atom.predicate == "reason":
+            return lambda k: bool(k[3]) and (first is None or k[3] == ANY_REASON or k[3] in first)
+        if atom.predicate == "replace_path":
+            return lambda k: k[4]
+        if atom.predicate == "output":
+            return lambda k: k[0] == "output"
+        if atom.predicate == "variable":
+            return _nothing
+        if atom.predicate == "acts":
+            return lambda k: k[0] != "output" and any(first is None or act in first for act in _acts(k[2]))
+        return self._derived(atom.predicate, columns)
+
+    def _derived(self, predicate: str, columns: Columns) -> Condition:
+        """What the rules of a predicate ask of its first column, when others have certain values."""
+        if predicate not in self._by_head or self.given.relation(predicate):
+            return _anything
+        key = predicate, columns
+        if key not in self._conditions:
+            self._conditions[key] = _anything  # while it is being found out, for recursive ones
+            ways = []
+            for rule in self._by_head[predicate]:
+                bound = self._bound(rule, columns)
+                if bound is not None:
+                    arguments = rule.head.arguments
+                    ways.append(self.condition(rule, arguments[0], bound) if arguments else _anything)
+            self._conditions[key] = lambda k: any(way(k) for way in ways)
+        return self._conditions[key]
+
+    @staticmethod
+    def _bound(rule: Rule, columns: Columns) -> Bound | None:
+        """The values of a rule's variables when columns of its head have certain values; None when they cannot."""
+        bound: dict[str, frozenset[Any]] = {}
+        for i, values in columns:
+            term = rule.head.arguments[i]
+            if isinstance(term, Constant):
+                if term.value not in values:
+                    return None
+            elif isinstance(term, Variable):
+                bound[term.name] = bound.get(term.name, values) & values
+        return bound
+
+    def _values(self, body: Body, term: Term, bound: Bound, around: frozenset[str] = frozenset()) -> Values:
+        """The values that a term can have; None where they cannot be told. `around` are the predicates that are asked
+        about already."""
+        if isinstance(term, Constant):
+            return frozenset((term.value,))
+        if not isinstance(term, Variable):
+            return None
+        if term.name in bound:
+            return bound[term.name]
+        for literal in body:
+            found: Values = None
+            if isinstance(literal, Builtin):
+                found = _listed(literal, term)
+            elif isinstance(literal, Test):
+                found = _begins(literal, term)
+            elif isinstance(literal, Comparison) and literal.operator == "=":
+                sides = (literal.left, literal.right)
+                found = next(
+                    (
+                        frozenset((x.value,))
+                        for x in sides
+                        if isinstance(x, Constant) and any(_is(y, term) for y in sides)
+                    ),
+                    None,
+                )
+            elif isinstance(literal, Atom) and literal.predicate not in READERS:
+                columns = [i for i, argument in enumerate(literal.arguments) if _is(argument, term)]
+                found = self._of_column(literal.predicate, columns[0], around) if columns else None
+            if found is not None:
+                return found
+        return None
+
+    def _of_column(self, predicate: str, column: int, around: frozenset[str]) -> Values:
+        """The values in a column of a predicate that rests on nothing but facts."""
+        rules = self._by_head.get(predicate, [])
+        if predicate in around or (not rules and predicate not in self.of_packs):
+            return None
+        found = {row[column] for row in self.given.relation(predicate)}
+        for rule in rules:
+            argument = rule.head.arguments[column]
+            values = (
+                self._values(rule.body, argument, _UNBOUND, around | {predicate})
+                if rule.body
+                else frozenset((value_of(argument, {}),))
+            )
+            if values is None or isinstance(values, _Beginning):
+                return None
+            found |= values
+        return frozenset(found)
+
+    # -------- which paths
+
+    def _listable(self, body: Body, term: Term) -> Values:
+        """The values that a term can have, where they can be listed."""
+        values = self._values(body, term, _UNBOUND)
+        return None if isinstance(values, _Beginning) else values
+
+
+def _begins(literal: Test, term: Variable) -> Values:
+    """The values of a variable that has to begin with a text."""
+    if literal.function not in ("starts_with", "matches") or literal.negated or not _is(literal.arguments[0], term):
+        return None
+    text = literal.arguments[1]
+    if not isinstance(text, Constant):
+        return None
+    beginning = str(text.value) if literal.function == "starts_with" else _beginning(str(text.value))
+    return _Beginning(beginning) if beginning else None
+
+
+def _beginning(pattern: str) -> str:
+    """How all text begins that a regular expression matches: what is written behind ^, as far as it means itself and is
+    no part of a choice."""
+    found = _ANCHORED.match(pattern)
+    if found is None:
+        return ""
+    outer, before = re.sub(r"\\.|\[[^\]]*\]", "", pattern), ""
+    while outer != before:
+        outer, before = re.sub(r"\([^()]*\)", "", outer), outer
+    text, repeated = found.groups()
+    return "" if set("|()[]") & set(outer) else text[:-1] if repeated else text
+
+
+_ANCHORED = re.compile(r"\^([A-Za-z0-9_]+)([*?{])?")
+
+
+def _is(term: Term, variable: Variable) -> bool:
+    return isinstance(term, Variable) and term.name == variable.name
+
+
+def _listed(literal: Builtin, term: Variable) -> Values:
+    """The values of a variable that has to be one of a list."""
+    if literal.relation != MEMBER or literal.negated or not _is(literal.outputs[0], term):
+        return None
+    listed = [a.value for a in literal.inputs if isinstance(a, Constant)]
+    return frozenset(listed) if len(listed) == len(literal.inputs) else None
+
+
+@cache
+def _acts(action: str) -> frozenset[str]:
+    """What an action includes, as acts says."""
+    return frozenset((*steps(action), *(["replace"] if does(action, "replaces") else [])))
+
+
+def _scoped(body: Body) -> Iterator[tuple[Atom, Body]]:
+    """The atoms of a body, each with the literals that hold together with it."""
+    for literal in body:
+        if isinstance(literal, Atom):
+            yield literal, body
+        elif isinstance(literal, Negation):
+            yield literal.atom, body
+        elif isinstance(literal, Aggregate):
+            for atom, inner in _scoped(literal.body):
+                yield atom, (*inner, *body)
+
+
+def _atoms(body: Iterable[Literal]) -> list[Atom]:
+    atoms: list[Atom] = []
+    for literal in body:
+        if isinstance(literal, Atom):
+            atoms.append(literal)
+        elif isinstance(literal, Negation):
+            atoms.append(literal.atom)
+        elif isinstance(literal, Aggregate):
+            atoms += _atoms(literal.body)
+    return atoms
+
+
+def _anything(kind: Kind) -> bool:
+    return True
+
+
+def _nothing(kind: Kind) -> bool:
+    return False
+
+
+def _all(conditions: list[Condition]) -> Condition:
+    return lambda kind: all(condition(kind) for condition in conditions)

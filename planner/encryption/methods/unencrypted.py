@@ -1,7 +1,0 @@
-"""`unencrypted`: a mark that something is, or was, kept in clear. Nothing is ever encrypted by it."""
-
-from __future__ import annotations
-
-from planner.encryption.settings import Settings
-
-SETTINGS = Settings({})

@@ -1,0 +1,1 @@
+"""The walks over derived graphs: evaluate, validate, plan, apply."""

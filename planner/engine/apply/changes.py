@@ -1,0 +1,144 @@
+"""Applying planned changes to declared instances: creating and updating objects, reading data sources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.engine.apply.operation import Operation, Report, carry_out, recorded_object
+from planner.engine.apply.provision import provision_created, provisions_creation
+from planner.engine.evaluation.body_rules import extend, path_name
+from planner.engine.evaluation.data import data_configuration, read_data, report_to_check
+from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.objects import RemoteObject, write_object
+from planner.engine.evaluation.schema_marks import marked_by_schema, without_write_only
+from planner.engine.plan.action import Decision, Facts, decide
+from planner.engine.plan.managed import configuration_of, differences, propose
+from planner.foundation.values.paths import unknown_paths
+from planner.foundation.values.value import Null, Value, is_wholly_known, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.foundation.vocabulary.records import evolve
+from planner.logic.model.plan import ResourceChange
+from planner.logic.programs.actions import does
+from planner.world.provider.conformity import object_problems
+
+if TYPE_CHECKING:
+    from planner.engine.apply.shared_work import ApplyWork
+
+
+def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
+    """Create or update the object of an instance, or check again what is unchanged. Raises Failure."""
+    deposed = walk.depose(it) if does(change.action, "sets_aside") else ""
+    current, problems = recorded_object(walk, it)
+    extend(problems, walk.conditions(it, "precondition"))
+    if change.action == "no-op":
+        value = current.value if current is not None else Null(it.object_type)
+        return problems + walk.conditions(it, "postcondition", value)
+    operation = _plan_again(walk, it, current, change, problems)
+    if operation is None:
+        assert current is not None
+        return problems + walk.conditions(it, "postcondition", current.value)
+    refused = judge(walk, it, operation.after)
+    if refused and deposed:
+        walk.record.state.restore(it.resource_address, it.key, deposed)
+    extend(problems, refused)
+    report = Report(walk, it, operation.action, operation.before)
+    found: list[Diagnostic] = []
+    made = carry_out(it, operation, current, found)
+    creating = operation.action == "create"
+    provisions = creating and made is not None and not has_errors(found) and provisions_creation(it)
+    after = _write(walk, it, made, provisions or (creating and has_errors(found)))
+    if provisions and made is not None:
+        walk.record.flush()  # the object exists, and provisioners may take their time
+        found += provision_created(walk, it, made.value)
+        after = _write(walk, it, made, has_errors(found))
+    if deposed and has_errors(found):
+        walk.record.state.restore(it.resource_address, it.key, deposed)
+    value = after.value if after is not None else Null(it.object_type)
+    report.end(found, value)
+    if walk.options.guard is not None:
+        walk.options.guard.done(it.address, value)
+    return problems + found + walk.conditions(it, "postcondition", value)
+
+
+def judge(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
+    """What policies have against an object whose values are known as far as they can be before it is touched."""
+    guard = walk.options.guard
+    return guard.decide(it.address, value) if guard is not None else []
+
+
+def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished: bool) -> RemoteObject | None:
+    """Record the object; one whose creation failed, or is not over yet, is tainted."""
+    assert it.objects is not None
+    if after is None:
+        walk.record.write(it, None)
+        it.objects.remove(it.key)
+        return None
+    record = evolve(after.record, tainted=after.record.tainted or unfinished, dependencies=walk.dependencies(it.node))
+    walk.record.write(it, record)
+    it.objects.set(it.key, after.value)
+    return RemoteObject(after.value, record, after.identity)
+
+
+def _plan_again(
+    walk: ApplyWork, it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
+) -> Operation | None:
+    """The change with everything known that was not when it was planned; None when nothing is left to do. The decision
+    stands: only what the provider says of the values is asked anew. Raises Failure with all problems so far."""
+    config = configuration_of(it, problems)
+    plain_config = unmark_deep(config)[0]
+    if not is_wholly_known(plain_config):
+        where = ", ".join(sorted({path_name(path) for path in unknown_paths(plain_config)}))
+        detail = f"These arguments of {it.address} are still unknown: {where}."
+        extend(problems, [error("apply.unknown_configuration", "Configuration contains unknown value", detail)])
+    meta = walk.meta(it)
+    proposal = propose(it, current, config, problems, meta)
+    prior, answer, marked = proposal.prior, proposal.answer, proposal.planned
+    facts: Facts = {"desired": (), "planned_before": (change.action,)}
+    if current is not None:
+        facts["exists"] = ()
+        if current.record.tainted:
+            facts["tainted"] = ()
+        differences(it, prior, marked, answer, facts)
+    decision = decide(facts)
+    extend(problems, _inconsistent(it, change, decision, marked))
+    if decision.action == "no-op":
+        return None
+    return Operation(decision.action, prior, marked, plain_config, answer.private, answer.identity, meta)
+
+
+def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, planned: Value) -> list[Diagnostic]:
+    """Why what is about to be done is not what was planned."""
+    summary = "Provider produced inconsistent final plan"
+    intro = f"With everything known, the provider {it.configuration} plans something else for {it.address}"
+    hint = "This is a mistake in the provider."
+    found = []
+    if decision.unforeseen:
+        detail = f"{intro}: {decision.action} in place of {change.action}. {hint}"
+        found.append(error("provider.inconsistent_plan", summary, detail))
+    wanted = unmark_deep(change.after)[0]
+    actual = without_write_only(unmark_deep(planned)[0], it.schema.block)
+    for problem in object_problems(it.schema.block, wanted, actual):
+        found.append(error("provider.inconsistent_plan", summary, f"{intro}: {problem}. {hint}"))
+    return found
+
+
+def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
+    """Read a data source, or check again one that was read while planning. Raises Failure."""
+    assert it.decl is not None
+    assert it.objects is not None
+    problems: list[Diagnostic] = []
+    extend(problems, walk.conditions(it, "precondition"))
+    if change.action == "no-op":
+        return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
+    config = data_configuration(it, problems)
+    value, found = read_data(walk, it, config)
+    if it.decl.check is not None:
+        found = report_to_check(walk, it, it.decl.check, found)
+    problems += found
+    if has_errors(found):
+        return problems
+    if value is not None:
+        extend(problems, judge(walk, it, value))
+        walk.record.write(it, write_object(value, it.schema))
+        it.objects.set(it.key, marked_by_schema(value, it.schema.block))
+    return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))

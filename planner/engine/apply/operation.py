@@ -1,0 +1,150 @@
+"""One operation of a provider: announced, carried out, its answer judged and recorded."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
+from planner.engine.evaluation.provider_diagnostics import in_body
+from planner.engine.evaluation.schema_marks import combined_marks, schema_marks, sensitive_paths, without_write_only
+from planner.engine.plan.lifecycle import keeps_object
+from planner.foundation.values.convert import path_text
+from planner.foundation.values.operations import same_value
+from planner.foundation.values.paths import apply_marks, marked_paths, unknown_paths
+from planner.foundation.values.settled import unknown_as_null
+from planner.foundation.values.value import Null, Value, is_wholly_known, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import frozen
+from planner.world.provider.conformity import object_problems
+from planner.world.provider.interface import ApplyRequest
+from planner.world.state.model import ObjectState
+
+if TYPE_CHECKING:
+    from planner.engine.apply.shared_work import ApplyWork
+
+
+@frozen(eq=False)
+class Operation:
+    """What is to be done to an object: `action` is create, update or delete; `before` and `after` carry marks, `config`
+    does not (Null for a delete)."""
+
+    action: str
+    before: Value
+    after: Value
+    config: Value
+    private: str | None = None
+    identity: Value = None
+    meta: Value = None
+
+
+class Report:
+    """Tells the journal and the hooks of one operation from its start to its end, and counts it when it ends well.
+    Raises Failure when the start cannot be recorded."""
+
+    def __init__(self, walk: ApplyWork, it: Instance, action: str, before: Value) -> None:
+        self.walk, self.it, self.action = walk, it, action
+        # What only computes is not on the disk at once: losing it with the whole machine loses nothing real.
+        self.durable = not walk.is_inline(it.node)
+        self.number = walk.record.start(it, action, self.durable)
+        self.began = monotonic()
+        identity = object_id(before) or object_id(before, "name")
+        walk.hooks.apply_start(it.address, action, identity, it.deposed)
+
+    def end(self, problems: list[Diagnostic], value: Value) -> None:
+        """`value` is the object as it is now, Null when there is none."""
+        it, hooks, elapsed = self.it, self.walk.hooks, monotonic() - self.began
+        self.walk.record.end(self.number, self.durable)
+        if has_errors(problems):
+            hooks.apply_errored(it.address, self.action, elapsed, it.deposed)
+        else:
+            self.walk.record.count(self.action)
+            hooks.apply_complete(it.address, self.action, object_id(value), elapsed, it.deposed)
+
+
+def recorded_object(walk: ApplyWork, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
+    """The object as the state has it now; None when there is none. Raises Failure when it cannot be read."""
+    record = walk.record.state.object(it.resource_address, it.key, it.deposed)
+    if record is None:
+        return None, []
+    current, problems = read_object(it.provider, it.type, it.schema, record, it.address, body=it.body)
+    if current is None:
+        raise Failure([d.at(it.address) for d in problems])
+    return current, problems
+
+
+def carry_out(
+    it: Instance, operation: Operation, current: RemoteObject | None, problems: list[Diagnostic]
+) -> RemoteObject | None:
+    """Let the provider do it. Gives the object as it is then with its record, None when there is none; what went wrong
+    is added to `problems`. After a failure that is what is known of the object all the same."""
+    before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
+    if operation.action == "update" and current is not None and _marks_only(operation, before, after):
+        return RemoteObject(operation.after, write_object(operation.after, it.schema, current.record), current.identity)
+    request = ApplyRequest(
+        it.type, before, after, operation.config, operation.private, operation.identity, operation.meta
+    )
+    answer = it.provider.apply(request)
+    found = in_body(answer.diagnostics, it.body if operation.action != "delete" else None, it.address)
+    value = unmark_deep(answer.value)[0]
+    found += _incomplete(it, value)
+    value = unknown_as_null(value)
+    kept = False
+    if operation.action != "delete":
+        kept = keeps_object(it.decl)
+        if not has_errors(found) and not answer.legacy_type_system:
+            found += _inconsistent(it, after, value)
+    if not has_errors(found):
+        found += _presence(it, operation.action, value)
+    problems += found
+    if value.__class__ is Null:
+        return current if has_errors(found) else None
+    marks = combined_marks(marked_paths(operation.after), schema_marks(it.schema.block, value))
+    value = without_write_only(apply_marks(value, marks) if marks else value, it.schema.block)
+    base = current.record if current is not None else ObjectState({})
+    changes = {"private": answer.private, "create_before_destroy": it.created_first}
+    changes |= recorded_identity(answer.identity, it.schema)
+    if not has_errors(found):
+        changes |= {"tainted": False, "skip_destroy": kept}
+    return RemoteObject(value, write_object(value, it.schema, base, **changes), answer.identity)
+
+
+def _marks_only(operation: Operation, before: Value, after: Value) -> bool:
+    """Whether only what is sensitive changes, which is none of the provider's business."""
+    return same_value(before, after) and sensitive_paths(operation.before) != sensitive_paths(operation.after)
+
+
+def _incomplete(it: Instance, value: Value) -> list[Diagnostic]:
+    if is_wholly_known(value):
+        return []
+    summary = "Provider returned invalid result object after apply"
+    return [
+        error(
+            "provider.unknown_after_apply",
+            summary,
+            f"The provider {it.configuration} left {it.address}.{path_text(path)} unknown. Everything else is saved.",
+        )
+        for path in unknown_paths(value)
+    ]
+
+
+def _inconsistent(it: Instance, planned: Value, value: Value) -> list[Diagnostic]:
+    return [
+        error(
+            "provider.inconsistent_result",
+            "Provider produced inconsistent result after apply",
+            f"What the provider {it.configuration} made of {it.address} is not what it planned: {problem}. This is a "
+            "mistake in the provider.",
+        )
+        for problem in object_problems(it.schema.block, planned, value)
+    ]
+
+
+def _presence(it: Instance, action: str, value: Value) -> list[Diagnostic]:
+    absent = value.__class__ is Null
+    if absent == (action == "delete"):
+        return []
+    what = "no object" if absent else "an object although it was destroyed"
+    detail = f"The provider {it.configuration} answered with {what}: {it.address}, {action}."
+    return [error("provider.invalid_object", "Provider returned invalid result object after apply", detail)]

@@ -1,0 +1,220 @@
+"""Provisioners: what runs after an object was created or before it is destroyed. Only `local-exec` is supported.
+
+A command runs in a process group of its own with no input; its output, standard error included, is reported line by
+line. Stopping ends the whole group: first SIGTERM, a moment later SIGKILL.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.values.schema import AttributeSchema, BlockSchema
+from planner.foundation.values.sets import quote
+from planner.foundation.values.types import BOOL, STRING, ListType, MapType
+from planner.foundation.values.value import Null, Unknown, Value
+from planner.world.provider.interface import AttributeDiagnostic
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+    from planner.foundation.values.schema import BlockSchema
+
+KNOWN = ("local-exec",)
+TAIL = 8 * 1024
+"""Bytes of output that an error quotes."""
+IDLE = 0.1
+"""Seconds after which an unfinished line is shown."""
+GRACE = 1.0
+"""Seconds between asking the command to end and ending it."""
+
+
+def unsupported(type: str) -> AttributeDiagnostic | None:
+    """Why a provisioner of this type cannot run; None when it can."""
+    if type in KNOWN:
+        return None
+    if type in ("file", "remote-exec"):
+        detail = (
+            f'The provisioner "{type}" works over a connection to a remote machine, which is not supported yet. '
+            'Use "local-exec" with a command that copies or connects.'
+        )
+    else:
+        detail = f'There is no provisioner "{type}". The one that is supported is "local-exec".'
+    return AttributeDiagnostic("error", "Provisioner not supported", detail)
+
+
+def provisioner_schema(type: str) -> BlockSchema | None:
+    """The schema of a provisioner's block without the meta-arguments; None when there is no such type."""
+    if type == "file":
+        return BlockSchema(
+            {
+                "source": AttributeSchema(STRING, optional=True),
+                "content": AttributeSchema(STRING, optional=True),
+                "destination": AttributeSchema(STRING, required=True),
+            }
+        )
+    if type == "remote-exec":
+        return BlockSchema(
+            {
+                "inline": AttributeSchema(ListType(STRING), optional=True),
+                "script": AttributeSchema(STRING, optional=True),
+                "scripts": AttributeSchema(ListType(STRING), optional=True),
+            }
+        )
+    if type not in KNOWN:
+        return None
+    return BlockSchema(
+        {
+            "command": AttributeSchema(STRING, required=True),
+            "environment": AttributeSchema(MapType(STRING), optional=True),
+            "interpreter": AttributeSchema(ListType(STRING), optional=True),
+            "quiet": AttributeSchema(BOOL, optional=True),
+            "working_dir": AttributeSchema(STRING, optional=True),
+        }
+    )
+
+
+def validate_provisioner(type: str, config: Value | None) -> list[AttributeDiagnostic]:
+    """Problems of a decoded, unmarked configuration; unknown values are none. None: those of any configuration."""
+    problem = unsupported(type)
+    if problem is not None:
+        return [problem]
+    if config is None:
+        return []
+    command = config["command"]
+    if command.__class__ is not Unknown and not _text(command):
+        return [_error("Nothing to run", 'The argument "command" must be a string that is not empty.')]
+    return []
+
+
+def run_provisioner(
+    type: str, config: Value, output: Callable[[str], None], stop: Any = None
+) -> list[AttributeDiagnostic]:
+    """Run a provisioner to its end with a wholly known, unmarked configuration, passing on each line of output.
+
+    `stop` (a threading.Event) ends it early. Gives the problems: none means success."""
+    problems = validate_provisioner(type, config)
+    return problems or _local_exec(config, output, stop)
+
+
+def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list[AttributeDiagnostic]:
+    import subprocess
+
+    command = config["command"]
+    interpreter = config["interpreter"]
+    arguments = [] if interpreter.__class__ is Null else [_text(word) for word in interpreter.items if _text(word)]
+    arguments = [*(arguments or ["/bin/sh", "-c"]), command]
+    if config["quiet"] is True:
+        output("local-exec: Executing: Suppressed by quiet=true")
+    else:
+        output(f"Executing: [{' '.join(map(quote, arguments))}]")
+    environment = dict(os.environ)
+    if config["environment"].__class__ is not Null:
+        environment.update({k: v for k, v in config["environment"].items.items() if v.__class__ is str})
+    try:
+        with _STARTING:
+            process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd=_text(config["working_dir"]) or None,
+                env=environment,
+                process_group=0,
+            )
+            _RUNNING.add(process)
+    except (OSError, ValueError) as e:
+        reason = f"{e.filename}: {e.strerror or e}" if isinstance(e, OSError) and e.filename else str(e)
+        return [_error("Command not started", f"The command could not be started: {reason}.")]
+    try:
+        tail, stopped = _follow(process, output, stop)
+        status = process.wait()
+    finally:
+        _RUNNING.discard(process)
+    if status == 0 and not stopped:
+        return []
+    how = "stopped" if stopped else _ending(status)
+    text = tail.decode("utf-8", "replace")
+    return [_error("local-exec provisioner error", f"Error running command {command!r}: {how}. Output: {text}")]
+
+
+_RUNNING: set[Popen[bytes]] = set()
+_STARTING = Lock()
+"""held while a command starts: it runs before anybody here knows its number"""
+
+
+@atexit.register
+def end_all() -> None:
+    """Kill every command that still runs: the process ends without waiting for them."""
+    import signal
+
+    _STARTING.acquire(timeout=5)  # and kept: nothing starts any more
+    for process in list(_RUNNING):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _follow(process: Popen[bytes], output: Callable[[str], None], stop: Any) -> tuple[bytes, bool]:
+    """Report the process's output until it closes; its last bytes, and whether it was stopped."""
+    import select
+
+    assert process.stdout is not None
+    descriptor = process.stdout.fileno()
+    tail, line = b"", b""
+    while True:
+        if stop is not None and stop.is_set():
+            _end(process)
+            break
+        if not select.select([descriptor], [], [], IDLE)[0]:
+            if line:
+                output(line.decode("utf-8", "replace"))
+                line = b""
+            continue
+        data = os.read(descriptor, 1 << 16)
+        if not data:
+            break
+        tail = (tail + data)[-TAIL:]
+        *whole, line = (line + data).split(b"\n")
+        for each in whole:
+            output(each.decode("utf-8", "replace"))
+    if line:
+        output(line.decode("utf-8", "replace"))
+    process.stdout.close()
+    stopped = stop is not None and stop.is_set() and process.poll() != 0
+    return tail, stopped
+
+
+def _end(process: Popen[bytes]) -> None:
+    import signal
+    import subprocess
+
+    for number, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, None)):
+        try:
+            os.killpg(process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _ending(status: int) -> str:
+    import signal
+
+    if status > 0:
+        return f"exit status {status}"
+    return f"ended by {signal.Signals(-status).name}"
+
+
+def _text(value: Value) -> str:
+    return value if value.__class__ is str else ""
+
+
+def _error(summary: str, detail: str) -> AttributeDiagnostic:
+    """A problem of the provisioner's block as a whole."""
+    return AttributeDiagnostic("error", summary, detail)

@@ -1,0 +1,374 @@
+"""The apply walk: the work of every vertex of an apply graph, and the state that comes of it.
+
+    apply_walk(graph, plan, config, variables, schemas, options, hooks)  ->  Outcome
+
+What is to be done was decided while planning; the graph says in which order. Here everything that the plan left unknown
+is evaluated, providers do their work, and the state is kept up to date after each operation, so that whatever happens
+it tells what there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from planner.engine.apply.changes import apply_data, apply_managed
+from planner.engine.apply.destroy import destroy_current, destroy_deposed, forget_deposed, forget_instance
+from planner.engine.apply.ephemeral import apply_ephemeral
+from planner.engine.apply.outputs import apply_output
+from planner.engine.apply.shared_work import ApplyOptions, ApplyWork
+from planner.engine.evaluation.configuration_walk import ConfigurationWalk
+from planner.engine.evaluation.context import ModuleInstance
+from planner.engine.evaluation.driver import module_path
+from planner.engine.evaluation.imports import import_text
+from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.repetition import NO_REPETITION, Repetition, expand
+from planner.engine.evaluation.schemas import Schemas
+from planner.engine.evaluation.value_digests import value_digests
+from planner.engine.walk.hooks import Hooks
+from planner.engine.walk.work import WorkResult
+from planner.foundation.support.collector import collector_paused
+from planner.foundation.vocabulary.address import AddressError, ResourceAddress, join, parse_resource_instance
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.foundation.vocabulary.records import field, frozen
+from planner.language.config.model import Config, ResourceDecl
+from planner.language.config.variables import RootVariable
+from planner.logic.model.check_results import check_results, groups
+from planner.logic.model.graph import Graph, Node
+from planner.logic.model.plan import Plan, ResourceChange
+from planner.logic.programs.actions import does
+from planner.world.provider.interface import ResourceSchema
+from planner.world.state.model import InstanceKey, State
+
+
+@frozen(eq=False)
+class Outcome:
+    """The state after an apply, as far as it came, what there is to say, and how many objects were created, changed,
+    destroyed, imported and forgotten."""
+
+    state: State
+    diagnostics: tuple[Diagnostic, ...]
+    add: int = 0
+    change: int = 0
+    remove: int = 0
+    imports: int = 0
+    forget: int = 0
+    has_begun: bool = True
+    """whether any operation was begun, or any instance changed"""
+    values: Mapping[str, str] = field(factory=dict)
+    """digests of the values that the apply was made with, as far as its walk came across them"""
+
+
+def apply_walk(
+    graph: Graph,
+    plan: Plan,
+    config: Config,
+    variables: Mapping[str, RootVariable],
+    schemas: Schemas,
+    options: ApplyOptions,
+    hooks: Hooks | None = None,
+) -> Outcome:
+    """Walk an apply graph. `variables` are the values that the plan was made with."""
+    with collector_paused():
+        walk = ApplyWalk(graph, plan, config, variables, schemas, options, hooks or Hooks())
+        try:
+            return walk.apply()
+        finally:
+            walk.take_apart()
+
+
+class ApplyWalk(ApplyWork):
+    """The work on the vertices of an apply graph."""
+
+    WORK: ClassVar[Mapping[str, str]] = {
+        **ConfigurationWalk.WORK,
+        **{
+            kind: kind
+            for kind in (
+                "instance_apply",
+                "instance_destroy",
+                "deposed_destroy",
+                "instance_forget",
+                "deposed_forget",
+                "output",
+                "output_destroy",
+                "resource",
+                "root",
+            )
+        },
+    }
+
+    _opening: dict[str, Instance]
+    """ephemeral resources that became vertices of their own"""
+
+    # ---------------------------------------------------------------- the whole
+
+    def apply(self) -> Outcome:
+        self._opening = {}
+        self._announce()
+        detail = "The apply was interrupted. What was done so far is saved."
+        return self._outcome(
+            self.drive("apply", error("apply.interrupted", "Execution halted", detail), self.stopping.set)
+        )
+
+    def _announce(self) -> None:
+        """Say which objects with conditions there are, and what happens without any work: imports."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for result in self.plan.checks:
+            addresses = found.setdefault((result.kind, result.config_address), [])
+            addresses += [result.address] if result.address else []
+        for (kind, config_address), addresses in found.items():
+            self.checks.announce(kind, config_address, addresses)
+        for change in self.plan.changes:
+            if change.importing is not None:
+                shown = change.importing.id or import_text(change.importing.identity)
+                self.hooks.import_start(change.address, shown)
+                self.hooks.import_complete(change.address, shown)
+
+    def _outcome(self, problems: list[Diagnostic]) -> Outcome:
+        forgotten = sum(does(c.action, "releases") for c in self.plan.changes)
+        if self.destroys and forgotten and not has_errors(problems) and not self.options.suppress_forget_errors:
+            detail = (
+                "Everything else is destroyed, but as the configuration asks, some objects were only forgotten: they "
+                "still exist. With -suppress-forget-errors this is not an error."
+            )
+            summary = "Destroy was successful but left behind forgotten instances"
+            problems.append(error("apply.forgotten_left", summary, detail))
+        left = {block for block, _, _ in self.plan.deferred}
+        if left:
+            detail = f"{', '.join(sorted(left))} and all that depends on it was left for a later plan: plan again."
+            problems.append(warning("apply.deferred", "Something was left for later", detail))
+        if self.plan.targets or set(self.plan.excludes) - left:
+            detail = (
+                "The plan was created with the -target or the -exclude option in effect, so some changes requested in "
+                "the configuration may have been ignored and the output values may not be fully updated. Run the "
+                "following command to verify that no other changes are pending:\n    planner plan\n\t\nNote that the "
+                "-target and -exclude options are not suitable for routine use, and are provided only for exceptional "
+                "situations such as recovering from errors or mistakes, or when planner specifically suggests to use "
+                "it as part of an error message."
+            )
+            problems.append(warning("apply.targeting", "Applied changes may be incomplete", detail))
+        checks = self.plan.checks if self.plan.mode == "refresh-only" else self.checks.results()
+        self.record.state.check_results = check_results(groups(checks, self.checks.configs()))
+        counts = self.record.counts
+        return Outcome(
+            self.record.state.snapshot(),
+            tuple(problems),
+            counts["create"],
+            counts["update"],
+            counts["delete"],
+            sum(change.importing is not None for change in self.plan.changes),
+            forgotten,
+            self.record.has_begun,
+            {} if self.options.digester is None else value_digests(self.context, self.options.digester),
+        )
+
+    # ---------------------------------------------------------------- work on vertices
+
+    def is_inline(self, node: str) -> bool:
+        if node in self._opening or self.opened.has(node):
+            return False
+        vertex = self.graph.nodes[node]
+        if node in self.asking and self._has_provisioners(vertex):
+            return False
+        source = self.provider_of(node)
+        try:
+            return not source or self.schemas.provider(source).is_inline
+        except Failure:
+            return True
+
+    def provider_of(self, node: str) -> str:
+        if node not in self.asking:
+            return ""
+        vertex = self.graph.nodes[node]
+        configuration = vertex.object if vertex.kind == "provider" else self._change(vertex).provider
+        try:
+            return parse_provider_configuration(configuration).source
+        except AddressError:
+            return ""
+
+    def run(self, node: str) -> WorkResult:
+        opening = self._opening.get(node)
+        return super().run(node) if opening is None else WorkResult(tuple(apply_ephemeral(self, opening)))
+
+    def output(self, node: Node) -> list[Diagnostic]:
+        if self.destroys and not node.module:
+            return self.output_destroy(node)
+        config_address = join(node.module, f"output.{node.object}")
+        problems: list[Diagnostic] = []
+        for module in self.context.instances_at(node.module):
+            problems += apply_output(self, module, node.object, config_address)
+        return problems
+
+    def output_destroy(self, node: Node) -> list[Diagnostic]:
+        self.record.state.remove_output(node.object)
+        return []
+
+    def resource(self, node: Node) -> WorkResult:
+        """Say which instances a resource has; ephemeral ones are opened."""
+        path = module_path(node.module)
+        config = self.config.root.descendant(path)
+        decl = config.resources.get(node.object) if config is not None else None
+        problems: list[Diagnostic] = []
+        for module in self.context.instances(path) if decl is not None else ():
+            try:
+                problems += self._expand(module, decl)
+                self._record(node, module, decl)
+            except Failure as failure:
+                problems += failure.diagnostics
+        if decl is None or decl.mode != "ephemeral" or has_errors(problems):
+            return WorkResult(tuple(problems))
+        children: dict[str, tuple[str, ...]] = {}
+        for module in self.context.instances(path):
+            expansion = module.resource(decl.key).expansion
+            for key, repetition in expansion.instances.items() if expansion is not None else ():
+                try:
+                    it = self._ephemeral(node, decl, module, key, repetition)
+                except Failure as failure:
+                    problems += failure.diagnostics
+                    continue
+                self._opening[it.address] = it
+                children[it.address] = ()
+        return WorkResult(tuple(problems), None if has_errors(problems) else children or None)
+
+    def _ephemeral(
+        self, node: Node, decl: ResourceDecl, module: ModuleInstance, key: InstanceKey, repetition: Repetition
+    ) -> Instance:
+        configuration = self.configurations.get(node.name, "")
+        address = module.instance_address(decl, key)
+        provider_key = self.providers.key_of(module, decl, repetition, address)
+        return Instance(
+            node.name,
+            module.text,
+            decl.mode,
+            decl.type,
+            decl.name,
+            key,
+            configuration,
+            provider_key,
+            self.providers.instance(configuration, provider_key, address),
+            self.schemas.of(module.config, decl),
+            join(node.module, decl.key),
+            module,
+            decl,
+            repetition=repetition,
+        )
+
+    def _expand(self, module: ModuleInstance, decl: ResourceDecl | None) -> tuple[Diagnostic, ...]:
+        assert decl is not None
+        what = str(ResourceAddress(module.address, decl.mode, decl.type, decl.name))
+        expansion = module.resource(decl.key).expansion = expand(decl, module.scope, what)
+        return expansion.warnings
+
+    def _record(self, node: Node, module: ModuleInstance, decl: ResourceDecl | None) -> None:
+        """From now on the state knows the resource, even if none of its instances comes into being."""
+        configuration = self.configurations.get(node.name)
+        if decl is not None and decl.mode != "ephemeral" and configuration is not None:
+            self.record.state.declare(module.text, decl.mode, decl.type, decl.name, configuration)
+
+    def instance_apply(self, node: Node) -> list[Diagnostic]:
+        change = self._change(node)
+        it = self._declared(node, change)
+        return apply_managed(self, it, change) if it.mode == "managed" else apply_data(self, it, change)
+
+    def instance_destroy(self, node: Node) -> list[Diagnostic]:
+        return destroy_current(self, self._recorded(node), self._change(node))
+
+    def deposed_destroy(self, node: Node) -> list[Diagnostic]:
+        return destroy_deposed(self, self._recorded(node))
+
+    def instance_forget(self, node: Node) -> list[Diagnostic]:
+        return forget_instance(self, self._recorded(node))
+
+    def deposed_forget(self, node: Node) -> list[Diagnostic]:
+        return forget_deposed(self, self._recorded(node))
+
+    def root(self, node: Node) -> list[Diagnostic]:
+        """All went well: what has no instances need not be remembered."""
+        self.record.state.remove_empty()
+        return []
+
+    # ---------------------------------------------------------------- instances
+
+    def _change(self, node: Node) -> ResourceChange:
+        """The planned change that a vertex carries out."""
+        return self.changes.get((node.object, node.extra)) or self.changes[node.object, ""]
+
+    def _has_provisioners(self, node: Node) -> bool:
+        try:
+            address = parse_resource_instance(node.object)
+        except AddressError:
+            return False
+        decl = self._declaration(address)
+        if decl is not None:
+            return bool(decl.provisioners)
+        removal = self.removal(str(address.config))
+        return removal is not None and bool(removal.provisioners)
+
+    def _declaration(self, address: ResourceAddress) -> ResourceDecl | None:
+        config = self.config.root.descendant(address.path)
+        return config.resources.get(address.config.relative) if config is not None else None
+
+    def _declared(self, node: Node, change: ResourceChange) -> Instance:
+        """The instance of a vertex that applies. Raises Failure when the configuration does not declare it."""
+        address = parse_resource_instance(node.object)
+        decl, module = self._declaration(address), self.context.module(address.module)
+        repetition: Repetition | None = None
+        if decl is not None and module is not None:
+            objects = module.resource(decl.key)
+            if objects.expansion is None:
+                self._expand(module, decl)
+            repetition = objects.expansion.instances.get(address.key) if objects.expansion is not None else None
+        if decl is None or module is None or repetition is None:
+            detail = f"The plan has changes of {address}, but the configuration does not declare it any more."
+            raise Failure(error("apply.undeclared_instance", "Resource instance not declared", detail))
+        key = self.providers.key_of(module, decl, repetition, str(address))
+        it = self._instance(node, address, change, key, module, decl, repetition)
+        it.created_first = node.name in self.replacement_first
+        return it
+
+    def _recorded(self, node: Node) -> Instance:
+        """The instance of a vertex that takes an object away, as the state knows it. Raises Failure."""
+        address = parse_resource_instance(node.object)
+        change, module = self._change(node), self.context.module(address.module)
+        return self._instance(node, address, change, change.provider_key, module, self._declaration(address))
+
+    def _instance(
+        self,
+        node: Node,
+        address: ResourceAddress,
+        change: ResourceChange,
+        provider_key: InstanceKey,
+        module: ModuleInstance | None,
+        decl: ResourceDecl | None,
+        repetition: Repetition = NO_REPETITION,
+    ) -> Instance:
+        source = parse_provider_configuration(change.provider).source
+        schema: ResourceSchema | None = self.schemas.resource(source, address.mode, address.type)
+        if schema is None:
+            detail = f"The provider {source} does not know the type {address.type} of {address}."
+            raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail))
+        if node.name in self.asking_configured:
+            provider = self.providers.of_resource(
+                change.provider, provider_key, str(address), address.mode, address.type, str(address.config), decl
+            )
+        else:
+            provider = self.schemas.provider(source)
+        return Instance(
+            node.name,
+            str(address.module),
+            address.mode,
+            address.type,
+            address.name,
+            address.key,
+            change.provider,
+            provider_key,
+            provider,
+            schema,
+            str(address.config),
+            module,
+            decl,
+            node.extra,
+            repetition,
+        )

@@ -1,0 +1,286 @@
+"""Custom conditions: preconditions, postconditions, validations of variables, assertions of checks, and results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from threading import Lock
+from typing import Any, Literal, TypeAlias
+
+from planner.foundation.values.convert import ConversionError, convert
+from planner.foundation.values.types import BOOL, STRING
+from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Null, Unknown, Value, unmark, unmark_deep
+from planner.foundation.vocabulary.address import join
+from planner.foundation.vocabulary.diagnostic import Checked, Diagnostic, Severity, error, has_errors, warning
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import CheckRule, Config, Expr
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.expressions.operands import operand_values
+from planner.language.expressions.scope import Scope
+from planner.language.syntax.nodes import Binary
+from planner.logic.model.plan import CheckResult
+
+Status: TypeAlias = Literal["pass", "fail", "error", "unknown"]
+RuleKind: TypeAlias = Literal["precondition", "postcondition", "output", "assertion", "validation", "data"]
+
+_TITLES = {
+    "precondition": "Resource precondition",
+    "postcondition": "Resource postcondition",
+    "output": "Module output value precondition",
+    "assertion": "Check block assertion",
+}
+
+
+_VERDICTS = frozenset(("plan.condition_failed", "plan.assertion_unknown", "plan.validation_failed"))
+
+
+@frozen(eq=False)
+class RuleResult:
+    status: Status
+    message: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def about(self, kind: str, address: str, rule: RuleKind) -> Iterator[Diagnostic]:
+        """What there is to say, about an object (`kind` as in `Checked`): whether its condition holds, and others."""
+        for d in self.diagnostics:
+            yield evolve(d, checked=Checked(kind, address, rule)) if d.code in _VERDICTS else d
+
+
+# ---------------------------------------------------------------- one condition
+
+
+def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity = "error") -> RuleResult:
+    """Whether a condition holds. A failed one gives a diagnostic of that severity; what is wrong with the condition
+    itself is always an error."""
+    message, problems = message_of(rule.error_message, scope)
+    value, more = try_evaluate(rule.condition.node, scope, rule.condition.source)
+    problems += [d for d in more if d not in problems]
+    if has_errors(problems):
+        return RuleResult("error", "", tuple(problems))
+    value = unmark_deep(value)[0]
+    span = rule.condition.span
+    if value.__class__ is Unknown:
+        if kind == "assertion":
+            detail = (
+                "The condition could not be evaluated at this time, a result will be known when this plan is applied."
+            )
+            title = f"{_TITLES[kind]} known after apply"
+            problems.append(
+                warning("plan.assertion_unknown", title, detail, span, is_check=True, values=operands(rule, scope))
+            )
+        return RuleResult("unknown", "", tuple(problems))
+    held = _truth(value, span, "Invalid condition result", problems)
+    if held is None:
+        return RuleResult("error", "", tuple(problems))
+    if held:
+        return RuleResult("pass", "", tuple(problems))
+    detail = message or "This condition does not hold, and its error message is not usable either."
+    title = f"{_TITLES[kind]} failed"
+    failed = Diagnostic(severity, "plan.condition_failed", title, detail, span, **seen(rule, scope))
+    problems.append(evolve(failed, is_check=kind == "assertion"))
+    return RuleResult("fail", message, tuple(problems))
+
+
+def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult:
+    """Whether the value of an input variable passes a validation rule; `subject` is where the value comes from."""
+    value, problems = try_evaluate(rule.condition.node, scope, rule.condition.source)
+    text, more = _raw_message(rule.error_message, scope)
+    problems += [d for d in more if d not in problems]
+    value = unmark_deep(value)[0]
+    if value.__class__ is Unknown:
+        return RuleResult("unknown", "", tuple(problems))
+    held = _truth(value, rule.condition.span, "Invalid variable validation result", problems)
+    if held is not False:
+        return RuleResult("error" if held is None else "pass", "", tuple(problems))
+    message = ""
+    where = rule.error_message.span if rule.error_message else rule.span
+    if not more and rule.error_message is not None:
+        plain, marks = unmark_deep(text)
+        for mark, word in ((SENSITIVE, "sensitive"), (EPHEMERAL, "ephemeral")):
+            if mark in marks:
+                detail = f"It refers to {word} values, so it cannot be shown. Leave them out of the message."
+                summary = f"Error message refers to {word} values"
+                problems.append(error(f"plan.{word}_message", summary, detail, where))
+                message = f"The error message contains {word} values and is not shown."
+                break
+        else:
+            if plain.__class__ is Unknown:
+                detail = "The message depends on values that are only known after apply."
+                problems.append(error("plan.unknown_message", "Invalid error message", detail, where))
+                return RuleResult("fail", "", tuple(problems))
+            if plain.__class__ is not Null:
+                message = _text(plain, where, problems)
+    message = message or "The value is not valid, and the error message is not usable either."
+    detail = f"{message}\n\nThis was checked by the validation rule at {rule.span.place}."
+    title = "Invalid value for variable"
+    problems.append(error("plan.validation_failed", title, detail, subject, **seen(rule, scope)))
+    return RuleResult("fail", message, tuple(problems))
+
+
+def operands(rule: CheckRule, scope: Scope) -> tuple[tuple[str, str], ...]:
+    """What the names in a condition stand for."""
+    return operand_values(rule.condition.node, scope, rule.condition.source)
+
+
+def seen(rule: CheckRule, scope: Scope) -> dict[str, Any]:
+    """The same and, where a condition asks whether two values are equal, these: for the diagnostic that it is not
+    so."""
+    node, source = rule.condition.node, rule.condition.source
+    found: dict[str, Any] = {"values": operands(rule, scope)}
+    if isinstance(node, Binary) and node.operator == "==":
+        sides = tuple(try_evaluate(side, scope, source)[0] for side in (node.left, node.right))
+        if not any(EPHEMERAL in unmark_deep(side)[1] for side in sides):
+            found["difference"] = sides
+    return found
+
+
+def _truth(value: Value, span: Span, summary: str, problems: list[Diagnostic]) -> bool | None:
+    if value.__class__ is Null:
+        problems.append(error("plan.null_condition", summary, "A condition is true or false, but this is null.", span))
+        return None
+    try:
+        return convert(value, BOOL) is True
+    except ConversionError as bad:
+        problems.append(error("plan.condition_type", summary, f"A condition is true or false: {bad}.", span))
+        return None
+
+
+def _raw_message(expr: Expr | None, scope: Scope) -> tuple[Value, list[Diagnostic]]:
+    return try_evaluate(expr.node, scope, expr.source) if expr is not None else ("", [])
+
+
+def message_of(expr: Expr | None, scope: Scope) -> tuple[str, list[Diagnostic]]:
+    """What a condition says when it fails; "" when that is not known or not to be shown."""
+    value, problems = _raw_message(expr, scope)
+    if expr is None or has_errors(problems):
+        return "", problems
+    value, marks = unmark(value)
+    if value.__class__ is Unknown:
+        return "", problems
+    text = _text(value, expr.span, problems)
+    for mark, word in ((SENSITIVE, "sensitive"), (EPHEMERAL, "ephemeral")):
+        if mark in marks and not has_errors(problems):
+            cure = "nonsensitive" if word == "sensitive" else "ephemeralasnull"
+            detail = (
+                f"The error expression used to explain this condition refers to {word} values, so planner will not "
+                "display the resulting message.\n\nYou can correct this by removing references to "
+                f"{word} values, or by carefully using the {cure}() function if the expression will not reveal the "
+                f"{word} data."
+            )
+            summary = f"Error message refers to {word} values"
+            values = operand_values(expr.node, scope, expr.source)
+            problems.append(warning(f"plan.{word}_message", summary, detail, expr.span, values=values))
+            return "", problems
+    return text, problems
+
+
+def _text(value: Value, span: Span, problems: list[Diagnostic]) -> str:
+    if value.__class__ is Null:
+        problems.append(error("plan.null_message", "Invalid error message", "The message is null.", span))
+        return ""
+    try:
+        return str(convert(unmark_deep(value)[0], STRING)).strip()
+    except ConversionError as bad:
+        problems.append(
+            error("plan.message_type", "Invalid error message", f"The message is not a string: {bad}.", span)
+        )
+        return ""
+
+
+# ---------------------------------------------------------------- all results
+
+
+class CheckState:
+    """The status of every object with conditions. Objects are announced when their block is expanded; a rule that is
+    never reached stays unknown. Safe to use from several threads."""
+
+    def __init__(self, config: Config) -> None:
+        self._lock = Lock()
+        self._rules: dict[tuple[str, str], dict[RuleKind, int]] = {}
+        self._objects: dict[tuple[str, str], dict[str, dict[tuple[RuleKind, int], Status]] | None] = {}
+        self._messages: dict[tuple[str, str, RuleKind, int], str] = {}
+        for kind, address, rules in _checkable(config):
+            self._rules[kind, address] = rules
+            self._objects[kind, address] = None
+
+    def announce(self, kind: str, config_address: str, addresses: Iterable[str]) -> None:
+        """These are all objects of the block. Blocks without conditions are ignored."""
+        rules = self._rules.get((kind, config_address))
+        if rules is None:
+            return
+        with self._lock:
+            if self._objects[kind, config_address] is None:
+                self._objects[kind, config_address] = {
+                    address: {(rule, i): "unknown" for rule, count in rules.items() for i in range(count)}
+                    for address in addresses
+                }
+
+    def report(self, kind: str, config_address: str, address: str, rule: RuleKind, i: int, result: RuleResult) -> None:
+        """The result of a rule for an object that was announced."""
+        with self._lock:
+            objects = self._objects.get((kind, config_address))
+            if objects is not None and address in objects:
+                objects[address][rule, i] = result.status
+                if result.status == "fail":
+                    self._messages[kind, address, rule, i] = result.message
+
+    def status(self, kind: str, config_address: str, address: str) -> Status:
+        """The worst status of the object's rules."""
+        with self._lock:
+            objects = self._objects.get((kind, config_address)) or {}
+            return summary(objects.get(address, {}).values())
+
+    def results(self) -> tuple[CheckResult, ...]:
+        """One result for each object, sorted; one without address for a block that has no objects, none for a block
+        whose objects were never announced."""
+        found = []
+        for (kind, config_address), objects in sorted(self._objects.items()):
+            if objects is None:
+                continue
+            if not objects:
+                found.append(CheckResult(kind, config_address, "", "pass"))
+            for address, statuses in sorted(objects.items()):
+                messages = (self._messages.get((kind, address, *rule), "") for rule in statuses)
+                status = summary(statuses.values())
+                found.append(CheckResult(kind, config_address, address, status, tuple(sorted(filter(None, messages)))))
+        return tuple(found)
+
+    def configs(self) -> tuple[tuple[str, str], ...]:
+        """(kind, configuration address) of every block with conditions, sorted."""
+        return tuple(sorted(self._rules))
+
+
+def summary(statuses: Iterable[Status]) -> Status:
+    """The worst of several: error, fail, unknown, pass."""
+    found = set(statuses)
+    for status in ("error", "fail", "unknown"):
+        if status in found:
+            return status
+    return "pass"
+
+
+def _checkable(config: Config) -> list[tuple[str, str, dict[RuleKind, int]]]:
+    found: list[tuple[str, str, dict[RuleKind, int]]] = []
+
+    def add(kind: str, address: str, *rules: tuple[RuleKind, Sequence[CheckRule]]) -> None:
+        counts: dict[RuleKind, int] = {rule: len(given) for rule, given in rules if given}
+        if counts:
+            found.append((kind, address, counts))
+
+    for module in config.root.walk():
+        place = ".".join(f"module.{name}" for name in module.path)
+        for variable in module.variables.values():
+            add("input_variable", join(place, f"var.{variable.name}"), ("validation", variable.validations))
+        for output in module.outputs.values():
+            add("output_value", join(place, f"output.{output.name}"), ("output", output.preconditions))
+        for resource in module.resources.values():
+            lifecycle = resource.lifecycle
+            address = join(place, resource.key)
+            before, after = lifecycle.preconditions, lifecycle.postconditions
+            add("resource", address, ("precondition", before), ("postcondition", after))
+        for check in module.checks.values():
+            counts: dict[RuleKind, int] = {"assertion": len(check.assertions)}
+            if check.data is not None:
+                counts["data"] = 1
+            found.append(("check", join(place, f"check.{check.name}"), counts))
+    return found

@@ -1,0 +1,285 @@
+"""What walks over a configuration have in common: values, modules, providers and checks, and questions about instances.
+
+Planning and applying differ in what they do with objects; the rest of a configuration means the same to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from planner.engine.evaluation.conditions import CheckState, RuleKind, check_rule
+from planner.engine.evaluation.configure import ConfiguredProviders
+from planner.engine.evaluation.context import EvaluationContext, ModuleInstance, ObjectSource
+from planner.engine.evaluation.driver import ValueWalk, WalkOptions
+from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.open_resources import OpenResources
+from planner.engine.evaluation.provider_meta import provider_meta
+from planner.engine.evaluation.repetition import NO_REPETITION
+from planner.engine.evaluation.schemas import Schemas
+from planner.engine.evaluation.scope import ModuleScope
+from planner.engine.evaluation.variables import validate_variable, value_problems
+from planner.engine.walk.hooks import Hooks
+from planner.engine.walk.machine import Machine
+from planner.engine.walk.pool import walk_pool
+from planner.engine.walk.sequential import walk_sequentially
+from planner.engine.walk.slots import Limits
+from planner.engine.walk.work import WorkResult
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.address import join, parse_module
+from planner.foundation.vocabulary.address_set import NO_ADDRESSES, AddressSet
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, Severity, error, has_errors
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.foundation.vocabulary.walks import Walk
+from planner.language.config.model import Config, RemovedDecl
+from planner.language.config.statements import removed_blocks
+from planner.language.config.variables import RootVariable
+from planner.logic.graph.problems import missing_function
+from planner.logic.model.graph import Graph, Node
+from planner.world.state.build import StateBuilder
+from planner.world.state.model import ObjectState
+
+if TYPE_CHECKING:
+    from planner.language.functions import Function
+    from planner.logic.datalog.engine.evaluate import Database
+    from planner.logic.graph.dependencies import ResourceDependencies
+
+
+class ConfigurationWalk(ValueWalk):
+    """The work on the vertices that are the same in every walk that asks providers, and what that work shares."""
+
+    is_lenient = False
+    """whether failed conditions are only warnings, because nothing is changed"""
+
+    def __init__(
+        self,
+        graph: Graph,
+        config: Config,
+        operation: Walk,
+        variables: Mapping[str, RootVariable],
+        schemas: Schemas,
+        objects: ObjectSource,
+        options: WalkOptions,
+        timestamp: str,
+        hooks: Hooks,
+    ) -> None:
+        context = EvaluationContext(config, operation, schemas, objects, options.workspace, timestamp)
+        super().__init__(graph, context, variables)
+        self.config, self.schemas, self.hooks = config, schemas, hooks
+        self.driving = options
+        self.providers = ConfiguredProviders(self.context)
+        self.opened = OpenResources(hooks)
+        self._unconfigured = {row[0] for row in relation(graph, "needs_no_configuration")}
+        self._functions_of = {row[:3]: row[3] for row in relation(graph, "function_configuration")}
+        self._awaited: dict[str, list[tuple[str, ...]]] = {}
+        for node, *call in relation(graph, "function_awaited"):
+            self._awaited.setdefault(node, []).append(tuple(call))
+        if self._functions_of:
+            context.configured_function = self._function
+        self.asking = {row[0] for row in relation(graph, "asks_provider")}
+        self.checks = CheckState(config)
+        self._dependencies: ResourceDependencies | None = None
+        self._detached: dict[str, ModuleInstance] = {}
+        blocks = removed_blocks(config)
+        self._removals = {row[0]: blocks[int(row[1])][1] for row in relation(graph, "removed_by")}
+
+    # ---------------------------------------------------------------- the whole
+
+    def drive(self, verb: str, interrupted: Diagnostic, *listeners: Callable[[], None]) -> list[Diagnostic]:
+        """All the work, as far as it comes: what there is to say of it. `verb`: what it is called; `interrupted`: what
+        is said when it was stopped; `listeners` hear that it is to stop."""
+        machine, options = Machine(self.graph.numbered), self.driving
+        heard = (self.providers.stop, *listeners)
+        for listener in heard:
+            options.stop.listen(listener)
+        try:
+            if options.sequential:
+                result = walk_sequentially(machine, self, options.stop)
+            else:
+                self.hooks.walk_start(verb, machine.size)
+                limits = Limits(options.provider_limits, self.provider_of)
+                progress = self.hooks.walk_progress if self.hooks.shows_progress() else None
+                result = walk_pool(machine, self, options.parallelism, options.stop, progress, limits)
+        finally:
+            self.hooks.walk_complete()
+            for listener in reversed(heard):
+                options.stop.forget(listener)
+            left_open = self.opened.close_all()
+            self.providers.close_all()
+        problems = [*result.diagnostics, *left_open]
+        if result.on_cycle:
+            detail = f"These wait for one another: {', '.join(result.on_cycle)}."
+            problems.append(error("plan.cycle", "Cycle", detail))
+        return [*problems, interrupted] if result.stopped else problems
+
+    def provider_of(self, node: str) -> str:
+        """The source address of the provider that the work on a vertex asks, "" for none."""
+        raise NotImplementedError
+
+    # ---------------------------------------------------------------- values
+
+    def root_variable(self, node: Node) -> list[Diagnostic]:
+        given = self.variables.get(node.object)
+        problems = value_problems(self.config, node.object, given)
+        if given is not None and not has_errors(problems):
+            self.context.root.variables[node.object] = given.value
+        return problems
+
+    def variable_reference(self, node: Node) -> list[Diagnostic]:
+        modules = self.context.instances_at(node.module)
+        if modules:
+            decl = modules[0].config.variables[node.object]
+            if not (decl.validations or decl.deprecated):
+                return []
+        config_address = join(node.module, f"var.{node.object}")
+        self.checks.announce("input_variable", config_address, (join(m.text, f"var.{node.object}") for m in modules))
+        problems: list[Diagnostic] = []
+        for module in modules:
+            problems += validate_variable(module, node.object, self.checks, config_address)
+        return problems
+
+    # ---------------------------------------------------------------- modules, providers, checks
+
+    def provider(self, node: Node) -> list[Diagnostic]:
+        return [] if node.object in self._unconfigured else self.providers.configure(node.object)
+
+    def run(self, node: str) -> WorkResult:
+        if node in self._awaited and (problems := self._missing_functions(node)):
+            return WorkResult(tuple(problems))
+        return super().run(node)
+
+    def _missing_functions(self, node: str) -> list[Diagnostic]:
+        """The calls of functions that their provider neither declares nor registers. `try` cannot hide them."""
+        problems: list[Diagnostic] = []
+        for configuration, object, name, function in sorted(self._awaited[node]):
+            source = parse_provider_configuration(configuration).source
+            try:
+                provider = self.providers.any_instance(configuration) or self.schemas.provider(source)
+                found = provider.function(function)
+            except Failure as failure:
+                return [*problems, *failure.diagnostics]
+            if found is None:
+                problems += missing_function(self.graph, object, name)
+        return problems
+
+    def _function(self, module: ModuleInstance, name: str) -> Function | None:
+        """The function that a call in a module names, of the configuration that the rules say. Raises Failure."""
+        parts = name.split("::")
+        if len(parts) not in (3, 4):
+            return None
+        address = ".".join(f"module.{step}" for step in module.config.path)
+        alias = parts[2] if len(parts) == 4 else ""
+        configuration = self._functions_of.get((address, module.config.provider_source(parts[1]), alias))
+        if configuration is None or self.providers.any_instance(configuration) is None:
+            return self.schemas.function(module.config, name)
+        return self.providers.function(configuration, module, name)
+
+    def provider_close(self, node: Node) -> list[Diagnostic]:
+        self.providers.close(node.object)
+        return []
+
+    def resource_close(self, node: Node) -> list[Diagnostic]:
+        return self.opened.close(node.name)
+
+    def check_report(self, node: Node) -> list[Diagnostic]:
+        modules = self.context.instances_at(node.module)
+        addresses = [join(module.text, f"check.{node.object}") for module in modules]
+        self.checks.announce("check", join(node.module, f"check.{node.object}"), addresses)
+        return []
+
+    def check_expand(self, node: Node) -> list[Diagnostic]:
+        config_address = join(node.module, f"check.{node.object}")
+        problems: list[Diagnostic] = []
+        for module in self.context.instances_at(node.module):
+            address = join(module.text, f"check.{node.object}")
+            if self.checks.status("check", config_address, address) in ("fail", "error"):
+                continue
+            scope = module.scope.inside(check=node.object)
+            for i, rule in enumerate(module.config.checks[node.object].assertions):
+                result = check_rule(rule, "assertion", scope, "warning")
+                self.checks.report("check", config_address, address, "assertion", i, result)
+                problems += result.about("check", address, "assertion")
+        return problems
+
+    WORK: ClassVar[Mapping[str, str]] = {
+        **ValueWalk.WORK,
+        **{
+            kind: kind
+            for kind in ("variable_reference", "provider", "provider_close", "check_expand", "resource_close")
+        },
+    }
+
+    # ---------------------------------------------------------------- questions of the instance work
+
+    def module_scope(self, it: Instance) -> ModuleScope:
+        """The scope of the instance's module, also when that is not declared any more."""
+        if it.module is not None:
+            return it.module.scope
+        found = self._detached.get(it.module_text)
+        if found is None:
+            address = parse_module(it.module_text)
+            config = self.config.root.descendant(address.path)
+            found = ModuleInstance(self.context, config or self.config.root, address, None, NO_REPETITION)
+            self._detached[it.module_text] = found
+        return found.scope
+
+    def conditions(self, it: Instance, kind: RuleKind, self_value: Value = None) -> list[Diagnostic]:
+        """Check the pre- or postconditions of an instance."""
+        assert it.decl is not None
+        lifecycle = it.decl.lifecycle
+        rules = lifecycle.preconditions if kind == "precondition" else lifecycle.postconditions
+        if not rules:
+            return []
+        if self_value is not None and it.objects is not None:
+            self_value = it.objects.deprecated(self_value)
+        scope = it.scope.inside(self_value=self_value)
+        severity: Severity = "warning" if self.is_lenient else "error"
+        problems: list[Diagnostic] = []
+        for i, rule in enumerate(rules):
+            result = check_rule(rule, kind, scope, severity)
+            self.checks.report("resource", it.config_address, it.address, kind, i, result)
+            problems += result.about("resource", it.address, kind)
+        return problems
+
+    def meta(self, it: Instance) -> Value:
+        """What the instance's module tells its provider, None for nothing. Raises Failure."""
+        return provider_meta(self.schemas, it)
+
+    def write(self, state: StateBuilder, it: Instance, record: ObjectState) -> None:
+        """Put the object's record into one of the states."""
+        it.store(state, record, it.deposed)
+
+    def dependencies(self, node: str) -> AddressSet:
+        """The resources that a vertex depends on, as the state records them."""
+        if self.graph.database is None:
+            return NO_ADDRESSES
+        if self._dependencies is None:
+            self._dependencies = _dependencies(self.graph.database)
+        return self._dependencies.of(node)
+
+    def removal(self, config_address: str) -> RemovedDecl | None:
+        """The removed block that counts for a resource."""
+        return self._removals.get(config_address)
+
+
+def _dependencies(database: Database) -> ResourceDependencies:
+    from planner.logic.graph.dependencies import ResourceDependencies
+
+    return ResourceDependencies(database)
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
+    """The tuples of a relation that the graph was read from; none when there is no such relation."""
+    database = graph.database
+    if database is None or name not in database:
+        return set()
+    rows: set[tuple[str, ...]] = database[name]
+    return rows
+
+
+def provider_configurations(graph: Graph) -> dict[str, str]:
+    """The provider configuration that each vertex uses."""
+    return dict(sorted(relation(graph, "uses_configuration")))  # type: ignore[arg-type]

@@ -1,0 +1,291 @@
+"""Configured providers: one for each provider configuration, or for each key of its for_each, during a walk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import TYPE_CHECKING, TypeAlias
+
+from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
+from planner.engine.evaluation.provider_diagnostics import in_body
+from planner.engine.evaluation.repetition import NO_REPETITION, Repetition
+from planner.engine.evaluation.scope import ModuleScope
+from planner.foundation.values.convert import ConversionError, convert
+from planner.foundation.values.schema import BlockSchema, empty_value
+from planner.foundation.values.types import STRING
+from planner.foundation.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Null, Unknown, Value, unmark, unmark_deep
+from planner.foundation.vocabulary.address import InstanceKey, format_key
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.provider_address import ProviderConfiguration, parse_provider_configuration
+from planner.language.config.model import ModuleConfig, ModulePath, ProviderDecl, ProviderRef, ResourceDecl
+from planner.language.expressions.decode import decode_block
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.syntax.body import BodySchema
+from planner.world.provider.interface import Provider
+
+if TYPE_CHECKING:
+    from planner.language.config.mocking import Mocking, Values
+    from planner.language.functions import Function
+
+Judge: TypeAlias = Callable[[str, Value], list[Diagnostic]]
+
+
+class ConfiguredProviders:
+    """The providers of a walk by configuration address (`provider["..."].alias`) and instance key."""
+
+    def __init__(self, context: EvaluationContext) -> None:
+        self.context = context
+        self._lock = Lock()
+        self._instances: dict[str, dict[InstanceKey, Provider]] = {}
+        self._values: dict[str, Value] = {}
+        self._mocking: dict[str, Mocking] = {}
+        self.judge: Judge | None = None
+        """has the last word on a configuration (address with key) before the provider gets it"""
+
+    def configure(self, address: str) -> list[Diagnostic]:
+        """Start and configure all instances of a configuration."""
+        configuration, block, module = self._find(address)
+        if block is not None and block.mocking is not None:
+            self._mock(address, block, block.mocking, self.context.schemas.provider(configuration.source))
+            return []
+        schema = self.context.schemas.schema(configuration.source).provider
+        problems: list[Diagnostic] = []
+        instances: dict[InstanceKey, Provider] = {}
+        for key, repetition in _repetitions(block):
+            name = address + format_key(key)
+            found: list[Diagnostic] = []
+            if block is None:
+                value = _nothing(configuration, schema)
+            else:
+                value, found = decode_block(block.body, schema, module.with_repetition(repetition))
+            problems += found
+            if not has_errors(found) and self.judge is not None:
+                found = self.judge(name, value)
+                problems += found
+            if has_errors(found):
+                continue
+            provider = self.context.schemas.new_provider(configuration.source)
+            instances[key] = provider
+            self._values[name] = value
+            problems += in_body(provider.configure(unmark_deep(value)[0]), block.body if block else None, name)
+        with self._lock:
+            self._instances[address] = instances
+        return problems
+
+    def _mock(self, address: str, block: ProviderDecl, mocking: Mocking, of: Provider) -> None:
+        provider = _mocked(of, {})
+        with self._lock:
+            self._mocking[address] = mocking
+            self._instances[address] = {key: provider for key, _ in _repetitions(block)}
+
+    def values(self) -> tuple[tuple[str, Value], ...]:
+        """What was configured: (address with key, value), by address. Arguments with ephemeral parts are unknown, as
+        nobody may keep them."""
+        return tuple((name, _without_ephemeral(self._values[name])) for name in sorted(self._values))
+
+    def validate(self, address: str) -> list[Diagnostic]:
+        """What is wrong with a configuration, whatever unknown values turn out to be."""
+        configuration, block, module = self._find(address)
+        provider = self.context.schemas.provider(configuration.source)
+        with self._lock:
+            self._instances[address] = {None: provider}
+        if block is None or block.mocking is not None or not has_errors(block.body.content(BodySchema()).diagnostics):
+            return []
+        schema = self.context.schemas.schema(configuration.source).provider
+        problems: list[Diagnostic] = []
+        for key, repetition in _repetitions(block):
+            name = address + format_key(key)
+            value, found = decode_block(block.body, schema, module.with_repetition(repetition))
+            problems += found
+            if not has_errors(found):
+                problems += in_body(provider.validate_provider(unmark_deep(value)[0]), block.body, name)
+        return problems
+
+    def any_instance(self, address: str) -> Provider | None:
+        """One of the instances of a configuration; None while there are none."""
+        return next(iter(self._instances.get(address, {}).values()), None)
+
+    def instance(self, address: str, key: InstanceKey, wanted_by: str) -> Provider:
+        """A configured provider. Raises Failure when there is no such instance."""
+        instances = self._instances.get(address, {})
+        found = instances.get(key)
+        if found is None:
+            if key is None and instances:
+                detail = (
+                    f"{wanted_by} is managed through {address}, which has for_each now. Go back to one configuration "
+                    "until everything that it manages is destroyed or forgotten, or declare the instance again, with "
+                    "a key in its provider argument."
+                )
+            else:
+                detail = (
+                    f"{wanted_by} is managed through {address}{format_key(key)}, which is not there any more. Keep the "
+                    "provider configuration, and its for_each key, until everything that it manages is destroyed or "
+                    "forgotten."
+                )
+            raise Failure(error("plan.provider_instance_missing", "Provider instance not present", detail))
+        return found
+
+    def function(self, configuration: str, module: ModuleInstance, name: str) -> Function | None:
+        """The function `provider::NAME::FUNCTION` (with `::ALIAS` before the function) of a configured provider that a
+        module calls. Raises Failure."""
+        _, local_name, *alias, function = name.split("::")
+        ref = ProviderRef(local_name, alias[0] if alias else None)
+        key = self._passed_key(module, ref, f"{name} in {module.text or 'the root module'}")
+        found: Function | None = self.instance(configuration, key, name).function(function)
+        return found
+
+    def of_resource(
+        self,
+        address: str,
+        key: InstanceKey,
+        wanted_by: str,
+        mode: str,
+        type: str,
+        config_address: str,
+        decl: ResourceDecl | None,
+    ) -> Provider:
+        """The provider of an object: a configured one, or what a test puts in its place. Raises Failure when there is
+        no such instance."""
+        found = self.instance(address, key, wanted_by)
+        if decl is not None and decl.made_up is not None:
+            return _mocked(found, decl.made_up.values, decl.made_up.known_late)
+        mocking = self._mocking.get(address)
+        if mocking is None:
+            return found
+        late = mocking.is_late(mode, type, config_address)
+        return _mocked(found, mocking.values(mode, type, config_address), late)
+
+    def close(self, address: str) -> None:
+        """End all instances of a configuration."""
+        with self._lock:
+            instances = self._instances.pop(address, {})
+        for provider in instances.values():
+            provider.close()
+
+    def stop(self) -> None:
+        """Ask all providers to come to an end soon."""
+        with self._lock:
+            running = [provider for instances in self._instances.values() for provider in instances.values()]
+        for provider in running:
+            provider.stop()
+
+    def close_all(self) -> None:
+        for address in list(self._instances):
+            self.close(address)
+
+    # ---------------------------------------------------------------- which configuration
+
+    def _find(self, address: str) -> tuple[ProviderConfiguration, ProviderDecl | None, ModuleInstance]:
+        configuration = parse_provider_configuration(address)
+        config = self.context.config.root.descendant(configuration.module)
+        block = config.provider_block(configuration.source, configuration.alias) if config is not None else None
+        modules = self.context.instances(configuration.module)
+        return configuration, block, modules[0] if modules else self.context.root
+
+    def key_of(self, module: ModuleInstance, decl: ResourceDecl, repetition: Repetition, address: str) -> InstanceKey:
+        """The key of the provider instance that a resource instance uses. Raises Failure."""
+        if decl.provider is not None and decl.provider.key is not None:
+            return provider_key(decl.provider, module.with_repetition(repetition), address)
+        ref = decl.provider or ProviderRef(decl.provider_name)
+        return self._passed_key(module, ref, address)
+
+    def recorded_key(
+        self,
+        path: ModulePath,
+        module: ModuleInstance | None,
+        decl: ResourceDecl | None,
+        recorded: InstanceKey,
+        address: str,
+    ) -> InstanceKey:
+        """The key of the provider instance for an object that the state has, by the resource block `decl` if there is
+        one. `module`: where the key can be evaluated. `recorded`: the key in the state. Raises Failure."""
+        if decl is None:
+            return recorded
+        ref = decl.provider or ProviderRef(decl.provider_name)
+        if ref.key is not None:
+            return recorded  # each.key has no value for an instance that is not declared
+        if module is not None:
+            return self._passed_key(module, ref, address)
+        callers = (self.context.config.root.descendant(path[:n]) for n in range(len(path), 0, -1))
+        return None if _keyed(callers, ref) is None else recorded
+
+    def _passed_key(self, module: ModuleInstance, ref: ProviderRef, address: str) -> InstanceKey:
+        """The key with which a calling module passes a configuration, None when there is none."""
+        callers = [module]
+        while callers[-1].parent is not None:
+            callers.append(callers[-1].parent)
+        keyed = _keyed((caller.config for caller in callers), ref)
+        if keyed is None:
+            return None
+        outer, steps = keyed
+        return provider_key(outer, callers[steps + 1].with_repetition(callers[steps].repetition), address)
+
+
+def _keyed(modules: Iterable[ModuleConfig | None], ref: ProviderRef) -> tuple[ProviderRef, int] | None:
+    """The reference with a key that the name `ref` stands for in the first module, and how many calls further out it
+    is written; None when it stands for a configuration without a key. `modules`: from the inside to the outside."""
+    for steps, module in enumerate(modules):
+        if module is None or module.call is None:
+            return None
+        passed = [outer for inner, outer in module.call.providers if str(inner) == str(ref)]
+        block = module.providers.get(str(ref))
+        if block is not None and not (passed and block.is_empty):
+            return None
+        for outer in passed:
+            if outer.key is not None:
+                return outer, steps
+            ref = outer
+    return None
+
+
+def _mocked(of: Provider, values: Values, known_late: bool = False) -> Provider:
+    from planner.world.provider.mock import MockedProvider
+
+    return MockedProvider(of.of if isinstance(of, MockedProvider) else of, values, known_late)
+
+
+def provider_key(ref: ProviderRef, scope: ModuleScope, address: str) -> InstanceKey:
+    """The value of the index in `aws.by_region[each.key]`. Raises Failure."""
+    expr = ref.key
+    assert expr is not None
+    value, problems = try_evaluate(expr.node, scope, expr.source)
+    if has_errors(problems):
+        raise Failure(problems)
+    value, marks = unmark(value)
+    reason = ""
+    if SENSITIVE in marks or EPHEMERAL in marks:
+        reason = "it is sensitive or ephemeral, but the key is stored"
+    elif value.__class__ is Null:
+        reason = "it is null"
+    elif value.__class__ is Unknown:
+        reason = f"it is only known after apply, so nothing can be planned for {address}"
+    else:
+        try:
+            return str(convert(value, STRING))
+        except ConversionError as bad:
+            reason = str(bad)
+    detail = f"The key of the provider instance does not fit: {reason}."
+    raise Failure(error("plan.invalid_provider_key", "Invalid provider instance key", detail, expr.span))
+
+
+def _nothing(configuration: ProviderConfiguration, schema: BlockSchema) -> Value:
+    """The value of a configuration that nobody wrote down. Raises Failure when something in it is required."""
+    if any(a.required for a in schema.attributes.values()) or any(b.min_items for b in schema.blocks.values()):
+        detail = (
+            f"The provider {configuration.source} has required arguments: write a provider block in the root module."
+        )
+        raise Failure(error("plan.provider_not_configured", "Invalid provider configuration", detail))
+    return empty_value(schema)
+
+
+def _without_ephemeral(value: Value) -> Value:
+    if value.__class__ is not dict:
+        return value
+    return {n: UNKNOWN if EPHEMERAL in unmark_deep(part)[1] else part for n, part in value.items()}
+
+
+def _repetitions(block: ProviderDecl | None) -> list[tuple[InstanceKey, Repetition]]:
+    """The instances of a configuration; for_each was evaluated when it was loaded."""
+    if block is None or block.instances is None:
+        return [(None, NO_REPETITION)]
+    return [(key, Repetition(each_key=key, each_value=value)) for key, value in sorted(block.instances.items())]

@@ -1,0 +1,448 @@
+"""The evaluation context of a walk: what every name means in every module instance, as far as the walk has come.
+
+A tree of module instances; each holds the values of its variables, locals, outputs and resource instances. Walks put
+values in as they find them (`ModuleInstance.variables`, `ResourceObjects.set`, ...), expressions read them through a
+scope (planner.engine.evaluation.scope). Objects for whole resources and module calls are built when something asks and
+kept until a value in them changes, so that reading one instance out of ten thousand copies nothing.
+
+The same context serves planning, applying, validating (everything unknown) and the console: `operation` says which, and
+an `ObjectSource` gives objects that the walk itself has not set.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from planner.engine.evaluation.repetition import NO_REPETITION, Argument, Expansion, Repetition, repetition_argument
+from planner.engine.evaluation.schema_marks import deprecation_marks
+from planner.engine.evaluation.scope import ModuleScope, Resolver, ResolverKey
+from planner.foundation.values.paths import apply_marks
+from planner.foundation.values.types import DYNAMIC, ListType, MapType, ObjectType, Type
+from planner.foundation.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Mark, Null, Unknown, Value, mark
+from planner.foundation.vocabulary.address import (
+    ROOT,
+    Address,
+    InstanceKey,
+    ModuleAddress,
+    ResourceAddress,
+    format_instance,
+    format_module,
+    parse_module,
+)
+from planner.foundation.vocabulary.diagnostic import Deprecation
+from planner.foundation.vocabulary.walks import Walk
+from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
+
+if TYPE_CHECKING:
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.language.functions import CallContext, Function
+
+
+class ObjectSource(Protocol):
+    """Objects that exist although the walk has not set them: those of the state it began with."""
+
+    def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
+        """The instances that have a current object; None when nothing at all is known of the resource."""
+        ...
+
+    def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
+        """The instances that only have a deposed object: the one that was to take its place was never made."""
+        ...
+
+    def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
+        """The object of one of them, marked."""
+        ...
+
+
+class NoObjects:
+    """There is nothing but what the walk sets."""
+
+    def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
+        return None
+
+    def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
+        return ()
+
+    def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
+        raise KeyError(key)
+
+
+class ResourceObjects:
+    """The instances of one resource in one module instance and their objects, as expressions see them."""
+
+    __slots__ = ("_objects", "_removed", "_whole", "argument", "context", "decl", "expansion", "module")
+
+    def __init__(self, context: EvaluationContext, module: ModuleInstance, decl: ResourceDecl) -> None:
+        self.context = context
+        self.module = module
+        self.decl = decl
+        self.argument: Argument = repetition_argument(decl)
+        self.expansion: Expansion | None = None
+        self._objects: dict[InstanceKey, Value] = {}
+        self._removed: set[InstanceKey] = set()
+        self._whole: Value = None
+
+    @property
+    def planned(self) -> Mapping[InstanceKey, Value]:
+        """The objects that the walk has set."""
+        return self._objects
+
+    def set(self, key: InstanceKey, value: Value) -> None:
+        """The object of an instance: planned, read or applied; with its marks."""
+        self._objects[key] = self.deprecated(value)
+        self._removed.discard(key)
+        self._whole = None
+
+    def remove(self, key: InstanceKey) -> None:
+        """The instance is gone, or will be: expressions no longer see it."""
+        self._objects.pop(key, None)
+        self._removed.add(key)
+        self._whole = None
+
+    def instance(self, key: InstanceKey) -> Value:
+        """The object of one instance, None when there is none."""
+        found = self._objects.get(key)
+        if found is None and key not in self._removed:
+            known = self.context.objects.keys(self.module, self.decl)
+            if known and key in known:
+                found = self.context.objects.object(self.module, self.decl, key)
+                found = self._objects[key] = self.deprecated(found)
+        return found
+
+    def deprecated(self, value: Value) -> Value:
+        """The value with marks where the schema says that something is deprecated."""
+        block = self.context.schemas.of(self.module.config, self.decl).block
+        marks = deprecation_marks(block, value, Deprecation(self.decl.key, is_remote=self.module.config.is_remote))
+        if not marks:
+            return value
+        self.context.deprecations = True
+        return apply_marks(value, marks)
+
+    @property
+    def type(self) -> Type:
+        """The type of one object."""
+        return self.context.schemas.object_type(self.module.config, self.decl)
+
+    def whole(self) -> Value:
+        """What `type.name` stands for: an object, a tuple by count or an object by for_each key."""
+        if self._whole is None:
+            self._whole = self._build()
+        return self._whole
+
+    def _build(self) -> Value:
+        if self.context.operation == "validate":
+            return self._unknown()
+        known = self.context.objects.keys(self.module, self.decl)
+        if known is None and self.expansion is None and not self._objects:
+            return self._nothing_known()
+        keys = {key for key in (*(known or ()), *self._objects, *self._between()) if key not in self._removed}
+        if self.argument == "count":
+            return self._tuple(keys)
+        if self.argument == "for_each":
+            return {key: self._seen(key) for key in sorted(k for k in keys if isinstance(k, str))}
+        if None in keys:
+            return self._seen(None)
+        return Null(self.type) if self.argument == "enabled" else Unknown(self.type)
+
+    def _tuple(self, keys: Collection[InstanceKey]) -> Value:
+        length = max((k + 1 for k in keys if isinstance(k, int)), default=0)
+        missing = Unknown(self.type) if len(keys) < length else None
+        return tuple(self._seen(i) if i in keys else missing for i in range(length))
+
+    def _between(self) -> list[InstanceKey]:
+        """The instances without an object that this walk may leave out, though they are declared as far as it knows."""
+        found = self.context.objects.between(self.module, self.decl)
+        return [key for key in found if self.expansion is None or key in self.expansion.instances]
+
+    def _seen(self, key: InstanceKey) -> Value:
+        """The object of an instance; unknown until there is one."""
+        found = self.instance(key)
+        return Unknown(self.type) if found is None else found
+
+    def _nothing_known(self) -> Value:
+        if self.context.operation in ("plan", "apply"):
+            # Removed instances are already out of sight, so there are none.
+            if self.argument == "count":
+                return ()
+            if self.argument == "for_each":
+                return {}
+            return Null(self.type) if self.argument == "enabled" else UNKNOWN
+        return self._unknown()
+
+    def _unknown(self) -> Value:
+        ephemeral: frozenset[Mark] = frozenset((EPHEMERAL,)) if self.decl.mode == "ephemeral" else frozenset()
+        if self.argument in ("count", "for_each"):
+            return mark(UNKNOWN, ephemeral)
+        if self.argument == "enabled":
+            return mark(Unknown(self.type), ephemeral)
+        return mark(self.deprecated(self.context.schemas.unknown_object(self.module.config, self.decl)), ephemeral)
+
+
+class ModuleInstance:
+    """One instance of a module and the values in it, by name. Values carry the marks that their declarations ask for.
+
+    `repetition` is what count.index and each mean in the arguments of its call."""
+
+    __slots__ = (
+        "_whole_calls",
+        "address",
+        "calls",
+        "config",
+        "context",
+        "key",
+        "locals",
+        "outputs",
+        "parent",
+        "repetition",
+        "resolvers",
+        "resources",
+        "scope",
+        "text",
+        "variables",
+    )
+
+    def __init__(
+        self,
+        context: EvaluationContext,
+        config: ModuleConfig,
+        address: ModuleAddress,
+        parent: ModuleInstance | None,
+        repetition: Repetition,
+    ) -> None:
+        self.context = context
+        self.config = config
+        self.address = address
+        self.text = str(address)
+        self.parent = parent
+        self.key = address.key
+        self.repetition = repetition
+        self.variables: dict[str, Value] = {}
+        self.locals: dict[str, Value] = {}
+        self.outputs: dict[str, Value] = {}
+        self.resources: dict[str, ResourceObjects] = {}
+        self.calls: dict[str, dict[InstanceKey, ModuleInstance]] = {}
+        self._whole_calls: dict[str, Value] = {}
+        self.resolvers: dict[ResolverKey, Resolver] = context.schemas.resolvers.setdefault(config, {})
+        self.scope: ModuleScope = ModuleScope(self)
+
+    def resource(self, key: str) -> ResourceObjects:
+        """The objects of a declared resource, by ResourceDecl.key. Raises KeyError."""
+        found = self.resources.get(key)
+        if found is None:
+            found = self.resources[key] = ResourceObjects(self.context, self, self.config.resources[key])
+        return found
+
+    def instance_address(self, resource: ResourceDecl, key: InstanceKey) -> str:
+        return format_instance(self.text, resource.mode, resource.type, resource.name, key)
+
+    def with_repetition(self, repetition: Repetition) -> ModuleScope:
+        """The scope of an instance of a block in this module."""
+        return self.scope if repetition is NO_REPETITION else self.scope.inside(repetition)
+
+    # ---------------------------------------------------------------- child modules
+
+    def expand_call(self, name: str, expansion: Expansion) -> None:
+        """Create the instances of a child module."""
+        config = self.config.children[name]
+        self.calls[name] = {
+            key: ModuleInstance(self.context, config, self.address.child(name, key), self, repetition)
+            for key, repetition in expansion.instances.items()
+        }
+        self._whole_calls.pop(name, None)
+
+    def set_output(self, name: str, value: Value) -> None:
+        """The value of an output of this module, as the calling module sees it."""
+        self.outputs[name] = value
+        if self.parent is not None:
+            self.parent._whole_calls.pop(self.address.steps[-1][0], None)
+
+    def call(self, name: str) -> Value:
+        """What `module.name` stands for. Raises KeyError for a call that is not declared."""
+        found = self._whole_calls.get(name)
+        if found is None:
+            found = self._whole_calls[name] = self._call(self.config.calls[name])
+        return found
+
+    def _call(self, call: ModuleCall) -> Value:
+        outputs = self.config.children[call.name].outputs
+        if self.context.operation == "validate":
+            t: Type = ObjectType(dict.fromkeys(outputs, DYNAMIC))
+            if call.count is not None:
+                return Unknown(ListType(t))
+            return Unknown(MapType(t) if call.for_each is not None else t)
+        instances = self.calls.get(call.name, {})
+        argument = repetition_argument(call)
+        if argument == "count":
+            found = [instances[i].output_object() for i in range(len(instances)) if i in instances]
+            return tuple(found) if outputs else ()
+        if argument == "for_each":
+            return {k: m.output_object() for k, m in instances.items() if isinstance(k, str)} if outputs else {}
+        if None in instances:
+            return instances[None].output_object()
+        return Null() if argument == "enabled" else dict.fromkeys(outputs, UNKNOWN)
+
+    def output_object(self) -> Value:
+        """All outputs; those that are not evaluated (yet) are unknown."""
+        return {name: self.outputs.get(name, UNKNOWN) for name in self.config.outputs}
+
+
+class EvaluationContext:
+    """Everything that expressions of one walk can refer to."""
+
+    def __init__(
+        self,
+        config: Config,
+        operation: Walk,
+        schemas: Schemas,
+        objects: ObjectSource | None = None,
+        workspace: str = "default",
+        plan_timestamp: str | None = None,
+        working_directory: str | None = None,
+    ) -> None:
+        self.config = config
+        self.operation: Walk = operation
+        self.schemas = schemas
+        self.objects: ObjectSource = objects or NoObjects()
+        self.workspace = workspace
+        self.plan_timestamp = plan_timestamp
+        self._working_directory = working_directory
+        self._call_context: CallContext | None = None
+        self.is_apart = False
+        self.deprecations = any(o.deprecated for m in config.root.walk() if m.path for o in m.outputs.values())
+        self.configured_function: Callable[[ModuleInstance, str], Function | None] | None = None
+        """where providers are configured: the function that a name stands for in a module; raises Failure"""
+        self.root = ModuleInstance(self, config.root, ROOT, None, NO_REPETITION)
+        self._instances: dict[ModulePath, list[ModuleInstance]] = {}
+        self._instances_at: dict[str, list[ModuleInstance]] = {}
+
+    def provider_function(self, module: ModuleInstance, name: str) -> Function | None:
+        """The function that `provider::NAME::FUNCTION` stands for in a module. Raises Failure."""
+        if self.configured_function is not None:
+            return self.configured_function(module, name)
+        return self.schemas.function(module.config, name, is_late=self.operation == "validate")
+
+    # ---------------------------------------------------------------- modules
+
+    def instances(self, path: ModulePath) -> list[ModuleInstance]:
+        """All instances of a module, parents' keys before their own; none where a call has not been expanded."""
+        found = self._instances.get(path)
+        if found is None:
+            if not path:
+                return [self.root]
+            found = []
+            for parent in self.instances(path[:-1]):
+                found += parent.calls.get(path[-1], {}).values()
+            self._instances[path] = found
+        return found
+
+    def instances_at(self, module: str) -> list[ModuleInstance]:
+        """The same by the module's address, as vertices have it. Raises AddressError."""
+        found = self._instances_at.get(module)
+        if found is None:
+            found = self._instances_at[module] = self.instances(parse_module(module).path)
+        return found
+
+    def expand_module(self, parent: ModuleInstance, name: str, expansion: Expansion) -> None:
+        """Create the instances of a call in one instance of the calling module."""
+        parent.expand_call(name, expansion)
+        self._instances.clear()
+        self._instances_at.clear()
+
+    def module(self, address: ModuleAddress) -> ModuleInstance | None:
+        """The instance with this address, None when it is not declared."""
+        here: ModuleInstance | None = self.root
+        for name, key in address.steps:
+            here = here.calls.get(name, {}).get(key) if here else None
+        return here
+
+    def all_instances(self) -> Iterator[ModuleInstance]:
+        """Every module instance, parents first."""
+        for module in self.config.root.walk():
+            yield from self.instances(module.path)
+
+    def take_apart(self) -> None:
+        """Nothing will be evaluated any more: no part refers in circles to the others, so that all of it goes at once
+        and not when garbage is looked for, which in a process that plans one unit after the other is seldom."""
+        self.is_apart = True
+        for module in list(self.all_instances()):
+            module.resources.clear()
+            module.calls.clear()
+            del module.scope, module.context
+        self._instances.clear()
+        self._instances_at.clear()
+
+    # ---------------------------------------------------------------- what is declared (plan.moves.Declared)
+
+    def module_instances(self, path: ModulePath) -> list[ModuleAddress]:
+        return [module.address for module in self.instances(path)]
+
+    def declares(self, kind: str, address: Address) -> bool:
+        """Whether the expanded configuration has the module call, module instance, resource or resource instance."""
+        if isinstance(address, ModuleAddress):
+            if kind == "module instance":
+                return self.module(address) is not None
+            parent = self.module(address.parent)
+            return parent is not None and address.steps[-1][0] in parent.config.calls
+        return self.declares_instance(address) if kind == "resource instance" else self._declares_resource(address)
+
+    def declares_instance(self, address: ResourceAddress) -> bool:
+        """Whether the expanded configuration has exactly this resource instance."""
+        module = self.module(address.module)
+        resource = module.resources.get(address.resource.relative) if module else None
+        return resource is not None and resource.expansion is not None and address.key in resource.expansion.instances
+
+    def _declares_resource(self, address: ResourceAddress) -> bool:
+        module = self.module(address.module)
+        return module is not None and address.relative in module.config.resources
+
+    # ---------------------------------------------------------------- functions
+
+    @property
+    def is_planning(self) -> bool:
+        """Whether functions whose result changes from call to call give unknown values."""
+        return self.operation not in ("apply", "destroy", "eval")
+
+    @property
+    def call_context(self) -> CallContext:
+        """What function calls know of their surroundings."""
+        if self._call_context is None:
+            timestamp = None if self.operation == "validate" else self.plan_timestamp
+            self._call_context = _call_context(self.is_planning, timestamp)
+        return self._call_context
+
+    @property
+    def working_directory(self) -> str:
+        """The absolute directory that the program was started in, with slashes."""
+        if self._working_directory is None:
+            self._working_directory = os.getcwd().replace(os.sep, "/")
+        return self._working_directory
+
+
+def _call_context(is_planning: bool, timestamp: str | None) -> CallContext:
+    from planner.language.functions import CallContext
+
+    return CallContext(".", is_planning, timestamp)
+
+
+def output_marks(module: ModuleInstance, decl: OutputDecl) -> frozenset[Mark]:
+    """The marks that an output of a child module has for its caller."""
+    marks = declared_marks(decl.sensitive, decl.ephemeral)
+    if not decl.deprecated:
+        return marks
+    name = f"{format_module(module.address.steps[-1:])}.{decl.name}"
+    return marks | {Deprecation(name, decl.deprecated, module.config.is_remote)}
+
+
+def declared_marks(sensitive: bool, ephemeral: bool) -> frozenset[Mark]:
+    """The marks that a variable's or output's declaration puts on its value."""
+    return _DECLARED[bool(sensitive), bool(ephemeral)]
+
+
+_DECLARED: dict[tuple[bool, bool], frozenset[Mark]] = {
+    (False, False): frozenset(),
+    (True, False): frozenset((SENSITIVE,)),
+    (False, True): frozenset((EPHEMERAL,)),
+    (True, True): frozenset((SENSITIVE, EPHEMERAL)),
+}

@@ -1,0 +1,71 @@
+"""Reading data sources, and configurations that no object of the state stands behind."""
+
+from __future__ import annotations
+
+from planner.engine.evaluation.body_rules import of_instance, storage_problems
+from planner.engine.evaluation.conditions import RuleResult
+from planner.engine.evaluation.configuration_walk import ConfigurationWalk
+from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.objects import object_id
+from planner.engine.evaluation.provider_diagnostics import in_body
+from planner.foundation.values.paths import apply_marks, marked_paths
+from planner.foundation.values.value import Null, Value, is_wholly_known, unmark_deep
+from planner.foundation.vocabulary.address import join
+from planner.foundation.vocabulary.diagnostic import Checked, Diagnostic, Failure, error, has_errors, warning
+from planner.language.expressions.decode import decode_block
+
+
+def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
+    """What the provider reads, with the configuration's marks; None when it cannot."""
+    plain = unmark_deep(config)[0]
+    problems = in_body(it.provider.validate_resource("data", it.type, plain), it.body, it.address)
+    if has_errors(problems):
+        return None, problems
+    walk.hooks.apply_start(it.address, "read")
+    answer = it.provider.read_data(it.type, plain, walk.meta(it), it.address)
+    problems += in_body(answer.diagnostics, it.body, it.address)
+    value = answer.value
+    if not has_errors(problems) and (value.__class__ is Null or not is_wholly_known(value)):
+        detail = f"The provider {it.configuration} gave no complete object for {it.address}."
+        problems.append(error("provider.invalid_object", "Provider produced invalid object", detail))
+    if has_errors(problems):
+        return None, problems
+    value = apply_marks(value, marked_paths(config))
+    walk.hooks.apply_complete(it.address, "read", object_id(value))
+    return value, problems
+
+
+def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
+    """The configuration of an instance, with marks. Raises Failure with all problems so far."""
+    assert it.decl is not None
+    config, found = decode_block(it.decl.body, it.schema.block, it.scope)
+    problems += of_instance(found, it.address)
+    problems += storage_problems(it, config)
+    if has_errors(problems):
+        raise Failure(problems)
+    return config
+
+
+def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, found: list[Diagnostic]) -> list[Diagnostic]:
+    """A data source of a check that cannot be read fails the check, not the plan."""
+    assert it.module is not None
+    config_address = join(str(it.module.address.config), f"check.{check}")
+    address = join(it.module_text, f"check.{check}")
+    if has_errors(found):
+        message = "; ".join(d.summary for d in found if d.is_error)
+        result = RuleResult("fail", message)
+    else:
+        result = RuleResult("pass")
+    walk.checks.report("check", config_address, address, "data", 0, result)
+    return [
+        warning(
+            d.code,
+            d.summary,
+            d.detail,
+            d.subject,
+            address=d.address,
+            is_check=True,
+            checked=Checked("check", address, "data", d.is_error),
+        )
+        for d in found
+    ]

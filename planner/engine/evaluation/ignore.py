@@ -1,0 +1,126 @@
+"""lifecycle.ignore_changes: before anything is compared, the configuration gets the object's values at these paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from planner.foundation.values.identity import identical
+from planner.foundation.values.paths import Path, get
+from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes
+from planner.foundation.values.types import MapType
+from planner.foundation.values.value import List, Map, Marked, Null, Set, Unknown, Value, mark, type_of, unmark
+from planner.language.config.model import Reference
+from planner.language.syntax.nodes import GetAttr, Traversal
+
+
+def ignore_changes(
+    prior: Value, config: Value, ignored: Literal["all"] | tuple[Reference, ...], schema: BlockSchema | None
+) -> Value:
+    """The configuration of an existing object as it counts. With "all" that is the object itself without what only the
+    provider sets; no schema: the object as it is (to undo what a provider of the legacy kind planned)."""
+    if not ignored or prior.__class__ is Null or config.__class__ is Null:
+        return config
+    if ignored == "all":
+        return prior if schema is None else _configurable(prior, schema)
+    for reference in ignored:
+        config = _restore(prior, config, reference_path(reference))
+    return config
+
+
+def reference_path(reference: Reference) -> Path:
+    """The path that a bare traversal means inside an object."""
+    node = reference.node
+    if not isinstance(node, Traversal):
+        return (("attr", node.name),)
+    steps = tuple(("attr", s.name) if isinstance(s, GetAttr) else ("index", s.key) for s in node.steps)
+    return (("attr", node.root), *steps)
+
+
+def _restore(prior: Value, config: Value, path: Path) -> Value:
+    key = None
+    if path[-1][0] == "index" and isinstance(path[-1][1], str):
+        path, key = path[:-1], path[-1][1]
+    try:
+        before, now = get(prior, path), get(config, path)
+    except KeyError:
+        return config
+    if identical(before, now):
+        return config
+    return _replace(config, path, 0, lambda value: _kept(value, before, key))
+
+
+def _kept(now: Value, before: Value, key: str | None) -> Value:
+    plain, marks = unmark(now)
+    if key is None or type_of(plain).__class__ is not MapType:
+        return before
+    if plain.__class__ is Unknown:
+        return now
+    old = unmark(before)[0]
+    items = dict(plain.items) if plain.__class__ is Map else {}
+    recorded = old.items if old.__class__ is Map else {}
+    if key in recorded:
+        items[key] = recorded[key]
+    else:
+        items.pop(key, None)
+    if not items and plain.__class__ is Null:
+        return now
+    element = plain.element if plain.__class__ is Map else plain.type.element
+    return mark(Map(element, items), marks)
+
+
+def _replace(value: Value, path: Path, depth: int, change: Callable[[Value], Value]) -> Value:
+    if depth == len(path):
+        return change(value)
+    cls, key = value.__class__, path[depth][1]
+    if cls is Marked:
+        return mark(_replace(value.value, path, depth, change), value.marks)
+    if cls is dict and key in value:
+        return {**value, key: _replace(value[key], path, depth + 1, change)}
+    if cls is Map and key in value.items:
+        return Map(value.element, {**value.items, key: _replace(value.items[key], path, depth + 1, change)})
+    if (cls is tuple or cls is List) and isinstance(key, int):
+        items = value if cls is tuple else value.items
+        changed = (*items[:key], _replace(items[key], path, depth + 1, change), *items[key + 1 :])
+        return changed if cls is tuple else List(value.element, changed)
+    return value
+
+
+def _configurable(value: Value, schema: BlockSchema | NestedAttributes) -> Value:
+    """The value with null for everything that only the provider sets."""
+    cls = value.__class__
+    if cls is Marked:
+        return mark(_configurable(value.value, schema), value.marks)
+    if cls is not dict:
+        return value
+    found = {name: _attribute(value[name], attribute) for name, attribute in schema.attributes.items()}
+    if isinstance(schema, BlockSchema):
+        for name, nested in schema.blocks.items():
+            single = nested.nesting in ("single", "group")
+            found[name] = _configurable(value[name], nested.block) if single else _items(value[name], nested.block)
+    return found
+
+
+def _attribute(value: Value, attribute: AttributeSchema) -> Value:
+    if attribute.computed and not attribute.optional:
+        return Null(attribute.type)
+    if attribute.nested is None:
+        return value
+    if attribute.nested.nesting in ("single", "group"):
+        return _configurable(value, attribute.nested)
+    return _items(value, attribute.nested)
+
+
+def _items(value: Value, schema: BlockSchema | NestedAttributes) -> Value:
+    cls = value.__class__
+    if cls is Marked:
+        return mark(_items(value.value, schema), value.marks)
+    if cls is tuple:
+        return tuple(_configurable(item, schema) for item in value)
+    if cls is dict:
+        return {key: _configurable(item, schema) for key, item in value.items()}
+    if cls is List or cls is Set:
+        return cls(value.element, tuple(_configurable(item, schema) for item in value.items))
+    if cls is Map:
+        return Map(value.element, {key: _configurable(item, schema) for key, item in value.items.items()})
+    return value

@@ -1,0 +1,250 @@
+"""import blocks: which instance each is for, and the id of the object to take under management."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from planner.engine.evaluation.context import EvaluationContext
+from planner.engine.evaluation.repetition import NO_REPETITION, Repetition, for_each_items
+from planner.engine.evaluation.scope import ModuleScope
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.values.convert import ConversionError, convert
+from planner.foundation.values.json_codec import to_json
+from planner.foundation.values.types import NUMBER, STRING, ObjectType, Type
+from planner.foundation.values.value import (
+    EPHEMERAL,
+    SENSITIVE,
+    Null,
+    Unknown,
+    Value,
+    is_wholly_known,
+    type_of,
+    unmark,
+    unmark_deep,
+)
+from planner.foundation.vocabulary.address import AddressError, ResourceAddress, address_of
+from planner.foundation.vocabulary.address import Step as AddressStep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import Config, Expr, ImportDecl
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Index, Relative, Step, Traversal, Variable
+
+
+@frozen(eq=False)
+class ImportTarget:
+    """An object to import into an instance, found by its id or, if that is "", by what identifies it."""
+
+    address: ResourceAddress
+    id: str
+    decl: ImportDecl
+    identity: Value = None
+
+    @property
+    def shown(self) -> str:
+        """What it is found by, as text."""
+        return self.id or import_text(self.identity)
+
+
+class Imports:
+    """The import blocks of the root module, resolved when their resource is expanded."""
+
+    def __init__(self, context: EvaluationContext) -> None:
+        self.context = context
+        self._lock = Lock()
+        self._targets: dict[str, ImportTarget] = {}
+
+    def resolve(self, config_address: str) -> list[Diagnostic]:
+        """Evaluate the blocks for a resource (its address without keys)."""
+        problems: list[Diagnostic] = []
+        for decl in self.context.config.root.imports:
+            if decl.target is not None and str(decl.target) == config_address:
+                try:
+                    for repetition in self._repetitions(decl):
+                        problems += self._resolve(decl, repetition)
+                except Failure as failure:
+                    problems += failure.diagnostics
+        return problems
+
+    def target(self, instance: str) -> ImportTarget | None:
+        """What is to be imported into an instance."""
+        return self._targets.get(instance)
+
+    def missing(self) -> list[Diagnostic]:
+        """Errors for imports into instances that the expanded configuration does not have."""
+        return [
+            _without_config(address, None)
+            for address, target in sorted(self._targets.items())
+            if not self.context.declares_instance(target.address)
+        ]
+
+    def _repetitions(self, decl: ImportDecl) -> list[Repetition]:
+        if decl.for_each is None:
+            return [NO_REPETITION]
+        items = for_each_items(decl.for_each, self.context.root.scope, "", allow_tuple=True)
+        return [Repetition(each_key=key, each_value=value) for key, value in items]
+
+    def _resolve(self, decl: ImportDecl, repetition: Repetition) -> list[Diagnostic]:
+        scope = self.context.root.with_repetition(repetition)
+        steps = _steps(decl.to, decl.to.node, scope)
+        try:
+            address = address_of(steps)
+        except AddressError as bad:
+            raise Failure(error("plan.import_address", bad.summary, bad.detail, decl.to.span)) from None
+        assert isinstance(address, ResourceAddress)
+        identifier, identity = "", None
+        remarks: list[Diagnostic] = []
+        if decl.id is not None:
+            identifier = import_id(decl.id, scope, remarks=remarks)
+        elif decl.identity is not None:
+            wanted = identity_type(self.context, address.config, decl.identity)
+            identity = import_identity(decl.identity, scope, wanted, remarks=remarks)
+        with self._lock:
+            known = self._targets.get(str(address))
+            if known is not None:
+                detail = f"There is an import block for {address} at {known.decl.span} already."
+                raise Failure(error("plan.duplicate_import", "Duplicate import configuration", detail, known.decl.span))
+            self._targets[str(address)] = ImportTarget(address, identifier, decl, identity)
+        return remarks
+
+
+def import_id(
+    expr: Expr, scope: ModuleScope, allow_unknown: bool = False, remarks: list[Diagnostic] | None = None
+) -> str:
+    """The id of an import block; "" when it is unknown and that is allowed. Adds warnings to `remarks`. Raises
+    Failure."""
+    found = _evaluated(expr, scope, STRING, "id", allow_unknown, remarks)
+    return "" if found is None else str(found)
+
+
+def import_identity(
+    expr: Expr,
+    scope: ModuleScope,
+    wanted: Type,
+    allow_unknown: bool = False,
+    remarks: list[Diagnostic] | None = None,
+) -> Value:
+    """The identity in an import block; None when it is unknown and that is allowed. Adds warnings to `remarks`. Raises
+    Failure."""
+    return _evaluated(expr, scope, wanted, "identity", allow_unknown, remarks)
+
+
+def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Expr) -> Type:
+    """The type of what identifies objects of a declared resource. Raises Failure when there is no such thing."""
+    module = context.config.root.descendant(address.path)
+    decl = module.resources.get(address.relative) if module is not None else None
+    if module is None or decl is None:
+        raise Failure(_without_config(str(address), None))
+    schema = context.schemas.of(module, decl)
+    if schema.identity is None:
+        detail = f"The provider of {address} offers no identities for {address.type}: use id."
+        raise Failure(error("plan.import_identity", "Import by identity is not possible", detail, expr.span))
+    optional = frozenset(name for name, a in schema.identity.attributes.items() if a.optional)
+    return ObjectType({name: a.type for name, a in schema.identity.attributes.items()}, optional)
+
+
+def import_text(identity: Value) -> str:
+    """An identity as JSON text."""
+    return "" if identity is None else dumps(to_json(identity, type_of(identity))).decode()
+
+
+def _evaluated(
+    expr: Expr,
+    scope: ModuleScope,
+    wanted: Type,
+    what: str,
+    allow_unknown: bool,
+    remarks: list[Diagnostic] | None,
+) -> Value:
+    """The value of an argument of an import block; None when it is unknown and that is allowed. Raises Failure."""
+    value, problems = try_evaluate(expr.node, scope, expr.source)
+    if has_errors(problems):
+        raise Failure(problems)
+    if remarks is not None:
+        remarks += problems
+    try:
+        value = convert(value, wanted)
+    except ConversionError as bad:
+        raise Failure(error("plan.value_type", "Incorrect value type", f"{bad}.", expr.span)) from None
+    plain, marks = unmark_deep(value)
+    reason = ""
+    if plain.__class__ is Null:
+        reason = "It is null."
+    elif not is_wholly_known(plain):
+        if allow_unknown:
+            return None
+        reason = "It is only known after apply, so the import cannot be planned."
+    elif SENSITIVE in marks or EPHEMERAL in marks:
+        reason = "It is sensitive or ephemeral, but what an object is imported by is shown and stored."
+    if reason:
+        raise Failure(error("plan.import_id", f"Invalid import {what} argument", reason, expr.span))
+    return plain
+
+
+def check_imports(config: Config) -> list[Diagnostic]:
+    """Errors for import blocks whose resource is not declared."""
+    problems = []
+    for decl in config.root.imports:
+        if decl.target is not None:
+            module = config.root.descendant(decl.target.path)
+            if module is None or decl.target.relative not in module.resources:
+                problems.append(_without_config(str(decl.target), decl))
+    return problems
+
+
+def _without_config(address: str, decl: ImportDecl | None) -> Diagnostic:
+    detail = f"{address} is to be imported, but nothing declares it: write a resource block for it."
+    summary = "Configuration for import target does not exist"
+    return error("plan.import_without_config", summary, detail, decl.span if decl else None)
+
+
+# ---------------------------------------------------------------- the address
+
+
+def _steps(to: Expr, node: Expression, scope: ModuleScope) -> list[AddressStep]:
+    if isinstance(node, Index):
+        step = AddressStep(_key(to, node.key, scope), True, node.bracket, node.end)
+        return [*_steps(to, node.collection, scope), step]
+    if isinstance(node, Relative):
+        return _steps(to, node.source, scope) + [_constant(step) for step in node.steps]
+    if isinstance(node, Variable):
+        return [AddressStep(node.name, False, node.start, node.end)]
+    if isinstance(node, Traversal):
+        root = AddressStep(node.root, False, node.start, node.root_end)
+        return [root, *(_constant(step) for step in node.steps)]
+    detail = "An import names a resource instance; keys may be expressions."
+    span = Span(to.source, node.start, node.end)
+    raise Failure(error("plan.import_address", "Invalid import address expression", detail, span))
+
+
+def _constant(step: Step) -> AddressStep:
+    if isinstance(step, GetAttr):
+        return AddressStep(step.name, False, step.start, step.end)
+    assert isinstance(step, GetIndex)
+    return AddressStep(step.key, True, step.start, step.end)
+
+
+def _key(to: Expr, node: Expression, scope: ModuleScope) -> str | int:
+    span = Span(to.source, node.start, node.end)
+    value, problems = try_evaluate(node, scope, to.source)
+    if has_errors(problems):
+        raise Failure(problems)
+    value, marks = unmark(value)
+    if value.__class__ is Unknown:
+        reason = "it is only known after apply"
+    elif value.__class__ is Null:
+        reason = "it is null"
+    elif type_of(value) is not STRING and not _is_whole(value):
+        reason = "a key is a string or a whole number"
+    elif SENSITIVE in marks or EPHEMERAL in marks:
+        reason = "it is sensitive or ephemeral, but addresses are shown and stored"
+    else:
+        key: str | int = value
+        return key
+    detail = f"The key of the import target does not fit: {reason}."
+    raise Failure(error("plan.import_key", "Import block 'to' address contains an invalid key", detail, span))
+
+
+def _is_whole(value: Value) -> bool:
+    return type_of(value) is NUMBER and value.__class__ is int

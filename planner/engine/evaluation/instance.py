@@ -1,0 +1,122 @@
+"""One resource instance as the walks work on it: its place, its declaration, its provider and schema."""
+
+from __future__ import annotations
+
+from planner.engine.evaluation.context import ModuleInstance, ResourceObjects
+from planner.engine.evaluation.repetition import NO_REPETITION, Repetition, unknown_repetition
+from planner.engine.evaluation.scope import ModuleScope
+from planner.foundation.values.schema import implied_type
+from planner.foundation.values.types import ObjectType
+from planner.foundation.vocabulary.address import InstanceKey, format_key, format_resource
+from planner.language.config.model import ResourceDecl
+from planner.language.syntax.body import Body
+from planner.world.provider.interface import Provider, ResourceSchema
+from planner.world.provider.offline import OfflineProvider
+from planner.world.state.build import StateBuilder
+from planner.world.state.model import ObjectState
+
+
+class Instance:
+    """`node` is the graph vertex that it belongs to, `module` its module instance (None when that is not declared any
+    more), `decl` its resource block (None when that is gone), `configuration` its provider configuration's address.
+    `is_orphan`: the block, if any, does not declare this instance."""
+
+    __slots__ = (
+        "_scope",
+        "address",
+        "config_address",
+        "configuration",
+        "created_first",
+        "decl",
+        "deposed",
+        "is_orphan",
+        "key",
+        "mode",
+        "module",
+        "module_text",
+        "name",
+        "node",
+        "object_type",
+        "objects",
+        "provider",
+        "provider_key",
+        "repetition",
+        "resource_address",
+        "schema",
+        "type",
+    )
+
+    def __init__(
+        self,
+        node: str,
+        module_text: str,
+        mode: str,
+        type: str,
+        name: str,
+        key: InstanceKey,
+        configuration: str,
+        provider_key: InstanceKey,
+        provider: Provider,
+        schema: ResourceSchema,
+        config_address: str,
+        module: ModuleInstance | None = None,
+        decl: ResourceDecl | None = None,
+        deposed: str = "",
+        repetition: Repetition = NO_REPETITION,
+        created_first: bool = False,
+        is_orphan: bool = False,
+    ) -> None:
+        self.node = node
+        self.module_text = module_text
+        self.mode, self.type, self.name, self.key = mode, type, name, key
+        self.resource_address = format_resource(module_text, mode, type, name)
+        self.address = self.resource_address + format_key(key)
+        self.config_address = config_address
+        self.configuration, self.provider_key = configuration, provider_key
+        self.provider, self.schema = provider, schema
+        self.object_type: ObjectType = implied_type(schema.block)
+        self.module, self.decl, self.deposed = module, decl, deposed
+        self.repetition = repetition
+        self.created_first = created_first
+        self.is_orphan = is_orphan
+        self.objects: ResourceObjects | None = module.resource(decl.key) if module is not None and decl else None
+        self._scope: ModuleScope | None = None
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether the provider is only known by its schema."""
+        return isinstance(self.provider, OfflineProvider)
+
+    @property
+    def body(self) -> Body | None:
+        """What problems that the provider reports are looked up in."""
+        return self.decl.body if self.decl is not None else None
+
+    @property
+    def scope(self) -> ModuleScope:
+        """The scope of the block in this instance."""
+        if self._scope is None:
+            assert self.module is not None
+            self._scope = self.module.with_repetition(self.repetition)
+        return self._scope
+
+    def store(self, state: StateBuilder, record: ObjectState, deposed: str) -> None:
+        """Put the record of the current object, or of a deposed one, into a state."""
+        state.set_object(
+            self.module_text,
+            self.mode,
+            self.type,
+            self.name,
+            self.key,
+            record,
+            self.configuration,
+            self.provider_key,
+            deposed,
+        )
+
+    @property
+    def unknown_scope(self) -> ModuleScope:
+        """The scope of the block when nobody knows which instance it is."""
+        assert self.module is not None
+        assert self.decl is not None
+        return self.module.with_repetition(unknown_repetition(self.decl))

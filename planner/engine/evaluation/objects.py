@@ -1,0 +1,254 @@
+"""Objects between state and values: read from the state through a provider's schema, and written back.
+
+A `RemoteObject` is the value of an object with its marks beside what the state records about it. Writing keeps the
+recorded form where nothing changed, so that unchanged objects cost nothing and stay byte for byte what they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from planner.engine.evaluation.provider_diagnostics import in_body
+from planner.engine.evaluation.schema_marks import marked_by_schema, without_write_only
+from planner.engine.walk.hooks import ObjectId
+from planner.foundation.values.json_codec import CodecError, from_json, to_json
+from planner.foundation.values.paths import apply_marks, marked_paths
+from planner.foundation.values.schema import implied_type
+from planner.foundation.values.settled import unknown_as_null
+from planner.foundation.values.types import ListType, MapType, ObjectType, SetType, Type
+from planner.foundation.values.value import SENSITIVE, Null, Value, unmark, unmark_deep
+from planner.foundation.vocabulary.address import format_resource
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.language.config.model import ResourceDecl
+from planner.language.syntax.body import Body
+from planner.world.provider.interface import AttributeDiagnostic, MoveRequest, Provider, ResourceSchema
+from planner.world.state.model import InstanceKey, ObjectState, State
+
+if TYPE_CHECKING:
+    from planner.engine.evaluation.context import ModuleInstance
+    from planner.engine.evaluation.schemas import Schemas
+
+_SENSITIVE = frozenset((SENSITIVE,))
+
+
+@frozen(eq=False)
+class RemoteObject:
+    """An object: its value with marks (never null), its record in the state, and what identifies it for its provider
+    (None when there is no such thing)."""
+
+    value: Value
+    record: ObjectState
+    identity: Value = None
+
+
+def read_object(
+    provider: Provider,
+    type: str,
+    schema: ResourceSchema,
+    record: ObjectState,
+    address: str,
+    mode: str = "managed",
+    moved_from: tuple[str, str] | None = None,
+    body: Body | None = None,
+) -> tuple[RemoteObject | None, list[Diagnostic]]:
+    """The object of a record, upgraded to the provider's present schema; None when it cannot be read. Objects of data
+    sources are never upgraded: they have to fit as they are. `moved_from`: provider and type that the object was of
+    until now, which this provider has to turn into one of its own. Problems are looked up in the `body`.
+
+    The record of the answer has the present schema version, and attributes rewritten if the version changed."""
+    if moved_from is not None:
+        return _moved(provider, type, schema, record, address, moved_from, body)
+    if record.schema_version > schema.version:
+        detail = (
+            f"The state has {address} in version {record.schema_version} of its type, but this provider only knows "
+            f"version {schema.version}. Use a newer version of the provider."
+        )
+        return None, [error("plan.newer_object", "Resource instance managed by newer provider version", detail)]
+    attributes = record.attributes if record.attributes_flat is None else dict(record.attributes_flat)
+    known = implied_type(schema.block)
+    if record.attributes_flat is not None and provider.is_inline:
+        detail = f"The state has {address} in a form of long ago that its provider cannot read."
+        return None, [error("plan.flat_object", "Invalid object in state", detail)]
+    if record.attributes_flat is None and record.schema_version == schema.version:
+        attributes = _without_removed(attributes, known)
+    if mode == "managed":
+        value, problems = provider.upgrade(type, record.schema_version, attributes, record.attributes_flat is not None)
+    else:
+        value, problems = _recorded(evolve(record, attributes=attributes), schema)
+    identity, more = _read_identity(provider, type, schema, record)
+    found = in_body([*problems, *more], body, address)
+    if has_errors(found):
+        return None, found
+    if record.sensitive_paths:
+        value = apply_marks(value, [(path, _SENSITIVE) for path in record.sensitive_paths])
+    if (
+        record.schema_version != schema.version
+        or record.attributes_flat is not None
+        or (mode == "managed" and attributes.keys() != known.attributes.keys())
+        or attributes is not record.attributes
+    ):
+        record = write_object(value, schema, record)
+    if record.identity is not None and record.identity_schema_version != schema.identity_version:
+        record = evolve(record, **recorded_identity(identity, schema))
+    return RemoteObject(value, record, identity), found
+
+
+def _moved(
+    provider: Provider,
+    type: str,
+    schema: ResourceSchema,
+    record: ObjectState,
+    address: str,
+    moved_from: tuple[str, str],
+    body: Body | None,
+) -> tuple[RemoteObject | None, list[Diagnostic]]:
+    flat = record.attributes_flat is not None
+    attributes: dict[str, Any] = dict(record.attributes_flat or {}) if flat else record.attributes
+    request = MoveRequest(*moved_from, record.schema_version, attributes, flat, record.private, type)
+    answer = provider.move(request)
+    found = in_body(answer.diagnostics, body, address)
+    if has_errors(found):
+        return None, found
+    value = answer.value
+    if record.sensitive_paths:
+        value = apply_marks(value, [(path, _SENSITIVE) for path in record.sensitive_paths])
+    return RemoteObject(value, write_object(value, schema, record, private=answer.private)), found
+
+
+def _read_identity(
+    provider: Provider, type: str, schema: ResourceSchema, record: ObjectState
+) -> tuple[Value, list[AttributeDiagnostic]]:
+    """What identifies a recorded object, upgraded to the present schema."""
+    if record.identity is None or schema.identity is None:
+        return None, []
+    if record.identity_schema_version > schema.identity_version:
+        detail = (
+            f"The state has the identity in version {record.identity_schema_version}, but this provider only knows "
+            f"version {schema.identity_version}. Use a newer version of the provider."
+        )
+        summary = "Resource identity managed by newer provider version"
+        return None, [AttributeDiagnostic("error", summary, detail, None)]
+    if record.identity_schema_version < schema.identity_version:
+        return provider.upgrade_identity(type, record.identity_schema_version, record.identity)
+    try:
+        return from_json(record.identity, implied_type(schema.identity)), []
+    except CodecError as problem:
+        detail = f"The recorded identity cannot be read: {problem}."
+        return None, [AttributeDiagnostic("error", "Invalid identity in state", detail, None)]
+
+
+def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]:
+    """The fields of a record that say what identifies its object; unknown parts become null."""
+    if identity is None or identity.__class__ is Null or schema.identity is None:
+        return {"identity": None, "identity_schema_version": 0}
+    wanted = implied_type(schema.identity)
+    return {
+        "identity": to_json(unknown_as_null(identity), wanted),
+        "identity_schema_version": schema.identity_version,
+    }
+
+
+def _without_removed(data: Any, wanted: Type) -> Any:
+    """The recorded form without the attributes that the type does not have (any more); the same object if there are
+    none."""
+    if isinstance(wanted, ObjectType) and data.__class__ is dict:
+        types = wanted.attributes
+        kept = {name: _without_removed(part, types[name]) for name, part in data.items() if name in types}
+        same = len(kept) == len(data) and all(part is data[name] for name, part in kept.items())
+        return data if same else kept
+    if isinstance(wanted, MapType) and data.__class__ is dict:
+        parts = {key: _without_removed(part, wanted.element) for key, part in data.items()}
+        return data if all(part is data[key] for key, part in parts.items()) else parts
+    if isinstance(wanted, ListType | SetType) and data.__class__ is list:
+        items = [_without_removed(part, wanted.element) for part in data]
+        return data if all(new is old for new, old in zip(items, data, strict=True)) else items
+    return data
+
+
+def _recorded(record: ObjectState, schema: ResourceSchema) -> tuple[Value, list[AttributeDiagnostic]]:
+    try:
+        return recorded_value(record, schema), []
+    except ValueError as problem:
+        detail = f"The recorded object cannot be read: {problem}."
+        return Null(implied_type(schema.block)), [AttributeDiagnostic("error", "Invalid object in state", detail)]
+
+
+def recorded_value(record: ObjectState, schema: ResourceSchema) -> Value:
+    """The object of a record as it stands there, without marks. Raises ValueError."""
+    wanted = implied_type(schema.block)
+    if record.attributes_flat is None:
+        return from_json(record.attributes, wanted)
+    return _of_flat(record.attributes_flat, wanted)
+
+
+def _of_flat(attributes: dict[str, str], wanted: ObjectType) -> Value:
+    from planner.engine.evaluation.flat_values import from_flat
+
+    return from_flat(attributes, wanted)
+
+
+def write_object(
+    value: Value, schema: ResourceSchema, record: ObjectState | None = None, **changes: Any
+) -> ObjectState:
+    """The record of a wholly known object; `record` is what to keep besides, `changes` what to replace in it. Raises
+    Failure for what no state can hold."""
+    value = without_write_only(value, schema.block)
+    plain, marks = unmark_deep(value)
+    sensitive = tuple(path for path, here in marked_paths(value) if SENSITIVE in here) if marks else ()
+    base = record or ObjectState({})
+    try:
+        attributes = to_json(plain, implied_type(schema.block))
+    except CodecError as problem:
+        detail = f"No state can hold this object: {problem}."
+        raise Failure(error("state.not_recordable", "Value cannot be recorded", detail)) from problem
+    return evolve(
+        base,
+        attributes=attributes,
+        attributes_flat=None,
+        schema_version=schema.version,
+        sensitive_paths=sensitive,
+        **changes,
+    )
+
+
+class StateObjects:
+    """The objects of a state, for expressions: planner.engine.evaluation.context.ObjectSource."""
+
+    def __init__(self, state: State, schemas: Schemas) -> None:
+        self.state = state
+        self.schemas = schemas
+
+    def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
+        found = self.state.resources.get(_address(module, resource))
+        return None if found is None else [k for k, i in found.instances.items() if i.current is not None]
+
+    def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
+        found = self.state.resources.get(_address(module, resource))
+        return () if found is None else [k for k, i in found.instances.items() if i.current is None]
+
+    def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
+        address = _address(module, resource)
+        record = self.state.resources[address].instances[key].current
+        assert record is not None
+        schema = self.schemas.of(module.config, resource)
+        provider = self.schemas.provider(module.config.provider_source(resource.provider_name))
+        found, problems = read_object(provider, resource.type, schema, record, address, resource.mode)
+        if found is None:
+            raise Failure(problems)
+        return marked_by_schema(found.value, schema.block)
+
+
+def _address(module: ModuleInstance, resource: ResourceDecl) -> str:
+    return format_resource(module.text, resource.mode, resource.type, resource.name)
+
+
+def object_id(value: Value, key: str = "id") -> ObjectId | None:
+    """What to recognise an object by in messages: a string attribute that is known and not sensitive. Objects that have
+    no id at all are known by their name."""
+    plain = unmark(value)[0]
+    if key == "id" and plain.__class__ is dict and "id" not in plain:
+        key = "name"
+    found = plain.get(key) if plain.__class__ is dict else None
+    return ObjectId(key, found) if found.__class__ is str else None

@@ -1,0 +1,104 @@
+"""Ephemeral resources that a walk has opened: renewed while they are used, closed when nothing needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from threading import Condition, Lock, Thread
+from time import time
+
+from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.provider_diagnostics import in_body
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.world.provider.interface import AttributeDiagnostic, Opened
+
+CLOSE_SECONDS = 10.0
+"""how long closing may take before it is an error"""
+
+
+class OpenResource:
+    """An open resource; a thread of its own renews it whenever its provider asked for that."""
+
+    def __init__(self, it: Instance, opened: Opened, hooks: Hooks) -> None:
+        self.it, self.hooks = it, hooks
+        self._private, self._renew_at = opened.private, opened.renew_at
+        self._problems: list[AttributeDiagnostic] = []
+        self._changed = Condition()
+        self._closing = False
+        self._renewer: Thread | None = None
+        if opened.renew_at is not None:
+            self._renewer = Thread(target=self._keep_open, name=f"renew {it.address}", daemon=True)
+            self._renewer.start()
+
+    def _keep_open(self) -> None:
+        while True:
+            with self._changed:
+                while not self._closing and (self._renew_at is None or self._renew_at > time()):
+                    self._changed.wait(None if self._renew_at is None else max(0.0, self._renew_at - time()))
+                if self._closing:
+                    return
+            self.hooks.ephemeral_start(self.it.address, "renew")
+            answer = self.it.provider.renew(self.it.type, self._private)
+            self._problems += answer.diagnostics
+            self._private, self._renew_at = answer.private, answer.renew_at
+            self.hooks.ephemeral_complete(self.it.address, "renew")
+
+    def close(self) -> list[Diagnostic]:
+        """Close it; what renewing found wrong is told then too."""
+        it = self.it
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        if self._renewer is not None:
+            self._renewer.join(CLOSE_SECONDS)
+        done: list[list[AttributeDiagnostic]] = []
+
+        def work() -> None:
+            done.append(it.provider.close_ephemeral(it.type, self._private))
+
+        self.hooks.ephemeral_start(it.address, "close")
+        thread = Thread(target=work, name=f"close {it.address}", daemon=True)
+        thread.start()
+        thread.join(CLOSE_SECONDS)
+        if not done:
+            detail = f"{it.address} was not closed within {CLOSE_SECONDS:g} seconds. What it gave may stay valid."
+            summary = "Closing ephemeral resource timed out"
+            return [error("provider.close_timeout", summary, detail, address=it.address)]
+        self.hooks.ephemeral_complete(it.address, "close")
+        return in_body([*self._problems, *done[0]], it.body, it.address)
+
+
+class OpenResources:
+    """All that a walk has opened, by the vertex that closes it: `ephemeral.TYPE.NAME (close)`."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self.hooks = hooks
+        self._lock = Lock()
+        self._open: dict[str, list[OpenResource]] = {}
+
+    def add(self, it: Instance, opened: Opened) -> None:
+        """The resource of an instance is open now."""
+        resource = OpenResource(it, opened, self.hooks)
+        with self._lock:
+            self._open.setdefault(f"{it.config_address} (close)", []).append(resource)
+
+    def has(self, node: str) -> bool:
+        """Whether a vertex has anything to close."""
+        return node in self._open
+
+    def close(self, node: str) -> list[Diagnostic]:
+        """Close what a vertex has to close."""
+        with self._lock:
+            resources = self._open.pop(node, [])
+        return _close(resources)
+
+    def close_all(self) -> list[Diagnostic]:
+        """Close what is left open because the walk did not come to its end."""
+        with self._lock:
+            resources = [resource for node in sorted(self._open) for resource in self._open[node]]
+            self._open.clear()
+        return _close(resources)
+
+
+def _close(resources: Iterable[OpenResource]) -> list[Diagnostic]:
+    return [problem for resource in resources for problem in resource.close()]

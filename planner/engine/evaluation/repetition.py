@@ -1,0 +1,268 @@
+"""`count`, `for_each` and `enabled`: which instances a block has, and what `count.index` and `each` mean in each.
+
+The instances must be known while planning: a value that will only be known after apply is an error here (not while
+validating, where `repetition_problems` only looks at what is known).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, TypeAlias
+
+from planner.foundation.values.convert import ConversionError, convert
+from planner.foundation.values.types import (
+    BOOL,
+    DYNAMIC,
+    NUMBER,
+    STRING,
+    MapType,
+    ObjectType,
+    SetType,
+    TupleType,
+    friendly_name,
+)
+from planner.foundation.values.value import (
+    EPHEMERAL,
+    SENSITIVE,
+    UNKNOWN,
+    Map,
+    Null,
+    Set,
+    Unknown,
+    Value,
+    is_wholly_known,
+    type_of,
+    unmark,
+    unmark_deep,
+)
+from planner.foundation.vocabulary.address import InstanceKey
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.shell import option
+from planner.language.config.model import Expr
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.expressions.operands import operand_values
+from planner.language.expressions.scope import Scope
+
+Argument: TypeAlias = Literal["none", "count", "for_each", "enabled"]
+
+
+class Repetition:
+    """What stands for `count.index`, `each.key` and `each.value` in one instance; None where it means nothing."""
+
+    __slots__ = ("count_index", "each_key", "each_value")
+
+    def __init__(self, count_index: Value = None, each_key: Value = None, each_value: Value = None) -> None:
+        self.count_index = count_index
+        self.each_key = each_key
+        self.each_value = each_value
+
+
+NO_REPETITION = Repetition()
+UNKNOWN_COUNT = Repetition(count_index=Unknown(NUMBER))
+UNKNOWN_EACH = Repetition(each_key=Unknown(STRING), each_value=UNKNOWN)
+UNKNOWN_REPETITION = Repetition(Unknown(NUMBER), Unknown(STRING), UNKNOWN)
+
+
+@frozen(eq=False)
+class Expansion:
+    """The instances of a block, by key in order, each with its repetition values, and what is to be said about the
+    argument that decides about them."""
+
+    argument: Argument
+    instances: dict[InstanceKey, Repetition] = field(factory=dict)
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+SINGLE = Expansion("none", {None: NO_REPETITION})
+
+
+class Repeatable(Protocol):
+    """What ResourceDecl and ModuleCall have in common."""
+
+    @property
+    def count(self) -> Expr | None: ...
+    @property
+    def for_each(self) -> Expr | None: ...
+    @property
+    def enabled(self) -> Expr | None: ...
+
+
+def repetition_argument(block: Repeatable) -> Argument:
+    """The argument that decides about the instances of a block."""
+    if block.count is not None:
+        return "count"
+    if block.for_each is not None:
+        return "for_each"
+    return "none" if block.enabled is None else "enabled"
+
+
+def unknown_repetition(block: Repeatable) -> Repetition:
+    """What an instance of the block sees while nobody knows which instance it is (validation)."""
+    if block.count is not None:
+        return UNKNOWN_COUNT
+    return NO_REPETITION if block.for_each is None else UNKNOWN_EACH
+
+
+def expand(block: Repeatable, scope: Scope, what: str) -> Expansion:
+    """The instances of a block; `what` names it in messages. Raises Failure."""
+    if block.count is not None:
+        count, problems = _count(block.count, scope)
+        if count.__class__ is Unknown:
+            problems = [*problems, _unknown("count", block.count, scope, what)]
+        _raise(problems)
+        return Expansion("count", {i: Repetition(count_index=i) for i in range(count)}, tuple(problems))
+    if block.enabled is not None:
+        enabled, problems = _enabled(block.enabled, scope)
+        return Expansion("enabled", {None: NO_REPETITION} if enabled else {}, tuple(problems))
+    if block.for_each is not None:
+        items, problems = _items(block.for_each, scope, what)
+        instances: dict[InstanceKey, Repetition] = {str(k): Repetition(each_key=k, each_value=v) for k, v in items}
+        return Expansion("for_each", instances, tuple(problems))
+    return SINGLE
+
+
+def repetition_problems(block: Repeatable, scope: Scope) -> list[Diagnostic]:
+    """What is wrong with count or for_each whatever unknown values turn out to be."""
+    if block.count is not None:
+        value, problems = _count(block.count, scope)
+    elif block.for_each is not None:
+        value, problems = _for_each(block.for_each, scope)
+    else:
+        return []
+    return [] if value.__class__ is Unknown else problems
+
+
+def for_each_items(expr: Expr, scope: Scope, what: str, allow_tuple: bool = False) -> list[tuple[Value, Value]]:
+    """Keys and values of a for_each argument, in order; of a set the items are both. Raises Failure."""
+    return _items(expr, scope, what, allow_tuple)[0]
+
+
+def _items(
+    expr: Expr, scope: Scope, what: str, allow_tuple: bool = False
+) -> tuple[list[tuple[Value, Value]], list[Diagnostic]]:
+    value, problems = _for_each(expr, scope, allow_tuple, what)
+    _raise(problems)
+    if value.__class__ is tuple:
+        return list(enumerate(value)), problems
+    if value.__class__ is Set:
+        return [(item, item) for item in value.items], problems
+    items: dict[str, Value] = value.items if value.__class__ is Map else value
+    return [(key, items[key]) for key in sorted(items)], problems
+
+
+# ---------------------------------------------------------------- the three arguments
+
+
+def _count(expr: Expr, scope: Scope) -> tuple[Value, list[Diagnostic]]:
+    """A whole number or unknown; None with the problems otherwise."""
+    value, problems = try_evaluate(expr.node, scope, expr.source)
+    if has_errors(problems):
+        return None, problems
+    try:
+        value = convert(value, NUMBER)
+    except ConversionError as bad:
+        return None, [error("plan.value_type", "Incorrect value type", f"count must be a number: {bad}.", expr.span)]
+    value, marks = unmark(value)
+    if EPHEMERAL in marks:
+        return None, [
+            _invalid("count", expr, scope, "it is ephemeral, but the number of instances is stored and shown")
+        ]
+    if value.__class__ is Null:
+        return None, [_invalid("count", expr, scope, "it is null, but a whole number is required")]
+    if value.__class__ is Unknown:
+        return Unknown(NUMBER), problems
+    if value.__class__ is not int:
+        return None, [_invalid("count", expr, scope, "it must be a whole number")]
+    if value < 0:
+        return None, [_invalid("count", expr, scope, "it must not be negative")]
+    return value, problems
+
+
+def _enabled(expr: Expr, scope: Scope) -> tuple[bool, list[Diagnostic]]:
+    value, problems = try_evaluate(expr.node, scope, expr.source)
+    value, marks = unmark(value)
+    if SENSITIVE in marks:
+        reason = "it is sensitive, but whether an instance exists shows it"
+        problems.append(_invalid("enabled", expr, scope, reason, secret=True))
+    if EPHEMERAL in marks:
+        problems.append(_invalid("enabled", expr, scope, "it is ephemeral"))
+    if value.__class__ is Null:
+        problems.append(_invalid("enabled", expr, scope, "it is null, but true or false is required"))
+    if value.__class__ is Unknown and not has_errors(problems):
+        problems.append(_unknown("enabled", expr, scope, ""))
+    _raise(problems)
+    try:
+        return convert(value, BOOL) is True, problems
+    except ConversionError as bad:
+        raise Failure(_invalid("enabled", expr, scope, str(bad))) from None
+
+
+def _for_each(
+    expr: Expr, scope: Scope, allow_tuple: bool = False, needed_for: str | None = None
+) -> tuple[Value, list[Diagnostic]]:
+    """An object, Map, Set of strings or (if allowed) tuple, or Unknown; None with the problems otherwise.
+    `needed_for`: what the value must be known for."""
+    value, problems = try_evaluate(expr.node, scope, expr.source)
+    if has_errors(problems) and value.__class__ is Unknown and value.type is DYNAMIC:
+        return None, problems
+    value, marks = unmark(value)
+    type_ = type_of(value)
+    found: Value = value
+    if isinstance(type_, SetType):
+        found, more = _set(expr, scope, value, type_)
+        problems += more
+    elif not (
+        type_ is DYNAMIC or isinstance(type_, (MapType, ObjectType)) or (allow_tuple and type_.__class__ is TupleType)
+    ):
+        wanted = "a map, a set of strings or a tuple" if allow_tuple else "a map or a set of strings"
+        problems.append(_invalid("for_each", expr, scope, f"it must be {wanted}, not {friendly_name(type_)}"))
+        found = None
+    if needed_for is not None and Unknown in (value.__class__, found.__class__):
+        problems.append(_unknown("for_each", expr, scope, needed_for))
+    if value.__class__ is Null:
+        problems.append(_invalid("for_each", expr, scope, "it is null"))
+        found = None
+    for mark, word in ((SENSITIVE, "sensitive"), (EPHEMERAL, "ephemeral")):
+        if mark in marks:
+            detail = f"it is {word}, but its keys name the instances and are stored and shown"
+            problems.append(_invalid("for_each", expr, scope, detail, secret=True))
+            found = None
+    return (None if has_errors(problems) else found), problems
+
+
+def _set(expr: Expr, scope: Scope, value: Value, type_: SetType) -> tuple[Value, list[Diagnostic]]:
+    if type_.element is not STRING and type_.element is not DYNAMIC:
+        name = friendly_name(type_.element)
+        return None, [_invalid("for_each", expr, scope, f"a set must be one of strings, but this one is of {name}")]
+    if value.__class__ is Null:
+        return value, []
+    if not is_wholly_known(value):
+        return Unknown(type_), []
+    if any(unmark_deep(item)[0].__class__ is Null for item in value.items):
+        return None, [_invalid("for_each", expr, scope, "a set must not contain null")]
+    return value, []
+
+
+# ---------------------------------------------------------------- messages
+
+
+def _invalid(argument: str, expr: Expr, scope: Scope, reason: str, secret: bool = False) -> Diagnostic:
+    detail = f"The value of {argument} does not fit: {reason}."
+    values = operand_values(expr.node, scope, expr.source, secret=secret)
+    return error(f"plan.invalid_{argument}", f"Invalid {argument} argument", detail, expr.span, values=values)
+
+
+def _unknown(argument: str, expr: Expr, scope: Scope, what: str) -> Diagnostic:
+    known = "the keys" if argument == "for_each" else "the value"
+    detail = (
+        f"It depends on values that are only known after apply, so the instances cannot be planned. Let {known} depend "
+        "on what is known before"
+    )
+    detail += f", or plan everything else first with {option('exclude', what)}." if what else "."
+    values = operand_values(expr.node, scope, expr.source, unknown=True)
+    return error(f"plan.unknown_{argument}", f"Invalid {argument} argument", detail, expr.span, values=values)
+
+
+def _raise(problems: list[Diagnostic]) -> None:
+    if has_errors(problems):
+        raise Failure(problems)

@@ -1,0 +1,330 @@
+"""What a reference means in a module instance: the scope of all expressions that walks evaluate.
+
+Every reference of a module is looked at once: it is parsed, checked against what is declared and against the schema of
+the resource it names, and turned into a resolver, a small function of the scope. A reference that is wrong in itself
+gives its diagnostics every time it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from planner.engine.evaluation.repetition import NO_REPETITION, Argument, Repetition
+from planner.engine.evaluation.static_references import check_reference
+from planner.foundation.values.value import EPHEMERAL, UNKNOWN, Unknown, Value, mark
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.span import Source, Span
+from planner.foundation.vocabulary.walks import Walk
+from planner.language.config.references import BadReference, Ref, parse_reference
+from planner.language.expressions.scope import Scope
+from planner.language.syntax.nodes import Traversal, Variable
+
+if TYPE_CHECKING:
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.foundation.vocabulary.address import InstanceKey, ModuleAddress
+    from planner.language.config.model import ModuleConfig
+    from planner.language.functions import CallContext, Function
+
+
+class Surroundings(Protocol):
+    """What expressions ask of the walk (planner.engine.evaluation.context.EvaluationContext)."""
+
+    operation: Walk
+    schemas: Schemas
+    workspace: str
+    deprecations: bool
+
+    @property
+    def root(self) -> ModuleValues: ...
+    @property
+    def working_directory(self) -> str: ...
+    @property
+    def call_context(self) -> CallContext: ...
+    def provider_function(self, module: Any, name: str) -> Function | None:
+        """The function that `provider::NAME::FUNCTION` stands for in a module (ModuleValues). Raises Failure."""
+
+
+class ObjectValues(Protocol):
+    """What expressions ask of a resource in a module instance."""
+
+    argument: Argument
+
+    def instance(self, key: InstanceKey) -> Value: ...
+    def whole(self) -> Value: ...
+
+
+class ModuleValues(Protocol):
+    """What expressions ask of a module instance (planner.engine.evaluation.context.ModuleInstance)."""
+
+    address: ModuleAddress
+    config: ModuleConfig
+    variables: dict[str, Value]
+    locals: dict[str, Value]
+    outputs: dict[str, Value]
+    resolvers: dict[ResolverKey, Resolver]
+
+    @property
+    def context(self) -> Surroundings: ...
+    @property
+    def calls(self) -> Mapping[str, Mapping[InstanceKey, ModuleValues]]: ...
+    def resource(self, key: str) -> ObjectValues: ...
+    def call(self, name: str) -> Value: ...
+
+
+ResolverKey: TypeAlias = "Traversal | Variable | tuple[str, str, InstanceKey, int]"
+"""a reference; or what is alike of some: its kind, name, key, and how many steps these are"""
+Resolver: TypeAlias = "Callable[[ModuleScope], tuple[Value, int]]"
+"""gives the value of a reference's first steps, and how many steps those are"""
+
+
+class ModuleScope(Scope):
+    """The names of one module instance, and of one instance of a block in it: `repetition` gives count and each,
+    `self_value` what `self` is (None: nothing), `check` the check block whose data source may be referred to."""
+
+    def __init__(
+        self,
+        module: ModuleValues,
+        repetition: Repetition = NO_REPETITION,
+        self_value: Value = None,
+        check: str | None = None,
+    ) -> None:
+        self.module = module
+        self.repetition = repetition
+        self.self_value = self_value
+        self.check = check
+
+    @property
+    def deprecations(self) -> bool:  # type: ignore[override]
+        """Whether names may stand for values that are marked as deprecated."""
+        return self.module.context.deprecations
+
+    def inside(
+        self, repetition: Repetition | None = None, self_value: Value = None, check: str | None = None
+    ) -> ModuleScope:
+        """The scope of a block instance in the same module."""
+        return ModuleScope(
+            self.module,
+            repetition or self.repetition,
+            self.self_value if self_value is None else self_value,
+            check or self.check,
+        )
+
+    def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
+        try:
+            resolver = self.module.resolvers[node]
+        except KeyError:
+            known = _of_another_call(self.module, node) if self.module.config.path else None
+            resolver = known or _resolver(self.module, node, source or Source("", ""))
+            self.module.resolvers[node] = resolver
+        return resolver(self)
+
+    def function(self, name: str) -> Function | None:
+        if name.startswith("provider::"):
+            if name.split("::")[1] not in self.module.config.required_providers:
+                return None  # only a provider that the module requires can be called
+            return self.module.context.provider_function(self.module, name)
+        if name.removeprefix("core::") == "plantimestamp" and self.module.context.operation == "eval":
+            return None  # there is no plan
+        return super().function(name)
+
+    @property
+    def context(self) -> CallContext:
+        return self.module.context.call_context
+
+
+# ---------------------------------------------------------------- resolvers
+
+
+def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) -> Resolver:
+    ref = parse_reference(node)
+    if isinstance(ref, BadReference):
+        return _refuse(Failure(error("plan.bad_reference", ref.summary, ref.detail, Span(source, ref.start, ref.end))))
+    used = (len(node.steps) if isinstance(node, Traversal) else 0) - len(ref.rest)
+    span = Span(source, ref.start, ref.end)
+    if ref.kind not in ("resource", "var", "local"):
+        return _MAKERS[ref.kind](module, ref, used, span)
+    if ref.kind == "resource" and (wrong := check_reference(module.config, module.context.schemas, ref, span)):
+        return _refuse(Failure(wrong))
+    what = (ref.kind, ref.name, ref.key, used)
+    shared = module.resolvers.get(what)
+    if shared is None:
+        shared = _MAKERS[ref.kind](module, ref, used, span)
+        if not _is_placed(module, ref):
+            module.resolvers[what] = shared
+    if module.config.path and ref.kind != "resource" and ref.name in (declared := _declared(module, ref.kind)):
+        module.context.schemas.named[node] = (ref.kind, ref.name, declared[ref.name], shared)
+    return shared
+
+
+def _of_another_call(module: ModuleValues, node: Traversal | Variable) -> Resolver | None:
+    """How a variable or local value is resolved, when it was in another call of the same module."""
+    known = module.context.schemas.named.get(node)
+    if known is None:
+        return None
+    kind, name, decl, resolver = known
+    return resolver if _declared(module, kind).get(name) is decl else None
+
+
+def _declared(module: ModuleValues, kind: str) -> Mapping[str, object]:
+    return module.config.variables if kind == "var" else module.config.locals
+
+
+def _is_placed(module: ModuleValues, ref: Ref) -> bool:
+    """Whether what is to be said of a reference has its place in it: then no other one is resolved alike."""
+    if ref.kind == "resource":
+        decl = module.config.resources.get(ref.name)
+        return decl is not None and decl.check is not None
+    return ref.name not in _declared(module, ref.kind)
+
+
+def _refuse(failure: Failure) -> Resolver:
+    def resolve(scope: ModuleScope) -> tuple[Value, int]:
+        raise failure
+
+    return resolve
+
+
+def _wrong(code: str, summary: str, detail: str, span: Span) -> Resolver:
+    return _refuse(Failure(error(f"plan.{code}", summary, detail, span)))
+
+
+def _variable(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
+    name, declared = ref.name, module.config.variables
+    if name not in declared:
+        hint = did_you_mean(name, declared) or f' This variable can be declared with a variable "{name}" {{}} block.'
+        detail = f'An input variable with the name "{name}" has not been declared.{hint}'
+        return _wrong("undeclared_variable", "Reference to undeclared input variable", detail, span)
+    unknown = Unknown(declared[name].constraint.type)
+    return lambda scope: (scope.module.variables.get(name, unknown), used)
+
+
+def _local(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
+    name, declared = ref.name, module.config.locals
+    if name not in declared:
+        detail = f"There is no local value {name} here.{did_you_mean(name, declared)}"
+        return _wrong("undeclared_local", "Reference to undeclared local value", detail, span)
+    return lambda scope: (scope.module.locals.get(name, UNKNOWN), used)
+
+
+def _resource(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
+    name, key = ref.name, ref.key
+    decl = module.config.resources.get(name)
+    check = decl.check if decl is not None else None
+    scoped = None
+    if decl is not None and check is not None:
+        detail = f"The data source {name} belongs to the check {check} and can only be used there."
+        scoped = Failure(error("plan.scoped_resource", "Reference to scoped resource", detail, span))
+    whole_steps = used - (key is not None)
+
+    def resolve(scope: ModuleScope) -> tuple[Value, int]:
+        if scoped is not None and scope.check != check:
+            raise scoped
+        objects = scope.module.resource(name)
+        if key is not None and scope.module.context.operation != "validate":
+            found = objects.instance(key)
+            if found is not None and (objects.argument == "count") == (key.__class__ is int):
+                return found, used
+        return objects.whole(), whole_steps
+
+    return resolve
+
+
+def _module(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
+    name, key, output = ref.name, ref.key, ref.output
+    if name not in module.config.calls:
+        detail = f"There is no module call {name} here.{did_you_mean(name, module.config.calls)}"
+        return _wrong("undeclared_module", "Reference to undeclared module", detail, span)
+    call = module.config.calls[name]
+    fits = key.__class__ is (int if call.count is not None else str if call.for_each is not None else type(None))
+
+    def resolve(scope: ModuleScope) -> tuple[Value, int]:
+        here = scope.module
+        if output and fits and here.context.operation != "validate":
+            instance = here.calls.get(name, {}).get(key)
+            if instance is not None and output in instance.outputs:
+                return instance.outputs[output], used
+        return here.call(name), 1
+
+    return resolve
+
+
+def _path(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
+    names = ("cwd", "module", "root")
+    if ref.name not in names:
+        detail = f'"path" has no attribute {ref.name}.{did_you_mean(ref.name, names)}'
+        return _wrong("invalid_path_attribute", 'Invalid "path" attribute', detail, span)
+    if ref.name == "cwd":
+        return lambda scope: (scope.module.context.working_directory, used)
+    if ref.name == "module":
+        return lambda scope: (scope.module.config.directory, used)
+    return lambda scope: (scope.module.context.root.config.directory, used)
+
+
+def _terraform(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
+    if ref.name == "workspace":
+        return lambda scope: (scope.module.context.workspace, used)
+    if ref.name == "applying":
+        ephemeral = frozenset((EPHEMERAL,))
+        return lambda scope: (mark(scope.module.context.operation in ("apply", "destroy"), ephemeral), used)
+    detail = f"There is no attribute {ref.name}; terraform.workspace (or tofu.workspace) is the workspace's name."
+    return _wrong("invalid_terraform_attribute", 'Invalid "terraform" attribute', detail, span)
+
+
+def _self(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
+    detail = '"self" can only be used in provisioner, connection and postcondition blocks of a resource.'
+    failure = Failure(error("plan.invalid_self", 'Invalid "self" reference', detail, span))
+
+    def resolve(scope: ModuleScope) -> tuple[Value, int]:
+        if scope.self_value is None:
+            raise failure
+        return scope.self_value, used
+
+    return resolve
+
+
+def _count(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
+    if ref.name != "index":
+        detail = f'"count" has no attribute {ref.name}; count.index is the number of the instance.'
+        return _wrong("invalid_count_attribute", 'Invalid "count" attribute', detail, span)
+    detail = "count.index means something only in blocks with the argument count."
+    failure = Failure(error("plan.count_not_set", 'Reference to "count" in non-counted context', detail, span))
+
+    def resolve(scope: ModuleScope) -> tuple[Value, int]:
+        if scope.repetition.count_index is None:
+            raise failure
+        return scope.repetition.count_index, used
+
+    return resolve
+
+
+def _each(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
+    if ref.name not in ("key", "value"):
+        detail = f'"each" has no attribute {ref.name}; it has each.key and each.value.'
+        return _wrong("invalid_each_attribute", 'Invalid "each" attribute', detail, span)
+    is_key = ref.name == "key"
+    detail = f"each.{ref.name} means something only in blocks with the argument for_each."
+    failure = Failure(error("plan.for_each_not_set", 'Reference to "each" in context without for_each', detail, span))
+
+    def resolve(scope: ModuleScope) -> tuple[Value, int]:
+        value = scope.repetition.each_key if is_key else scope.repetition.each_value
+        if value is None:
+            raise failure
+        return value, used
+
+    return resolve
+
+
+_MAKERS = {
+    "resource": _resource,
+    "module": _module,
+    "output": _module,
+    "var": _variable,
+    "local": _local,
+    "path": _path,
+    "terraform": _terraform,
+    "self": _self,
+    "count": _count,
+    "each": _each,
+}

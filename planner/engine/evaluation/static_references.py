@@ -1,0 +1,84 @@
+"""What can be said of a reference to a resource without any value: is it declared, may it have a key, has its type
+the attribute? Looked at once for each reference, so that mistakes show even where the value is not known yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.foundation.values.types import Type
+from planner.foundation.values.value import Unknown, Value
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.model import ResourceDecl
+from planner.language.config.references import Ref
+from planner.language.expressions.traverse import TraversalError, get_attr, index
+from planner.language.syntax.nodes import GetAttr, Step
+
+if TYPE_CHECKING:
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.language.config.model import ModuleConfig
+
+
+def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span) -> list[Diagnostic]:
+    """Problems of a reference in a module to a resource or an instance of one."""
+    decl = module.resources.get(ref.name)
+    if decl is None:
+        return [_undeclared(module, ref, span)]
+    problems = _key_problems(decl, ref, span)
+    object_type = schemas.find_object_type(module, decl)
+    if object_type is None:
+        detail = f"Its provider has no {_word(decl.mode)} of the type {decl.type}."
+        return [*problems, error("plan.invalid_resource_type", "Invalid resource type", detail, span)]
+    if ref.rest and isinstance(ref.rest[0], GetAttr) and ref.rest[0].name == "count":
+        detail = f"A resource has no attribute count. Write length({ref.name}) for the number of its instances."
+        problems.append(error("plan.count_attribute", "Invalid resource count attribute", detail, span))
+        return problems
+    return problems + traversal_problems(object_type, ref.rest, span.source)
+
+
+def traversal_problems(object_type: Type, steps: tuple[Step, ...], source: Source) -> list[Diagnostic]:
+    """What is wrong with steps into an object of a type, whatever its value: the first problem."""
+    if steps and not isinstance(steps[0], GetAttr):
+        detail = "An object has attributes, which are named after a dot."
+        span = Span(source, steps[0].start, steps[0].end)
+        return [error("plan.index_of_object", "Invalid index operation", detail, span)]
+    value: Value = Unknown(object_type)
+    for step in steps:
+        try:
+            value = get_attr(value, step.name) if isinstance(step, GetAttr) else index(value, step.key)
+        except TraversalError as bad:
+            return [error("plan.unsupported_attribute", bad.summary, bad.detail, Span(source, step.start, step.end))]
+    return []
+
+
+def _key_problems(decl: ResourceDecl, ref: Ref, span: Span) -> list[Diagnostic]:
+    repeated = "count" if decl.count is not None else "for_each" if decl.for_each is not None else ""
+    if ref.key is not None and not repeated:
+        detail = f"{ref.name} has neither count nor for_each, so it has a single instance without a key."
+        return [error("plan.unexpected_key", "Unexpected resource instance key", detail, span)]
+    if ref.key is None and repeated and ref.rest:
+        example = "count.index" if repeated == "count" else "each.key"
+        detail = f"{ref.name} has {repeated}, so its attributes belong to instances: {ref.name}[{example}]."
+        return [error("plan.missing_key", "Missing resource instance key", detail, span)]
+    return []
+
+
+def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
+    from planner.foundation.vocabulary.nearest import did_you_mean, nearest
+
+    place = f"module {'.'.join(module.path)}" if module.path else "the root module"
+    alike = [r for r in module.resources.values() if (r.mode, r.type) == (ref.mode, ref.type)]
+    similar = nearest(ref.label, [r.name for r in alike]) or ""
+    hint = f' Did you mean "{ref.name.removesuffix(ref.label)}{similar}"?' if similar else ""
+    if not hint:
+        hint = did_you_mean(ref.type, [r.type for r in module.resources.values() if r.name == ref.label])
+    for other in ("managed", "data", "ephemeral"):
+        key = f"{ref.type}.{ref.label}" if other == "managed" else f"{other}.{ref.type}.{ref.label}"
+        if other != ref.mode and key in module.resources:
+            hint = f' Did you mean "{key}"?'
+    detail = f'There is no {ref.mode} resource "{ref.type}" "{ref.label}" definition in {place}.{hint}'
+    return error("plan.undeclared_resource", "Reference to undeclared resource", detail, span)
+
+
+def _word(mode: str) -> str:
+    return {"managed": "resource", "data": "data source", "ephemeral": "ephemeral resource"}[mode]

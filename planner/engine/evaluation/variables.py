@@ -1,0 +1,141 @@
+"""Variables of child modules, validation rules of all variables, and local values."""
+
+from __future__ import annotations
+
+from planner.engine.evaluation.conditions import CheckState, check_validation
+from planner.engine.evaluation.context import ModuleInstance, declared_marks
+from planner.engine.evaluation.scope import ModuleScope
+from planner.foundation.values.value import Unknown, Value, mark
+from planner.foundation.vocabulary.address import join
+from planner.foundation.vocabulary.diagnostic import Deprecation, Diagnostic, error, has_errors, warning
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.model import Config, Expr, ModuleConfig, VariableDecl
+from planner.language.config.reading import Problems
+from planner.language.config.references import Ref, parse_reference
+from planner.language.config.variables import RootVariable, finalize
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.syntax.nodes import GetAttr, Traversal, Variable
+from planner.language.syntax.references import variables
+
+UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "config.ephemeral_variable"))
+"""codes of the problems that `value_problems` reports: whoever prepares the values need not stop for them"""
+
+
+def value_problems(config: Config, name: str, given: RootVariable | None) -> list[Diagnostic]:
+    """Why the value given for a root variable does not fit it. What depends on the variable is not planned then, but
+    everything else is."""
+    if given is None or given.raw is None:
+        return []
+    problems = Problems()
+    finalize(given.raw, config.root.variables[name], given.span, problems, given.giver)
+    return list(problems)
+
+
+def evaluate_argument(module: ModuleInstance, name: str) -> list[Diagnostic]:
+    """Give a variable of a child module instance the value that the call passes, or its default."""
+    decl = module.config.variables[name]
+    call, parent = module.config.call, module.parent
+    assert call is not None
+    assert parent is not None
+    argument = call.inputs.get(name)
+    if argument is None:
+        value = decl.default
+        if value is None:
+            detail = f"The module call {call.name} must give a value for {name}."
+            return [error("plan.required_variable", "Required variable not set", detail, decl.span)]
+        module.variables[name] = mark(value, declared_marks(decl.sensitive, decl.ephemeral))
+        return []
+    given, found = try_evaluate(argument.expr, parent.with_repetition(module.repetition), argument.source)
+    if has_errors(found):
+        return found
+    problems = Problems()
+    value = finalize(given, decl, argument.expr_span, problems)
+    if not has_errors(problems):
+        module.variables[name] = mark(value, declared_marks(decl.sensitive, decl.ephemeral))
+    return list(problems)
+
+
+def validate_variable(module: ModuleInstance, name: str, checks: CheckState, config_address: str) -> list[Diagnostic]:
+    """Check the validation rules of a variable, and warn about the use of a deprecated one."""
+    decl = module.config.variables[name]
+    argument = module.config.call.inputs.get(name) if module.config.call is not None else None
+    problems: list[Diagnostic] = []
+    if decl.validations:
+        value = module.variables.get(name, Unknown(decl.constraint.type))
+        subject = argument.expr_span if argument is not None else decl.span
+        problems += check_validations(module, decl, value, subject, checks, config_address)
+    return problems + deprecated_argument(module.config, name)
+
+
+def deprecated_argument(module: ModuleConfig, name: str) -> list[Diagnostic]:
+    """A warning when the call of a module gives a value to a variable that is deprecated."""
+    decl, call = module.variables[name], module.call
+    argument = call.inputs.get(name) if call is not None else None
+    if not decl.deprecated or argument is None or call is None:
+        return []
+    title = "Variable marked as deprecated by the module author"
+    detail = f"The author of the module says about {name}: {decl.deprecated}"
+    cause, where = Deprecation(name, decl.deprecated, module.is_remote), argument.expr_span
+    return [warning("plan.deprecated_variable", title, detail, where, deprecation=cause, group=detail)]
+
+
+def check_validations(
+    module: ModuleInstance,
+    decl: VariableDecl,
+    value: Value,
+    subject: Span,
+    checks: CheckState | None = None,
+    config_address: str = "",
+) -> list[Diagnostic]:
+    """Check a value against the rules of its variable, up to the first that fails; `subject` is where it comes from."""
+    scope = _ValidationScope(module, decl.name, value)
+    address = join(module.text, f"var.{decl.name}")
+    problems: list[Diagnostic] = []
+    for i, rule in enumerate(decl.validations):
+        if has_errors(problems):
+            break
+        result = check_validation(rule, scope, subject)
+        if checks is not None:
+            checks.report("input_variable", config_address, address, "validation", i, result)
+        problems += result.about("input_variable", address, "validation")
+    return problems
+
+
+class _ValidationScope(ModuleScope):
+    """A module's names, where one variable has a value that others may not see yet."""
+
+    def __init__(self, module: ModuleInstance, name: str, value: Value) -> None:
+        super().__init__(module)
+        self.name = name
+        self.value = value
+
+    def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
+        if isinstance(node, Traversal) and node.root == "var":
+            first = node.steps[0]
+            if isinstance(first, GetAttr) and first.name == self.name:
+                return self.value, 1
+        return super().resolve(node, source)
+
+
+def evaluate_local(module: ModuleInstance, name: str) -> list[Diagnostic]:
+    """Evaluate a local value of a module instance."""
+    decl = module.config.locals[name]
+    problems = _self_references(decl.expr, name)
+    if problems:
+        return problems
+    value, problems = try_evaluate(decl.expr.node, module.scope, decl.expr.source)
+    if not has_errors(problems):
+        module.locals[name] = value
+    return problems
+
+
+def _self_references(expr: Expr, name: str) -> list[Diagnostic]:
+    problems = []
+    for node in variables(expr.node):
+        ref = parse_reference(node)
+        if isinstance(ref, Ref) and ref.kind == "local" and ref.name == name:
+            detail = f"local.{name} refers to itself."
+            span = Span(expr.source, ref.start, ref.end)
+            summary = "Self-referencing local value"
+            problems.append(error("plan.self_reference", summary, detail, span, context=expr.span))
+    return problems

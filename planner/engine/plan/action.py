@@ -1,0 +1,126 @@
+"""The action of one object, as the rules of rules/plan/actions.dl and reasons.dl derive it from what is known about it.
+
+Only the shape of the facts matters (which predicates hold, not for which instance or path), so each shape is derived
+once per process and remembered: ten thousand resources that are created alike cost one derivation. A value is part of
+the shape where the rules look at it, as datalog/engine/looks.py reads off them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, TypeAlias, cast
+
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.model.plan import Action
+from planner.logic.programs.rule_programs import decision_program
+
+Facts: TypeAlias = dict[str, tuple[Any, ...]]
+"""predicate -> for each fact what stands behind the instance, a text or (for several columns) a tuple of texts; an
+empty tuple for predicates about the instance alone"""
+
+_DERIVED = ("action", "reason", "destroy_prevented", "undecided", "unforeseen", "read_now")
+_INSTANCE = "instance"
+_OTHER = "\0"
+"""in the place of every value that no rule looks at; no text of a rule has it"""
+
+
+@frozen
+class Decision:
+    """What the rules say: `reason` is the ecosystem's action_reason ("" for none)."""
+
+    action: Action
+    reason: str
+    destroy_prevented: bool
+    undecided: tuple[str, ...] = ()
+    """what the provider would have to say; only where it could not be asked"""
+    unforeseen: bool = False
+    """whether a plan that is being applied decided otherwise"""
+    read_now: bool = False
+    """of a data source: whether it is read while planning"""
+
+
+def decide(facts: Facts) -> Decision:
+    """The decision about an object of which these facts hold."""
+    return _decide(_shape(facts))
+
+
+def derive(facts: Facts, predicate: str) -> Sequence[tuple[Any, ...]]:
+    """What else the rules derive about an object of which these facts hold: the rows of a predicate without the object
+    itself. Only words that rules look at are in them."""
+    return _derived(_shape(facts), predicate)
+
+
+def _shape(facts: Facts) -> frozenset[tuple[str, ...]]:
+    seen = _seen()
+    shape: set[tuple[str, ...]] = set()
+    for name, values in facts.items():
+        if not values:
+            shape.add((name,))
+            continue
+        columns = seen[name]
+        if len(columns) > 1:
+            shape.update((name, *map(_as_seen, value, columns)) for value in values)
+        elif columns[0] is None:
+            shape.update((name, value) for value in values)
+        else:
+            shape.update((name, value if value in columns[0] else _OTHER) for value in values)
+    return frozenset(shape)
+
+
+def _as_seen(value: str, words: frozenset[object] | None) -> str:
+    return value if words is None or value in words else _OTHER
+
+
+@cache
+def _seen() -> dict[str, tuple[frozenset[object] | None, ...]]:
+    """For predicates with more than one column: the values that a rule looks at in each other one, None for all."""
+    return {
+        name: tuple(None if column.compared or column.shown else column.constants for column in columns[1:])
+        for name, columns in decision_program().compiled.looks.items()
+        if len(columns) > 1
+    }
+
+
+def rows(instance: str, facts: Facts) -> tuple[tuple[str, ...], ...]:
+    """The facts about an instance as rows with the predicate in front, sorted: what the plan keeps for `why`."""
+    found: list[tuple[str, ...]] = []
+    for name in sorted(facts):
+        found += [(name, instance, *_columns(value)) for value in facts[name]] or [(name, instance)]
+    return tuple(found)
+
+
+def _columns(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+@cache
+def _derived(shape: frozenset[tuple[str, ...]], predicate: str) -> Sequence[tuple[Any, ...]]:
+    found = evaluate(decision_program(), _fact_base(shape), [predicate])
+    return tuple(row[1:] for row in found.sorted(predicate))
+
+
+def _fact_base(shape: frozenset[tuple[str, ...]]) -> FactBase:
+    builder = FactBuilder()
+    for name, *values in shape:
+        builder.add(name, _INSTANCE, *values)
+    return builder.build()
+
+
+@cache
+def _decide(shape: frozenset[tuple[str, ...]]) -> Decision:
+    found = evaluate(decision_program(), _fact_base(shape), list(_DERIVED))
+    actions: list[Any] = found.sorted("action")
+    if len(actions) != 1:
+        raise AssertionError(f"the rules derive {len(actions)} actions from {sorted(shape)}")
+    reasons = found.sorted("reason")
+    return Decision(
+        cast(Action, actions[0][1]),
+        reasons[0][1] if reasons else "",
+        bool(found["destroy_prevented"]),
+        tuple(str(row[1]) for row in found.sorted("undecided")),
+        bool(found["unforeseen"]),
+        bool(found["read_now"]),
+    )

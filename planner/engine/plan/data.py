@@ -1,0 +1,132 @@
+"""Planning data sources: read now, or say why that has to wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.engine.evaluation.body_rules import path_name
+from planner.engine.evaluation.data import data_configuration, read_data, report_to_check
+from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.objects import write_object
+from planner.engine.evaluation.schema_marks import marked_by_schema
+from planner.engine.plan.action import Decision, Facts, decide, rows
+from planner.foundation.values.paths import apply_marks, marked_paths, unknown_paths
+from planner.foundation.values.settled import unknown_as_null
+from planner.foundation.values.value import Null, Value, is_wholly_known, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.logic.programs.actions import does
+from planner.world.provider import remote_state
+from planner.world.provider.propose import planned_unknown_object
+
+if TYPE_CHECKING:
+    from planner.engine.plan.options import ComingState
+    from planner.engine.plan.shared_work import PlanWork
+
+
+def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
+    """Read a data source, or plan to read it while applying. Raises Failure."""
+    assert it.decl is not None
+    assert it.objects is not None
+    problems = walk.self_references(it) or walk.conditions(it, "precondition")
+    if has_errors(problems):
+        return problems
+    config = data_configuration(it, problems)
+    facts: Facts = {"desired": (), "data_source": (), **readiness(walk, it, config)}
+    coming = _coming_state(walk, it, config)
+    if coming is not None and not coming.is_known:
+        facts["state_changes"] = (f"unit.{coming.unit}",)
+    if it.decl.check is not None:
+        facts["read_for_check"] = (f"check.{it.decl.check}",)
+    if walk.options.mode == "refresh-only":
+        facts["refresh_only"] = ()
+    decision = decide(facts)
+    if not decision.read_now:
+        if it.decl.check is not None:
+            report_to_check(walk, it, it.decl.check, [])
+        walk.record.refreshed.remove_object(it.resource_address, it.key)
+        planned = _planned(it, config)
+        if coming is not None:
+            planned = {
+                **planned,
+                "outputs": remote_state.with_outputs(unmark_deep(config)[0], coming.outputs)["outputs"],
+            }
+        _record(walk, it, planned, facts, decision)
+        if not does(decision.action, "makes"):
+            it.objects.remove(it.key)
+            return problems
+        it.objects.set(it.key, marked_by_schema(planned, it.schema.block))
+        return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
+    value, found = (_seen(config, coming), list[Diagnostic]()) if coming is not None else read_data(walk, it, config)
+    if it.decl.check is not None:
+        found = report_to_check(walk, it, it.decl.check, found)
+        value = _planned(it, config) if value is None else value
+    problems += found
+    if value is not None:
+        _record(walk, it, value, facts, decision)
+    if value is None or has_errors(problems):
+        return problems
+    if is_wholly_known(value):
+        walk.write(walk.record.refreshed, it, write_object(value, it.schema))
+    elif it.decl.check is not None:  # a check that could not read it
+        walk.write(walk.record.refreshed, it, write_object(_settled(value), it.schema))
+    else:
+        walk.record.refreshed.remove_object(it.resource_address, it.key)
+    it.objects.set(it.key, marked_by_schema(value, it.schema.block))
+    return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
+
+
+def readiness(walk: PlanWork, it: Instance, config: Value) -> Facts:
+    """Facts about whether a data source or an ephemeral resource can be read or opened now."""
+    facts: Facts = {}
+    if not is_wholly_known(config):
+        facts["config_unknown"] = tuple(sorted({path_name(path[:1]) for path in unknown_paths(config)}))
+    changes = walk.changes_before(it)
+    if changes:
+        facts["change_before"] = changes
+    if it.is_offline:
+        facts["unasked"] = ()
+    return facts
+
+
+def _coming_state(walk: PlanWork, it: Instance, config: Value) -> ComingState | None:
+    """What the state that a terraform_remote_state reads is going to be, if something is about to write it."""
+    if not walk.options.coming_states or not it.provider.is_inline or it.type != remote_state.NAME:
+        return None
+    if not is_wholly_known(config):
+        return None
+    return walk.options.coming_states.get(remote_state.source(unmark_deep(config)[0]) or "")
+
+
+def _seen(config: Value, coming: ComingState) -> Value:
+    """What a data source is going to read, with the configuration's marks."""
+    value = remote_state.with_outputs(unmark_deep(config)[0], coming.outputs)
+    return apply_marks(value, marked_paths(config))
+
+
+def _settled(value: Value) -> Value:
+    plain = unknown_as_null(unmark_deep(value)[0])
+    return apply_marks(plain, marked_paths(value))
+
+
+def _planned(it: Instance, config: Value) -> Value:
+    """The object as far as the configuration tells, with the marks of that."""
+    planned = planned_unknown_object(it.schema.block, unmark_deep(config)[0])
+    return apply_marks(planned, marked_paths(config))
+
+
+def _record(walk: PlanWork, it: Instance, planned: Value, facts: Facts, decision: Decision) -> None:
+    """What is read while applying is a change; of the rest the plan only keeps why it was read now."""
+    if not does(decision.action, "changes"):
+        walk.record.decided(rows(it.address, facts))
+        return
+    walk.record.add(
+        walk.record.change_of(
+            it,
+            decision.action,
+            decision.reason,
+            Null(it.object_type),
+            planned,
+            facts=rows(it.address, facts),
+            undecided=decision.undecided,
+        )
+    )

@@ -1,0 +1,103 @@
+"""Where the facts of a decision come from: the argument that says so, the state, or the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from planner.foundation.values.paths import marked_paths
+from planner.foundation.vocabulary.address import format_resource, parse_module, parse_resource_instance
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import Config, ResourceDecl
+from planner.language.config.statements import removed_blocks
+from planner.language.syntax.body import BodySchema
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.facts.from_changes import declaration
+from planner.logic.facts.from_config import removed_statements
+from planner.logic.facts.from_state import add_instance
+from planner.logic.model.plan import Plan, ResourceChange
+from planner.logic.model.sources import CommandLine, StateEntry
+from planner.logic.programs.rule_programs import decision_program, removal_program
+
+_OPTIONS = {"destroy": "-destroy", "refresh_only": "-refresh-only", "offline": "-offline"}
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    """predicate -> what kind of thing its facts come from, as the rules declare it (fact_source)."""
+    rows = evaluate(decision_program(), FactBuilder().build(), ["fact_source"])["fact_source"]
+    return {str(predicate): str(source) for predicate, source in rows}
+
+
+def decision_source(plan: Plan, config: Config, change: ResourceChange, predicate: str, columns: Sequence[Any]) -> Any:
+    """The source of one fact about a change."""
+    kind = _kinds().get(predicate, "block")
+    if kind == "replace":
+        return CommandLine(f"-replace={change.address}")
+    if kind in _OPTIONS:
+        return CommandLine(_OPTIONS[kind])
+    if kind == "removed":
+        return _removal(config, change)
+    decl = declared(config, change)
+    if decl is None or (kind == "state" and change.importing is None):
+        return StateEntry(change.address)
+    return _place(config, decl, change, kind, columns) or declaration(config, change)
+
+
+def output_source(config: Config, name: str, predicate: str) -> Any:
+    """The source of one fact about a root output."""
+    kind = _kinds().get(predicate, "block")
+    if kind in _OPTIONS:
+        return CommandLine(_OPTIONS[kind])
+    decl = config.root.outputs.get(name)
+    return StateEntry(f"output.{name}") if decl is None or kind == "state" else decl.span
+
+
+def _place(
+    config: Config, decl: ResourceDecl, change: ResourceChange, kind: str, columns: Sequence[Any]
+) -> Span | None:
+    """The part of the configuration that a fact comes from, None for the resource block as a whole."""
+    if kind == "argument":
+        return _attribute(decl, change, str(columns[0]))
+    if kind == "trigger":
+        elements = (e.span for e in decl.lifecycle.replace_triggered_by if e.span.text == columns[0])
+        return next(elements, None)
+    if kind == "repetition":
+        expr = decl.count or decl.for_each or decl.enabled
+        return expr.span if expr is not None else None
+    if kind == "import":
+        target = str(parse_resource_instance(change.address).config)
+        blocks = (i.to.span for i in config.root.imports if i.target is not None and str(i.target) == target)
+        return next(blocks, None)
+    return decl.lifecycle.span if kind == "lifecycle" else None
+
+
+def declared(config: Config, change: ResourceChange) -> ResourceDecl | None:
+    """The resource block of a change."""
+    module = config.root.descendant(parse_module(change.module).path)
+    key = format_resource("", change.mode, change.type, change.name)
+    return module.resources.get(key) if module is not None else None
+
+
+def _attribute(decl: ResourceDecl, change: ResourceChange, path: str) -> Span | None:
+    """The argument, unless its line could show something sensitive."""
+    name = path.split(".")[0].split("[")[0]
+    for value in (change.before, change.after):
+        if any(mark for at, mark in marked_paths(value) if not at or at[0][1] == name):
+            return None
+    content, _ = decl.body.partial_content(BodySchema({name: False}))
+    found = content.attributes.get(name)
+    return found.span if found is not None else None
+
+
+def _removal(config: Config, change: ResourceChange) -> Any:
+    """The removed block that counts for a change, as rules/graph/removals.dl derives it."""
+    facts = FactBuilder()
+    entry = StateEntry(change.address)
+    add_instance(facts, change.module, change.mode, change.type, change.name, change.key, entry)
+    removed_statements(facts, config)
+    blocks = removed_blocks(config)
+    counts = evaluate(removal_program(), facts.build(), ["removed_by"])["removed_by"]
+    return next((blocks[position][1].span for _, position, _ in counts), entry)

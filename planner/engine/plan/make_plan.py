@@ -1,0 +1,105 @@
+"""Making a plan: what comes before the walk and after it.
+
+The state's objects move to their present addresses first; a plan that destroys everything is preceded by an ordinary
+plan, for the sake of what that learns about the state. The graphs come from the caller, since what they are made from
+(facts and rules) is another stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from planner.engine.evaluation.imports import check_imports
+from planner.engine.evaluation.schemas import Schemas
+from planner.engine.plan.moves import MoveResults, apply_moves, check_targets
+from planner.engine.plan.options import PlanOptions
+from planner.engine.plan.walk import plan_walk
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.walks import Walk
+from planner.language.config.model import Config
+from planner.language.config.statements import check_removed
+from planner.language.config.variables import RootVariable
+from planner.logic.model.graph import Graph
+from planner.logic.model.plan import Plan
+from planner.world.state.model import State
+
+BuildGraph: TypeAlias = Callable[[Walk, State], Graph]
+"""the graph of a walk (`plan` or `plan-destroy`) over a state whose objects have moved; raises Failure"""
+
+
+def make_plan(
+    config: Config,
+    state: State,
+    variables: Mapping[str, RootVariable],
+    schemas: Schemas,
+    options: PlanOptions,
+    build_graph: BuildGraph,
+    hooks: Hooks | None = None,
+) -> tuple[Plan | None, list[Diagnostic]]:
+    """Plan what the options ask. With errors among the diagnostics the plan, if there is one, is marked as errored."""
+    problems = _warnings(config, variables, options)
+    try:
+        plan, found = _make(config, state, variables, schemas, options, build_graph, hooks or Hooks())
+    except Failure as failure:
+        return None, problems + failure.diagnostics
+    return plan, problems + found
+
+
+def _make(
+    config: Config,
+    state: State,
+    variables: Mapping[str, RootVariable],
+    schemas: Schemas,
+    options: PlanOptions,
+    build_graph: BuildGraph,
+    hooks: Hooks,
+) -> tuple[Plan | None, list[Diagnostic]]:
+    if options.replace and options.mode != "normal":
+        detail = "Only an ordinary plan can replace objects: leave out -replace, or -destroy or -refresh-only."
+        return None, [error("plan.replace_mode", "Replacing is not part of this kind of plan", detail)]
+    if options.mode == "normal":
+        problems = [*check_imports(config), *check_removed(config.root)]
+        if has_errors(problems):
+            return None, problems
+    if options.mode == "destroy" and options.refresh and not state.is_empty:
+        ordinary = evolve(options, mode="normal", before_destroy=True)
+        refreshed, problems = _make(config, state, variables, schemas, ordinary, build_graph, hooks)
+        if refreshed is None or has_errors(problems) or options.stop.requested:
+            return None, problems
+        # what could not move may find its place now, and is told about either way
+        moves = apply_moves(config, refreshed.prior_state)
+        problems = check_targets(moves, options.targets, options.excludes)
+        if problems:
+            return None, problems
+        plan, problems = plan_walk(
+            build_graph(options.walk, moves.state), config, moves, variables, schemas, options, hooks
+        )
+        return (evolve(plan, previous_state=refreshed.previous_state) if plan else None), problems
+    moves = apply_moves(config, state) if options.moves else MoveResults(state)
+    problems = check_targets(moves, options.targets, options.excludes)
+    if problems:
+        return None, problems
+    return plan_walk(build_graph(options.walk, moves.state), config, moves, variables, schemas, options, hooks)
+
+
+def _warnings(config: Config, variables: Mapping[str, RootVariable], options: PlanOptions) -> list[Diagnostic]:
+    found = []
+    for name, decl in sorted(config.root.variables.items()):
+        given = variables.get(name)
+        if decl.deprecated and given is not None and given.raw is not None:
+            detail = f"{name} is deprecated: {decl.deprecated}"
+            summary = "Deprecated variable used from the root module"
+            found.append(warning("plan.deprecated_root_variable", summary, detail, decl.span))
+    if options.targets or set(options.excludes) - {block for block, _, _ in options.deferred}:
+        detail = (
+            "You are creating a plan with either the -target option or the -exclude option, which means that the "
+            "result of this plan may not represent all of the changes requested by the current configuration.\n\nThe "
+            "-target and -exclude options are not for routine use, and are provided only for exceptional situations "
+            "such as recovering from errors or mistakes, or when planner specifically suggests to use it as part of "
+            "an error message."
+        )
+        found.append(warning("plan.targeting", "Resource targeting is in effect", detail))
+    return found

@@ -1,0 +1,318 @@
+"""Planning one instance of a managed resource: read, refresh, evaluate, ask the provider, let the rules decide."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planner.engine.evaluation.body_rules import extend, of_instance, path_name, storage_problems
+from planner.engine.evaluation.ignore import ignore_changes
+from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.objects import RemoteObject
+from planner.engine.evaluation.provider_diagnostics import in_body
+from planner.engine.evaluation.replace_triggered_by import watched
+from planner.engine.evaluation.schema_marks import (
+    combined_marks,
+    is_write_only,
+    schema_marks,
+    sensitive_paths,
+    without_write_only,
+)
+from planner.engine.plan.action import Facts, derive, rows
+from planner.engine.plan.generation import generate
+from planner.engine.plan.lifecycle import decided, keeps_object
+from planner.engine.plan.refresh import import_object, read_current, refreshed, settle_dependencies
+from planner.engine.plan.replace_triggers import seen
+from planner.foundation.values.documents import with_documents
+from planner.foundation.values.operations import same_value
+from planner.foundation.values.paths import apply_marks, get, marked_paths
+from planner.foundation.values.value import Null, Unknown, Value, type_of, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.language.expressions.decode import decode_block
+from planner.logic.model.plan import Importing, ResourceChange
+from planner.logic.programs.actions import does
+from planner.world.provider.conformity import plan_problems
+from planner.world.provider.interface import PlanAnswer, PlanRequest
+from planner.world.provider.propose import proposed_new
+
+if TYPE_CHECKING:
+    from planner.engine.plan.shared_work import PlanWork
+
+
+def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
+    """Plan an instance that the configuration declares. Raises Failure."""
+    problems = walk.self_references(it)
+    if problems:
+        return problems
+    facts: Facts = {"desired": ()}
+    importing = walk.imports.target(it.address)
+    if importing is not None:
+        facts["import_wanted"] = ()
+        if walk.record.refreshed.instance(it.resource_address, it.key) is not None:
+            facts["managed_already"] = ()
+        importing = importing if derive(facts, "imported") else None
+    generated = ""
+    if importing is not None and it.is_offline:
+        current: RemoteObject | None = None
+    elif importing is not None:
+        current = import_object(walk, it, importing)
+        if it.resource_address in walk.options.generated and current is not None:
+            generated = generate(it, current.value, walk.options.generate_to)
+    else:
+        current, problems = read_current(walk, it)
+        if current is not None:
+            current = refreshed(walk, it, current, problems)
+    assert it.objects is not None
+    # decided in Python: -refresh-only plans no action of managed objects -- there is no decision for rules to make
+    if walk.options.mode == "refresh-only":
+        return problems + _without_plan(walk, it, current)
+    try:
+        change, planned, destruction = _plan(walk, it, current, problems, facts)
+    except Failure:
+        if generated and current is not None:  # what was generated is written all the same: it only needs mending
+            walk.record.add(_nothing_but(walk, it, current, generated))
+        raise
+    if importing is not None:
+        imported = Importing(importing.id or None, identity=importing.identity)
+        change = evolve(change, importing=imported, generated_config=generated or None)
+    walk.record.add(change)
+    problems += destruction
+    if has_errors(destruction):
+        return problems
+    it.objects.set(it.key, planned)
+    if change.action == "no-op" and current is not None:
+        settle_dependencies(walk, it, current)
+    return problems + walk.conditions(it, "postcondition", planned)
+
+
+# ---------------------------------------------------------------- the object as it will be
+
+
+def _nothing_but(walk: PlanWork, it: Instance, current: RemoteObject, generated: str) -> ResourceChange:
+    """A change that only carries generated configuration that does not do."""
+    value = without_write_only(current.value, it.schema.block)
+    return walk.record.change_of(
+        it,
+        "no-op",
+        "",
+        value,
+        value,
+        generated_config=generated,
+    )
+
+
+def _without_plan(walk: PlanWork, it: Instance, current: RemoteObject | None) -> list[Diagnostic]:
+    assert it.objects is not None
+    problems = walk.conditions(it, "precondition")
+    if current is None:
+        it.objects.remove(it.key)
+    else:
+        it.objects.set(it.key, current.value)
+    return problems + walk.conditions(it, "postcondition", current.value if current else _missing(it))
+
+
+def _missing(it: Instance) -> Value:
+    """What the configuration sees of an object that does not exist and is not planned either."""
+    assert it.decl is not None
+    return Unknown(it.object_type) if it.decl.enabled is None else Null(it.object_type)
+
+
+def _plan(
+    walk: PlanWork, it: Instance, current: RemoteObject | None, problems: list[Diagnostic], facts: Facts
+) -> tuple[ResourceChange, Value, list[Diagnostic]]:
+    """The change of an instance of which some facts are known, its planned object with marks, and why it must not
+    happen. Raises Failure with all problems so far."""
+    assert it.decl is not None
+    if it.is_offline:
+        facts["unasked"] = ()
+    watched_changes = _triggers(walk, it)
+    if watched_changes:
+        facts["watched"] = watched_changes
+    extend(problems, walk.conditions(it, "precondition"))
+    config = configuration_of(it, problems)
+    meta = walk.meta(it)
+    proposal = propose(it, current, config, problems, meta)
+    prior, answer, marked = proposal.prior, proposal.answer, proposal.planned
+    planned = marked
+    _describe(walk, it, current, facts)
+    replace_paths: tuple[Any, ...] = ()
+    if prior.__class__ is not Null:
+        replace_paths = differences(it, prior, marked, answer, facts)
+    decision, destruction = decided(it, facts, walk.module_scope(it))
+    # decided in Python: a replacement is planned once more as a new object -- a step of the provider's protocol
+    if does(decision.action, "replaces") and "tainted" not in facts:
+        start = Start(Null(it.object_type), answer.private, meta=meta)
+        answer = ask_plan(it, start, unmark_deep(config)[0], [])
+        marked = with_marks(it, answer.planned, proposal.config_marks)
+        # as recorded, another object has only the marks of its configuration; its schema's are added by who reads it
+        planned = apply_marks(answer.planned, proposal.config_marks)
+    before = Null(it.object_type) if current is None else current.value
+    marked, planned = (without_write_only(value, it.schema.block) for value in (marked, planned))
+    change = walk.record.change_of(
+        it,
+        decision.action,
+        decision.reason,
+        without_write_only(before, it.schema.block),
+        planned,
+        replace_paths=replace_paths,
+        private=answer.private,
+        facts=rows(it.address, facts),
+        before_identity=None if current is None else current.identity,
+        after_identity=answer.identity,
+        undecided=decision.undecided,
+    )
+    return change, marked, destruction
+
+
+@frozen(eq=False)
+class Proposal:
+    """What the provider makes of a configuration: `prior` is the object it starts from (Null when there is none or it
+    is tainted), `planned` the object with marks, `config_marks` the marks that come from the configuration."""
+
+    prior: Value
+    answer: PlanAnswer
+    planned: Value
+    config_marks: list[Any]
+
+
+@frozen(eq=False)
+class Start:
+    """What a provider plans from: the object (Null when there is none), what it keeps for itself, what identifies the
+    object, and what the module tells it."""
+
+    prior: Value
+    private: str | None = None
+    identity: Value = None
+    meta: Value = None
+
+
+def propose(
+    it: Instance, current: RemoteObject | None, config: Value, problems: list[Diagnostic], meta: Value = None
+) -> Proposal:
+    """Let the provider check a configuration and plan for it. Raises Failure with all problems so far."""
+    assert it.decl is not None
+    kept = None if current is None or current.record.tainted else current
+    prior: Value = Null(it.object_type) if kept is None else kept.value
+    plain_config = unmark_deep(config)[0]
+    extend(problems, in_body(it.provider.validate_resource("managed", it.type, plain_config), it.body, it.address))
+    ignored = it.decl.lifecycle.ignore_changes
+    effective = ignore_changes(prior, config, ignored, it.schema.block)
+    plain_prior = unmark_deep(prior)[0]
+    start = Start(plain_prior, meta=meta)
+    if kept is not None:
+        start = Start(plain_prior, kept.record.private, kept.identity, meta)
+    plain_effective = unmark_deep(effective)[0]
+    answer = ask_plan(it, start, plain_effective, problems)
+    planned = with_documents(answer.planned, plain_effective)
+    if answer.legacy_type_system:
+        planned = ignore_changes(plain_prior, planned, ignored, None)
+    config_marks = marked_paths(effective)
+    return Proposal(prior, answer, with_marks(it, planned, config_marks), config_marks)
+
+
+def configuration_of(it: Instance, problems: list[Diagnostic]) -> Value:
+    """The configuration of an instance, with marks. Raises Failure with all problems so far."""
+    assert it.decl is not None
+    config, found = decode_block(it.decl.body, it.schema.block, it.scope)
+    extend(problems, of_instance(found, it.address))
+    extend(problems, storage_problems(it, config))
+    return config
+
+
+def ask_plan(it: Instance, start: Start, config: Value, problems: list[Diagnostic]) -> PlanAnswer:
+    """What the provider plans. Raises Failure."""
+    block, prior = it.schema.block, start.prior
+    proposed = proposed_new(block, prior, config)
+    request = PlanRequest(it.type, prior, proposed, config, start.private, start.identity, start.meta)
+    answer = it.provider.plan(request)
+    extend(problems, in_body(answer.diagnostics, it.body, it.address))
+    if not answer.legacy_type_system:
+        plain = unmark_deep(answer.planned)[0]
+        wrong = plan_problems(block, prior, config, plain)
+        if wrong:
+            details = (
+                f"The provider {it.configuration} planned something that {it.address} does not allow: {p}."
+                for p in wrong
+            )
+            hint = " This is a mistake in the provider."
+            raise Failure([error("provider.invalid_plan", "Provider produced invalid plan", d + hint) for d in details])
+    return answer
+
+
+def with_marks(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
+    """A planned object with the marks of its configuration and of its schema."""
+    marks = combined_marks(config_marks, schema_marks(it.schema.block, planned))
+    return apply_marks(planned, marks) if marks else planned
+
+
+def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
+    """What the elements of replace_triggered_by name, up to the first one that changes. Raises Failure."""
+    assert it.decl is not None
+    assert it.module is not None
+    rows: set[tuple[str, str, str]] = set()
+    for expr in it.decl.lifecycle.replace_triggered_by:
+        ref = watched(expr, it.repetition)
+        address = f"{it.module_text}.{ref.name}" if it.module_text else ref.name
+        changes = walk.record.of_resource(address)
+        if ref.key is not None or ref.rest:
+            changes = [c for c in changes if c.key == ref.key and not c.deposed]
+        rows |= seen(expr, ref, it.module, changes)
+        if derive({"watched": tuple(rows)}, "triggered"):
+            break
+    return tuple(sorted(rows))
+
+
+def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Facts) -> None:
+    """Facts that do not come from comparing values."""
+    assert it.decl is not None
+    if current is not None:
+        facts["exists"] = ()
+        if current.record.tainted:
+            facts["tainted"] = ()
+    if it.address in walk.replace:
+        facts["replace_requested"] = ()
+    if it.created_first:
+        facts["created_first"] = ()
+    if keeps_object(it.decl):
+        facts["kept_by_configuration"] = ()
+
+
+def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, facts: Facts) -> tuple[Any, ...]:
+    """Facts about what is different; gives the paths that require replacement."""
+    before, after = unmark_deep(prior)[0], unmark_deep(planned)[0]
+    different = tuple(name for name in sorted(after) if not _same(before[name], after[name]))
+    if different:
+        facts["differs"] = different
+    if sensitive_paths(prior) != sensitive_paths(planned):
+        facts["sensitivity_differs"] = ()
+    required, write_only = [], []
+    for path in answer.requires_replace:
+        old, new = _at(before, path), _at(after, path)
+        if old is None and new is None:
+            where = path_name(path)
+            detail = f"The provider {it.configuration} wants to replace {it.address} because of {where}: it has none."
+            raise Failure(error("provider.invalid_plan", "Provider produced invalid plan", detail))
+        old = Null(type_of(new)) if old is None else old
+        new = Null(type_of(old)) if new is None else new
+        if not same_value(old, new):
+            required.append(path)
+        elif is_write_only(it.schema.block, path):
+            required.append(path)
+            write_only.append(path)
+    if required:
+        facts["requires_replace"] = tuple(map(path_name, required))
+    if write_only:
+        facts["write_only_replace"] = tuple(map(path_name, write_only))
+    return tuple(required)
+
+
+def _at(value: Value, path: Any) -> Value:
+    try:
+        return get(value, path)
+    except KeyError:
+        return None
+
+
+def _same(a: Value, b: Value) -> bool:
+    """Equal for certain, with nulls of different types apart: as parts of two objects they make different types."""
+    return a is b or (same_value(a, b) and (a.__class__ is not Null or a.type == b.type))

@@ -1,0 +1,388 @@
+"""Moves: before anything is planned, every object of the state gets the address where it lives now.
+
+The rules of rules/plan/moves.dl decide; this module states the facts (what each statement does to each address),
+changes the state as the rules say, and turns errors that they find into diagnostics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+from planner.engine.evaluation.repetition import repetition_argument
+from planner.engine.plan.move_endpoints import (
+    Endpoint,
+    absolute,
+    carry,
+    changes_key_only,
+    endpoints,
+    implied_endpoints,
+)
+from planner.engine.plan.targets import command_line
+from planner.foundation.vocabulary.address import (
+    Address,
+    ModuleAddress,
+    ResourceAddress,
+    format_key,
+    parse_address,
+    parse_module,
+    parse_resource_instance,
+    sort_key,
+)
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, ResourceDecl
+from planner.logic.datalog.engine.evaluate import Database, evaluate
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.model.sources import StateEntry
+from planner.logic.programs.rule_programs import limit_program, move_program
+from planner.world.state.build import StateBuilder
+from planner.world.state.model import State
+
+
+@frozen(eq=False)
+class MoveStatement:
+    """A moved block, or a move that a change of `count` implies. `name` is what facts and messages call it."""
+
+    name: str
+    position: int
+    from_: Endpoint
+    to: Endpoint
+    span: Span
+    implied: bool = False
+
+
+@frozen
+class Move:
+    """An object that lives at a new address: where it was, and whether only implied statements moved it."""
+
+    origin: str
+    implied: bool
+
+
+@frozen(eq=False)
+class MoveResults:
+    """The state after all moves; what moved, by new instance address; what could not: (where it is, what is taken)."""
+
+    state: State
+    statements: tuple[MoveStatement, ...] = ()
+    moves: dict[str, Move] = field(factory=dict)
+    blocked: tuple[tuple[str, str], ...] = ()
+    cycles: tuple[tuple[str, ...], ...] = ()
+
+    def previous_address(self, instance: str) -> str:
+        """The address that the instance had before the moves."""
+        move = self.moves.get(instance)
+        return move.origin if move else instance
+
+
+class Declared(Protocol):
+    """What the configuration turned out to declare, once expanded."""
+
+    def module_instances(self, path: ModulePath) -> list[ModuleAddress]: ...
+    def declares(self, kind: str, address: Address) -> bool: ...
+
+
+# ---------------------------------------------------------------- statements
+
+
+def explicit_statements(config: Config) -> list[MoveStatement]:
+    """The moved blocks of all modules, parents first."""
+    found: list[MoveStatement] = []
+    for module in config.root.walk():
+        for block in module.moved:
+            ends = endpoints(module.path, parse_address(block.from_), parse_address(block.to))
+            at = block.span.start_position
+            name = f"{block.span.filename}:{at.line},{at.column}"
+            found.append(MoveStatement(name, len(found), *ends, block.span))
+    return found
+
+
+def implied_statements(config: Config, state: State, explicit: list[MoveStatement]) -> list[MoveStatement]:
+    """Moves that adding or removing `count` implies, as rules/plan/implied_moves.dl derives them."""
+    facts = FactBuilder()
+    objects = _state_counts(facts, config, state, explicit)
+    if not objects:
+        return []
+    found: list[MoveStatement] = []
+    for name, *words in evaluate(move_program(), facts.build(), ["implied_move"]).sorted("implied_move"):
+        thing, declaration = objects[name]
+        from_, to = (_with_key(thing, {"none": None, "zero": 0}[word]) for word in words)
+        span = declaration.count.span if declaration.count is not None else declaration.span
+        ends = implied_endpoints(from_, to)
+        found.append(MoveStatement(f"count of {name}", len(explicit) + len(found), *ends, span, implied=True))
+    return found
+
+
+def _state_counts(
+    facts: FactBuilder, config: Config, state: State, explicit: list[MoveStatement]
+) -> dict[str, tuple[Address, ResourceDecl | ModuleCall]]:
+    """Add what rules/plan/implied_moves.dl reads; what the facts are about, by name."""
+    objects: dict[str, tuple[Address, ResourceDecl | ModuleCall]] = {}
+    for thing, declaration, keys in _counted(config, state):
+        name = str(thing)
+        objects[name] = (thing, declaration)
+        facts.add("repeats_by", name, repetition_argument(declaration), source=declaration.span)
+        for key, word in ((None, "none"), (0, "zero")):
+            if key in keys:
+                facts.add("known_key", name, word, source=StateEntry(str(_with_key(thing, key))))
+            named = _with_key(thing, key) if isinstance(thing, ModuleAddress) else thing
+            by = next((s for s in explicit if s.from_.mentions(named) or s.to.mentions(named)), None)
+            if by is not None:
+                facts.add("mentioned_in_move", name, word, source=by.span)
+    return objects
+
+
+def _counted(
+    config: Config, state: State
+) -> Iterator[tuple[Address, ResourceDecl | ModuleCall, set[int | str | None]]]:
+    """Declared resources and module calls of the state that count, or did: what, its declaration, its keys."""
+    calls: dict[tuple[ModuleAddress, str], set[int | str | None]] = {}
+    modules: dict[str, tuple[ModuleAddress, ModuleConfig | None]] = {}
+    for resource in state.resources.values():
+        if resource.module not in modules:
+            module = parse_module(resource.module)
+            modules[resource.module] = module, config.root.descendant(module.path)
+            if module.steps:
+                calls.setdefault((module.parent, module.steps[-1][0]), set()).add(module.key)
+        module, declared = modules[resource.module]
+        address = ResourceAddress(module, resource.mode, resource.type, resource.name)
+        declaration = declared.resources.get(address.relative) if declared else None
+        if declaration is not None and (declaration.count is not None or 0 in resource.instances):
+            yield address, declaration, set(resource.instances)
+    for (parent, name), keys in sorted(calls.items(), key=lambda item: (item[0][0].sort_key, item[0][1])):
+        declared = config.root.descendant(parent.path)
+        call = declared.calls.get(name) if declared else None
+        if call is not None and (call.count is not None or 0 in keys):
+            yield parent.child(name), call, keys
+
+
+def _with_key(thing: Address, key: int | None) -> Address:
+    return thing.parent.child(thing.steps[-1][0], key) if isinstance(thing, ModuleAddress) else thing.instance(key)
+
+
+# ---------------------------------------------------------------- moving
+
+_DERIVED = ("moved", "arrives", "move_blocked", "move_cycle", "crowded_out", "moved_by_block")
+
+
+def apply_moves(config: Config, state: State) -> MoveResults:
+    """Move every object of the state to where the configuration says it is now."""
+    statements = explicit_statements(config)
+    statements += implied_statements(config, state, statements)
+    if not statements:
+        return MoveResults(state)
+    return _moved_state(state, statements, evaluate(move_program(), move_facts(statements, state), _DERIVED))
+
+
+def move_facts(statements: list[MoveStatement], state: State) -> FactBase:
+    """What the rules of rules/plan/moves.dl read."""
+    facts = FactBuilder()
+    _add_moves(facts, statements, state)
+    return facts.build()
+
+
+def asked_facts(config: Config, state: State, targets: Iterable[str], excludes: Iterable[str]) -> FactBase:
+    """Everything about moves, for questions."""
+    results = apply_moves(config, state)
+    facts = FactBuilder(command_line("plan", targets, excludes))
+    _state_counts(facts, config, state, [s for s in results.statements if not s.implied])
+    _add_moves(facts, list(results.statements), state)
+    _add_ends(facts, results)
+    return facts.build()
+
+
+def moved_back(state: State, origins: Mapping[str, str]) -> State:
+    """The state as it was before its objects moved. `origins`: where the instance at each address was."""
+    builder = StateBuilder(state)
+    known = (resource.address + format_key(instance.key) for resource, instance in state.instances())
+    left = {to: origins[to] for to in known if origins.get(to, to) != to}
+    while left:
+        for to in sorted(left, key=sort_key):
+            if left[to] not in left:  # else somebody else is still there
+                _move(builder, to, left.pop(to))
+    return builder.snapshot()
+
+
+def _move(builder: StateBuilder, origin: str, to: str) -> None:
+    here, there = parse_resource_instance(origin), parse_resource_instance(to)
+    module = str(there.module)
+    builder.move(str(here.resource), here.key, module, there.mode, there.type, there.name, there.key)
+
+
+def _add_moves(facts: FactBuilder, statements: list[MoveStatement], state: State) -> None:
+    _state_statements(facts, statements)
+    _state_steps(facts, statements, state)
+    origins = sorted((row[0] for row in facts.rows("in_prior_state")), key=sort_key)
+    for position, origin in enumerate(origins):
+        facts.add("address_order", origin, position, source=StateEntry(origin))
+
+
+def _add_ends(facts: FactBuilder, results: MoveResults) -> None:
+    for to, move in results.moves.items():
+        for end in map(parse_resource_instance, (to, move.origin)):
+            facts.add("move_end", str(end), str(end.config), str(end.resource), source=StateEntry(move.origin))
+
+
+def _state_statements(facts: FactBuilder, statements: list[MoveStatement]) -> None:
+    for s in statements:
+        facts.add("move_statement", s.name, s.position, source=s.span)
+        if s.implied:
+            facts.add("implied_statement", s.name, source=s.span)
+        facts.add("declared_at_depth", s.name, len(s.from_.base))
+        if changes_key_only(s.from_, s.to):
+            facts.add("changes_key_only", s.name)
+        for other in statements:
+            if other is s:
+                continue
+            if s.from_.chains_from(other.to):
+                facts.add("chains_from", s.name, other.name)
+            for end, word in ((s.from_, "from"), (s.to, "to")):
+                for outer, outer_word in ((other.from_, "from"), (other.to, "to")):
+                    if end.within(outer):
+                        facts.add("nested_end", s.name, word, other.name, outer_word)
+
+
+def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: State) -> None:
+    """What each statement does to the addresses of the state, and to those that are reached from there."""
+    by_resource: dict[tuple[str, str, str], list[MoveStatement]] = {}
+    of_modules = [s for s in statements if s.from_.resource is None]
+    for s in statements:
+        if s.from_.resource is not None:
+            by_resource.setdefault(s.from_.resource, []).append(s)
+    present: set[tuple[str, str]] = set()
+    vacancies: set[tuple[str, str]] = set()
+    reached: set[ResourceAddress] = set()
+    front: list[ResourceAddress] = []
+    for resource in state.resources.values():
+        address = ResourceAddress(parse_module(resource.module), resource.mode, resource.type, resource.name)
+        present |= {("module", resource.module), ("resource", resource.address)}
+        for key in resource.instances:
+            instance = address.instance(key)
+            present.add(("instance", str(instance)))
+            reached.add(instance)
+            front.append(instance)
+    origins = set(front)
+    # A chain passes each statement once at most; more rounds could only be moves of a module into itself.
+    for _ in range(len(statements)):
+        beyond: list[ResourceAddress] = []
+        for at in front:
+            for s in (*by_resource.get((at.mode, at.type, at.name), ()), *of_modules):
+                step = carry(s.from_, s.to, at)
+                if step is None or step[0] == at:
+                    continue
+                to, whole, vacancy = step
+                facts.add("carries", s.name, str(at), str(to), whole, vacancy, source=s.span)
+                vacancies.add((whole, vacancy))
+                if at in origins:
+                    facts.add("in_prior_state", str(at), source=StateEntry(str(at)))
+                if to not in reached:
+                    reached.add(to)
+                    beyond.append(to)
+        front = beyond
+    for whole, vacancy in vacancies & present:
+        facts.add("taken", whole, vacancy, source=StateEntry(vacancy))
+
+
+def _moved_state(state: State, statements: list[MoveStatement], derived: Database) -> MoveResults:
+    builder = StateBuilder(state)
+    stopped: dict[str, str] = {**dict(derived.sorted("move_blocked")), **dict(derived.sorted("crowded_out"))}
+    moves: dict[str, Move] = {}
+    by_block = {row[0] for row in derived["moved_by_block"]}
+    ranks = {(origin, at): rank for origin, at, rank in derived["arrives"]}
+    # what makes room goes before what comes there
+    for origin, to in sorted(derived["moved"], key=lambda row: (ranks[row], sort_key(row[0]))):
+        _move(builder, origin, to)
+        moves[to] = Move(origin, implied=to not in by_block)
+    cycles: dict[str, list[str]] = {}
+    for name, representative in derived.sorted("move_cycle"):
+        cycles.setdefault(representative, []).append(name)
+    return MoveResults(
+        builder.snapshot(),
+        tuple(statements),
+        moves,
+        tuple(sorted(stopped.items(), key=lambda item: sort_key(item[0]))),
+        tuple(tuple(names) for names in cycles.values()),
+    )
+
+
+# ---------------------------------------------------------------- errors
+
+
+def check_targets(results: MoveResults, targets: Iterable[str], excludes: Iterable[str]) -> list[Diagnostic]:
+    """Targets must cover both ends of every move, and exclusions none."""
+    facts = FactBuilder(command_line("plan", targets, excludes))
+    if not facts.rows("target") and not facts.rows("exclude"):
+        return []
+    _add_ends(facts, results)
+    outside = {row[0] for row in evaluate(limit_program(), facts.build(), ["outside_limits"])["outside_limits"]}
+    if not outside:
+        return []
+    option, advice = ("-target", "Add") if facts.rows("target") else ("-exclude", "Leave out")
+    lines = "".join(f"\n  {option}={address}" for address in sorted(outside, key=sort_key))
+    detail = (
+        "Objects of the state have moved to other addresses, and the plan is only right when it covers both the old "
+        f"and the new ones. {advice} these options, or plan without {option}:{lines}"
+    )
+    return [error("plan.move_not_targeted", "Moved resource instances excluded by targeting", detail)]
+
+
+def check_moves(results: MoveResults, declared: Declared, destroys: bool = False) -> list[Diagnostic]:
+    """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration. `destroys`:
+    everything is destroyed, so nothing counts as still declared."""
+    if not results.statements:
+        return []
+    facts = FactBuilder()
+    by_name = {s.name: s for s in results.statements}
+    for s in results.statements:
+        facts.add("move_statement", s.name, s.position)
+        for base in declared.module_instances(s.from_.base):
+            from_, to = absolute(s.from_, base), absolute(s.to, base)
+            facts.add("absolute_move", s.name, s.from_.kind, from_, to, source=s.span)
+            if not destroys and declared.declares(s.from_.kind, parse_address(from_)):
+                facts.add("declared_now", s.from_.kind, from_)
+    found = evaluate(
+        move_program(), facts.build(), ["redundant_move", "still_declared", "second_destination", "second_source"]
+    )
+    return _move_errors(results, by_name, found)
+
+
+def _move_errors(results: MoveResults, by_name: dict[str, MoveStatement], found: Database) -> list[Diagnostic]:
+    problems: list[tuple[int, Diagnostic]] = []
+
+    def report(statement: str, code: str, summary: str, detail: str) -> None:
+        s = by_name[statement]
+        problems.append((s.position, error(code, summary, detail, s.span)))
+
+    for s, address in found.sorted("redundant_move"):
+        detail = f"This statement moves {address} to the same address: delete it."
+        report(s, "plan.move_redundant", "Redundant move statement", detail)
+    for s, kind, from_, to in found.sorted("still_declared"):
+        detail = f"{from_} is said to have moved to {to}, but the configuration still declares that {kind}: rename it."
+        report(s, "plan.move_still_declared", "Moved object still exists", detail)
+    for s, from_, to, earlier, other in found.sorted("second_destination"):
+        detail = f"The statement at {earlier} moves {from_} to {other}, this one to {to}: it can only be in one place."
+        report(s, "plan.move_ambiguous", "Ambiguous move statements", detail)
+    for s, from_, to, earlier, other in found.sorted("second_source"):
+        detail = f"The statement at {earlier} moves {other} to {to}, this one {from_}: only one object can be there."
+        report(s, "plan.move_ambiguous", "Ambiguous move statements", detail)
+    if not problems:
+        for cycle in results.cycles:
+            lines = "".join(f"\n  - {name}" for name in cycle)
+            detail = f"These statements lead in a circle, so that there is no place to move the objects to:{lines}"
+            problems.append((0, error("plan.move_cycle", "Cyclic dependency in move statements", detail)))
+    return [d for _, d in sorted(problems, key=lambda p: p[0])]
+
+
+def blocked_warning(results: MoveResults) -> list[Diagnostic]:
+    """A warning about objects that could not move because something else is at their destination."""
+    if not results.blocked:
+        return []
+    lines = "".join(f"\n  - {at} could not move to {to}" for at, to in results.blocked)
+    detail = (
+        f"Some objects of the state were to move to addresses where others already are:{lines}\n\nThey keep their "
+        "addresses and will be destroyed if nothing declares them there. To keep them, resolve the conflict with the "
+        "state commands first."
+    )
+    return [warning("plan.move_blocked", "Unresolved resource instance address changes", detail)]

@@ -1,0 +1,158 @@
+"""The object as it is: read from the state, refreshed by its provider, or imported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.engine.evaluation.imports import ImportTarget
+from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
+from planner.engine.evaluation.provider_diagnostics import in_body
+from planner.engine.evaluation.schema_marks import combined_marks, schema_marks
+from planner.engine.plan.findings import Seen
+from planner.engine.plan.lifecycle import keeps_object
+from planner.foundation.values.identity import identical
+from planner.foundation.values.paths import apply_marks, marked_paths
+from planner.foundation.values.value import Null, unmark_deep
+from planner.foundation.vocabulary.address import parse_resource_instance
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.foundation.vocabulary.records import evolve
+from planner.language.expressions.decode import decode_block
+from planner.world.provider.legacy import normalize_legacy_object
+from planner.world.state.model import ObjectState
+
+if TYPE_CHECKING:
+    from planner.engine.plan.shared_work import PlanWork
+
+
+def read_current(walk: PlanWork, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
+    """The recorded object, upgraded; None when there is none. Raises Failure when it cannot be read."""
+    record = walk.record.refreshed.object(it.resource_address, it.key, it.deposed)
+    if record is None:
+        return None, []
+    current, problems = read_object(
+        it.provider, it.type, it.schema, record, it.address, moved_from=_moved_from(walk, it), body=it.body
+    )
+    if current is None:
+        raise Failure([d.at(it.address) for d in problems])
+    recorded = walk.record.refreshed.provider(it.resource_address, it.key)
+    if current.record is not record or recorded != (it.configuration, it.provider_key):
+        walk.write(walk.record.previous, it, current.record)
+        walk.write(walk.record.refreshed, it, current.record)
+    return current, problems
+
+
+def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
+    """Provider and type that the object was of when a moved block has brought it here from another type."""
+    move = walk.record.moves.moves.get(it.address)
+    if move is None or move.implied:
+        return None
+    before = parse_resource_instance(walk.record.moves.previous_address(it.address))
+    recorded = walk.state.resources[it.resource_address].provider
+    source, now = (parse_provider_configuration(text).source for text in (recorded, it.configuration))
+    return (source, before.type) if (source, before.type) != (now, it.type) else None
+
+
+def refreshed(walk: PlanWork, it: Instance, current: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
+    """The object as its provider finds it now, with its record in the refreshed state; None when it is gone. The
+    provider's warnings are added to `problems`. Raises Failure."""
+    record = _with_lifecycle(walk, it, current.record)
+    if not walk.options.refresh:
+        if record is not current.record:
+            walk.write(walk.record.refreshed, it, record)
+        return RemoteObject(current.value, record, current.identity)
+    found = refresh(walk, it, RemoteObject(current.value, record, current.identity), problems)
+    seen = Seen(
+        current.value,
+        found.value if found else Null(it.object_type),
+        it.object_type,
+        it.configuration,
+        it.provider_key,
+        (current.identity, found.identity if found else None),
+    )
+    if not it.deposed:
+        walk.record.saw(it.address, seen)
+    if found is None:
+        walk.record.refreshed.remove_object(it.resource_address, it.key, it.deposed)
+        return None
+    if it.decl is not None and not it.deposed and not it.is_orphan:
+        found = RemoteObject(found.value, _with_dependencies(walk, it, found.record), found.identity)
+    if found.record is not walk.record.refreshed.object(it.resource_address, it.key, it.deposed):
+        walk.write(walk.record.refreshed, it, found.record)
+    return found
+
+
+def refresh(walk: PlanWork, it: Instance, known: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
+    """Ask the provider for the object. Raises Failure."""
+    value, record = known.value, known.record
+    if not walk.options.offline:
+        walk.hooks.refresh_start(it.address, object_id(value), it.deposed)
+    plain, marks = unmark_deep(value)
+    answer = it.provider.read(it.type, plain, record.private, known.identity, walk.meta(it))
+    found = in_body(answer.diagnostics, it.body, it.address)
+    if has_errors(found):
+        raise Failure(found)
+    problems += found
+    if not walk.options.offline:
+        walk.hooks.refresh_complete(it.address, object_id(answer.value), it.deposed)
+    if answer.value.__class__ is Null:
+        return None
+    fresh = answer.value if answer.value is plain else normalize_legacy_object(answer.value, it.schema.block)
+    wanted = combined_marks(marked_paths(value) if marks else [], schema_marks(it.schema.block, fresh))
+    fresh = apply_marks(fresh, wanted) if wanted else fresh
+    more = {"private": answer.private, **recorded_identity(answer.identity, it.schema)}
+    if identical(fresh, value):
+        same = all(getattr(record, name) == now for name, now in more.items())
+        return RemoteObject(value, record if same else evolve(record, **more), answer.identity)
+    return RemoteObject(fresh, write_object(fresh, it.schema, record, **more), answer.identity)
+
+
+def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteObject:
+    """The object that is to be imported, read and put into the refreshed state. Raises Failure."""
+    id = target.shown
+    walk.hooks.import_planned(it.address, id)
+    found, problems = it.provider.import_object(it.type, target.id, target.identity)
+    diagnostics = in_body(problems, None, it.address)
+    if has_errors(diagnostics):
+        raise Failure(diagnostics)
+    if len(found) != 1 or found[0].value.__class__ is Null:
+        count = "no object" if not found or found[0].value.__class__ is Null else f"{len(found)} objects"
+        detail = f"For {id} the provider of {it.address} gave {count}; exactly one is needed."
+        raise Failure(error("plan.import_result", "Import did not give one object", detail, address=it.address))
+    record = ObjectState({}, it.schema.version, private=found[0].private)
+    current = refresh(walk, it, RemoteObject(found[0].value, record, found[0].identity), diagnostics)
+    if current is None:
+        detail = f"There is no object {id} that could become {it.address}."
+        raise Failure(error("plan.import_missing", "Cannot import non-existent remote object", detail))
+    config, _ = decode_block(it.decl.body, it.schema.block, it.unknown_scope) if it.decl is not None else (None, [])
+    value = current.value
+    if config is not None:
+        value = apply_marks(value, marked_paths(config))
+    written = write_object(value, it.schema, current.record)
+    imported = RemoteObject(value, _with_lifecycle(walk, it, written), current.identity)
+    walk.write(walk.record.refreshed, it, imported.record)
+    return imported
+
+
+def _with_lifecycle(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
+    """The record with what the configuration says now about replacing and destroying."""
+    if it.decl is None or it.deposed or it.is_orphan:
+        return record
+    first, kept = it.created_first, keeps_object(it.decl)
+    if (record.create_before_destroy, record.skip_destroy) == (first, kept):
+        return record
+    return evolve(record, create_before_destroy=first, skip_destroy=kept)
+
+
+def _with_dependencies(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
+    """Until something is applied the object depends on what it was made after and on what it refers to now."""
+    wanted = walk.dependencies(it.node).union(record.dependencies)
+    return record if len(wanted) == len(set(record.dependencies)) else evolve(record, dependencies=wanted)
+
+
+def settle_dependencies(walk: PlanWork, it: Instance, current: RemoteObject) -> None:
+    """Nothing will be applied, so the dependencies are those of the configuration from now on."""
+    wanted, recorded = walk.dependencies(it.node), current.record.dependencies
+    if len(wanted) != len(recorded) or not wanted.holds(recorded):
+        walk.write(walk.record.refreshed, it, evolve(current.record, dependencies=wanted))

@@ -1,0 +1,370 @@
+"""Vertices of resources: expanded to instances, each with its declaration, its record and its provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING
+
+from planner.engine.evaluation.body_rules import forget_compiled
+from planner.engine.evaluation.configuration_walk import relation
+from planner.engine.evaluation.context import ModuleInstance
+from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.repetition import NO_REPETITION, Expansion, Repetition, expand
+from planner.engine.plan.data import plan_data
+from planner.engine.plan.destroy import plan_deposed, plan_destroy, plan_orphan
+from planner.engine.plan.ephemeral import plan_ephemeral
+from planner.engine.plan.managed import plan_managed
+from planner.engine.plan.options import Settled
+from planner.engine.plan.self_references import Waits, waiting_instances
+from planner.engine.plan.targets import InstanceLimits, command_line
+from planner.engine.walk.work import NOTHING, WorkResult
+from planner.foundation.vocabulary.address import (
+    ResourceAddress,
+    format_key,
+    join,
+    parse_module,
+    parse_resource_instance,
+)
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.shell import option
+from planner.language.config.model import ResourceDecl
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.facts.instances import declared_instance, recorded_instance
+from planner.logic.model.graph import Node
+from planner.world.state.model import InstanceKey, ResourceState
+
+if TYPE_CHECKING:
+    from planner.engine.plan.shared_work import PlanWork
+
+InstanceWork = Callable[["PlanWork", Instance], list[Diagnostic]]
+
+
+@frozen(eq=False)
+class InstanceTask:
+    """Work on one instance."""
+
+    instance: Instance
+    run: InstanceWork
+
+
+def _declared(decl: ResourceDecl, modules: Iterable[ModuleInstance]) -> list[str]:
+    """The addresses of all instances that the configuration has."""
+    expansions = ((module, module.resource(decl.key).expansion) for module in modules)
+    return [module.instance_address(decl, key) for module, made in expansions if made for key in made.instances]
+
+
+class ResourceVertices:
+    """The work on vertices about resources of a plan walk."""
+
+    def __init__(self, walk: PlanWork) -> None:
+        self.walk = walk
+        self.tasks: dict[str, InstanceTask] = {}
+        """the work on instances that became vertices of their own"""
+        command = command_line("plan", walk.options.targets, walk.options.excludes)
+        in_part = None
+        if walk.graph.database is not None:
+            in_part = {row[0] for row in relation(walk.graph, "named_in_part")}
+        self._limits = InstanceLimits(command, in_part)
+        self._in_state: dict[str, list[ResourceState]] = {}
+        for recorded in walk.state.resources.values():
+            self._in_state.setdefault(_config_address(recorded), []).append(recorded)
+
+    def resource(self, node: Node) -> WorkResult:
+        """Expand a resource, then plan every instance that is declared or in the state."""
+        path = parse_module(node.module).path
+        module_config = self.walk.config.root.descendant(path)
+        assert module_config is not None
+        decl = module_config.resources[node.object]
+        config_address = join(node.module, node.object)
+        settled = self.walk.options.settled.get(config_address)
+        if settled is not None:
+            return self._settle(decl, settled)
+        modules = self.walk.context.instances(path)
+        problems: list[Diagnostic] = []
+        if not self.walk.options.before_destroy and self.walk.options.mode == "normal":
+            problems += self.walk.imports.resolve(config_address)
+        for module in modules:
+            try:
+                what = join(module.text, decl.key)
+                expansion = module.resource(decl.key).expansion = expand(decl, module.scope, what)
+                problems += expansion.warnings
+            except Failure as failure:
+                problems += failure.diagnostics
+        if has_errors(problems):
+            return WorkResult(tuple(problems))
+        problems += self._incomplete_requests(decl, modules)
+        tasks: list[InstanceTask] = []
+        left_out = self._left_out(node.name, config_address, decl, modules)
+        for module in modules:
+            self._add_instances(node, decl, module, config_address, left_out, tasks, problems)
+        declared = {module.text for module in modules}
+        for resource in self._in_state.get(config_address, ()):
+            if resource.module not in declared:
+                for key in resource.instances:
+                    self._add_orphan(node, resource, key, decl, None, left_out, tasks, problems)
+        self.walk.checks.announce("resource", config_address, _declared(decl, modules))  # also what is out of scope
+        result = self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
+        if (
+            self.walk.options.evaluates_once and not path and result.children is None
+        ):  # calls of a module share its text
+            forget_compiled(decl.body)
+        return result
+
+    def _settle(self, decl: ResourceDecl, settled: Settled) -> WorkResult:
+        """The objects of a resource that is planned already."""
+        objects = self.walk.context.root.resource(decl.key)
+        objects.expansion = Expansion(objects.argument, dict.fromkeys(settled, NO_REPETITION))
+        for key, value in settled.items():
+            objects.set(key, value)
+        return NOTHING
+
+    def _start(
+        self, tasks: list[InstanceTask], problems: list[Diagnostic], own_references: Iterable[str] = ()
+    ) -> WorkResult:
+        """Plan here what only computes; the rest become vertices of their own."""
+        waits: Waits = {}
+        order: dict[str, int] | None = {}
+        if own_references:
+            waits, order = waiting_instances(_own_instances(tasks, own_references))
+        if order is None:
+            names = ", ".join(sorted(waits))
+            problems.append(error("plan.cycle", f"Cycle: {names}", "Instances of a resource wait for one another."))
+            return WorkResult(tuple(problems))
+        failed: set[str] = set()
+        children: dict[str, Iterable[str]] = {}
+        for task in sorted(tasks, key=lambda task: order.get(task.instance.address, 0)):
+            it = task.instance
+            if not failed.isdisjoint(waits.get(it.address, ())):
+                failed.add(it.address)
+            elif it.provider.is_inline:
+                try:
+                    found = task.run(self.walk, it)
+                except Failure as failure:
+                    found = failure.diagnostics
+                problems += found
+                if has_errors(found):
+                    failed.add(it.address)
+            else:
+                name = f"{it.address} (orphan)" if it.is_orphan else it.address
+                self.tasks[name] = task
+                children[name] = waits.get(it.address, ())
+        if children and has_errors(problems):
+            children = {}
+        return WorkResult(tuple(problems), children or None)
+
+    def _add_instances(
+        self,
+        node: Node,
+        decl: ResourceDecl,
+        module: ModuleInstance,
+        config_address: str,
+        left_out: Collection[str],
+        tasks: list[InstanceTask],
+        problems: list[Diagnostic],
+    ) -> None:
+        objects = module.resource(decl.key)
+        assert objects.expansion is not None
+        for key, repetition in objects.expansion.instances.items():
+            address = module.instance_address(decl, key)
+            if address in left_out:
+                continue
+            try:
+                it = self.instance(node.name, decl, module, key, repetition, config_address)
+            except Failure as failure:
+                problems += failure.diagnostics
+                continue
+            tasks.append(InstanceTask(it, _PLANNERS[decl.mode]))
+        # decided in Python: which instances of a resource only the state has -- rules would add a tenth to every plan
+        resource = self.walk.state.resources.get(join(module.text, decl.key))
+        if resource is not None:
+            for key, instance in resource.instances.items():
+                if key not in objects.expansion.instances and instance.current is not None:
+                    self._add_orphan(node, resource, key, decl, module, left_out, tasks, problems)
+
+    def _add_orphan(
+        self,
+        node: Node,
+        resource: ResourceState,
+        key: InstanceKey,
+        decl: ResourceDecl,
+        module: ModuleInstance | None,
+        left_out: Collection[str],
+        tasks: list[InstanceTask],
+        problems: list[Diagnostic],
+    ) -> None:
+        if resource.instances[key].current is None:
+            return
+        try:
+            it = self.recorded_instance(node.name, resource, key, decl, module, key_scope=module)
+        except Failure as failure:
+            problems += failure.diagnostics
+            return
+        it.is_orphan = True
+        if it.address not in left_out:
+            tasks.append(InstanceTask(it, plan_orphan))
+
+    def instance(
+        self,
+        node: str,
+        decl: ResourceDecl,
+        module: ModuleInstance,
+        key: InstanceKey,
+        repetition: Repetition,
+        config_address: str,
+    ) -> Instance:
+        """A declared instance. Raises Failure when it has no schema or no provider."""
+        schema = self.walk.schemas.of(module.config, decl)
+        configuration = self._configuration(node)
+        address = module.instance_address(decl, key)
+        provider_key = self.walk.providers.key_of(module, decl, repetition, address)
+        provider = self.walk.providers.of_resource(
+            configuration, provider_key, address, decl.mode, decl.type, config_address, decl
+        )
+        return Instance(
+            node,
+            module.text,
+            decl.mode,
+            decl.type,
+            decl.name,
+            key,
+            configuration,
+            provider_key,
+            provider,
+            schema,
+            config_address,
+            module,
+            decl,
+            repetition=repetition,
+            created_first=node in self.walk.replacement_first,
+        )
+
+    def recorded_instance(
+        self,
+        node: str,
+        resource: ResourceState,
+        key: InstanceKey,
+        decl: ResourceDecl | None,
+        module: ModuleInstance | None,
+        deposed: str = "",
+        key_scope: ModuleInstance | None = None,
+    ) -> Instance:
+        """An instance that the state knows. `key_scope`: where the key of its provider can be evaluated. Raises Failure
+        when it has no schema or no provider."""
+        configuration = self._configuration(node, resource.provider)
+        parsed = parse_provider_configuration(configuration)
+        schema = self.walk.schemas.resource(parsed.source, resource.mode, resource.type)
+        address = ResourceAddress(parse_module(resource.module), resource.mode, resource.type, resource.name, key)
+        if schema is None:
+            detail = f"The provider {parsed.source} does not know the type {resource.type} of {address}."
+            raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail))
+        provider_key = resource.instances[key].provider_key
+        if resource.mode == "managed":
+            provider_key = self.walk.providers.recorded_key(address.path, key_scope, decl, provider_key, str(address))
+            provider = self.walk.providers.of_resource(
+                configuration, provider_key, str(address), resource.mode, resource.type, str(address.config), decl
+            )
+        else:
+            provider = self.walk.schemas.provider(parsed.source)
+        return Instance(
+            node,
+            resource.module,
+            resource.mode,
+            resource.type,
+            resource.name,
+            key,
+            configuration,
+            provider_key,
+            provider,
+            schema,
+            str(address.config),
+            module,
+            decl,
+            deposed,
+        )
+
+    def departing(self, node: Node) -> list[Diagnostic]:
+        """Plan the end of one object of the state, whose vertex is there from the start: an orphan, a deposed object,
+        or any object when the plan destroys."""
+        address = parse_resource_instance(node.object)
+        resource = self.walk.state.resources[str(address.resource)]
+        config = self.walk.config.root.descendant(address.path)
+        decl = config.resources.get(address.config.relative) if config is not None else None
+        module = self.walk.context.module(address.module)
+        it = self.recorded_instance(node.name, resource, address.key, decl, module, node.extra)
+        it.is_orphan = True
+        return _DEPARTURES[node.kind](self.walk, it)
+
+    def _configuration(self, node: str, recorded: str = "") -> str:
+        found = self.walk.configurations.get(node) or recorded
+        if not found:
+            raise Failure(error("plan.no_provider", "Provider configuration not present", f"{node} has no provider."))
+        return found
+
+    def _left_out(
+        self, node: str, config_address: str, decl: ResourceDecl, modules: list[ModuleInstance]
+    ) -> Collection[str]:
+        """The instances that take no part although their resource does, because of -target or -exclude."""
+        if not self._limits.concern(node):
+            return ()
+        facts = self._limits.facts()
+        declared = set()
+        for module in modules:
+            expansion = module.resource(decl.key).expansion
+            for key in expansion.instances if expansion is not None else ():
+                address = module.instance_address(decl, key)
+                declared.add(address)
+                declared_instance(facts, address, config_address, module.text, format_key(key), decl.span)
+        present = {module.text for module in modules}
+        for resource in self._in_state.get(config_address, ()):
+            for key in resource.instances:
+                address = resource.address + format_key(key)
+                if address not in declared:
+                    recorded_instance(facts, address, config_address, resource.module not in present)
+        return self._limits.left_out(facts)
+
+    def _incomplete_requests(self, decl: ResourceDecl, modules: list[ModuleInstance]) -> list[Diagnostic]:
+        """Warnings for -replace with an address that lacks the key that the instances have."""
+        problems = []
+        asked = [] if not self.walk.replace else [parse_resource_instance(text) for text in sorted(self.walk.replace)]
+        # decided in Python: whether -replace lacks the key that instances have -- resources of all modules count
+        # as everywhere, a name that the address of another module gives is taken for this one's too
+        without_key = [
+            a for a in asked if a.key is None and (a.mode, a.type, a.name) == (decl.mode, decl.type, decl.name)
+        ]
+        for module, address in ((module, address) for module in modules for address in without_key):
+            expansion = module.resource(decl.key).expansion
+            if expansion is None or list(expansion.instances) == [None]:
+                continue
+            lines = "".join(
+                f"\n  {option('replace', module.instance_address(decl, key))}" for key in expansion.instances
+            )
+            hint = f" Name an instance:{lines}" if lines else " The resource has no instances."
+            detail = f"-replace={address} matches nothing, because every instance has a key.{hint}"
+            summary = "Incompletely-matched force-replace resource instance"
+            problems.append(warning("plan.incomplete_replace", summary, detail))
+        return problems
+
+
+def _own_instances(tasks: Iterable[InstanceTask], mentioned: Iterable[str]) -> FactBase:
+    """The declared instances of a resource, and what its block names of itself."""
+    facts = FactBuilder()
+    for it in (task.instance for task in tasks):
+        if it.is_orphan or it.decl is None:
+            continue
+        declared_instance(facts, it.address, it.config_address, it.module_text, format_key(it.key), it.decl.span)
+        for target in mentioned:
+            facts.add("mentions_itself", it.config_address, target)
+    return facts.build()
+
+
+def _config_address(resource: ResourceState) -> str:
+    if "[" not in resource.module:
+        return resource.address
+    module = parse_module(resource.module)
+    return str(ResourceAddress(module.config, resource.mode, resource.type, resource.name))
+
+
+_PLANNERS: dict[str, InstanceWork] = {"managed": plan_managed, "data": plan_data, "ephemeral": plan_ephemeral}
+_DEPARTURES: dict[str, InstanceWork] = {"orphan": plan_orphan, "deposed": plan_deposed, "plan_destroy": plan_destroy}

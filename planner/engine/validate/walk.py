@@ -1,0 +1,429 @@
+"""The validate walk: is the configuration right, whatever variables, state and the world turn out to be?
+
+Every module has one instance and everything that a plan would learn is unknown; what is wrong all the same is wrong for
+good. Bodies are read through their schemas and shown to their providers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Protocol
+
+from planner.engine.evaluation.body_rules import ephemeral_values, of_instance
+from planner.engine.evaluation.conditions import check_rule
+from planner.engine.evaluation.configure import ConfiguredProviders
+from planner.engine.evaluation.context import EvaluationContext, ModuleInstance, declared_marks
+from planner.engine.evaluation.driver import VertexWalk, module_path
+from planner.engine.evaluation.ignore import reference_path
+from planner.engine.evaluation.imports import identity_type, import_id, import_identity
+from planner.engine.evaluation.outputs import depends_on_problems, evaluate_output
+from planner.engine.evaluation.provider_diagnostics import in_body
+from planner.engine.evaluation.repetition import (
+    NO_REPETITION,
+    SINGLE,
+    UNKNOWN_REPETITION,
+    Repetition,
+    for_each_items,
+    repetition_problems,
+    unknown_repetition,
+)
+from planner.engine.evaluation.replace_triggered_by import watched
+from planner.engine.evaluation.schemas import Schemas
+from planner.engine.evaluation.scope import ModuleScope
+from planner.engine.evaluation.static_references import traversal_problems
+from planner.engine.evaluation.variables import check_validations, deprecated_argument, evaluate_local
+from planner.engine.validate.shared_results import Alike
+from planner.foundation.values.convert import ConversionError, convert
+from planner.foundation.values.schema import BlockSchema, implied_type
+from planner.foundation.values.types import BOOL
+from planner.foundation.values.value import Unknown, Value, mark, unmark_deep
+from planner.foundation.vocabulary.address import join
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.connection import connection_schema
+from planner.language.config.joined_body import OverriddenBody
+from planner.language.config.lint import lint_discarded, may_discard
+from planner.language.config.model import CheckRule, Config, ImportDecl, ModulePath, Provisioner, ResourceDecl
+from planner.language.config.reading import Piece, Problems
+from planner.language.config.variables import finalize
+from planner.language.expressions.decode import decode_block
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.expressions.scope import Scope
+from planner.language.syntax.nodes import GetAttr, GetIndex, Traversal
+from planner.logic.model.graph import Graph, Node
+from planner.world.provider.interface import AttributeDiagnostic, ResourceSchema
+
+
+class Provisioners(Protocol):
+    """What is known of provisioners."""
+
+    def provisioner_schema(self, type: str) -> BlockSchema | None:
+        """None for an unknown type."""
+        ...
+
+    def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
+        """What is wrong with a configuration; None: with any of this type."""
+        ...
+
+
+def validate_walk(
+    graph: Graph,
+    config: Config,
+    schemas: Schemas,
+    workspace: str = "default",
+    provisioners: Provisioners | None = None,
+) -> list[Diagnostic]:
+    """Everything that is wrong, vertex by vertex. `provisioners`: without them they are not looked at."""
+    walk = ValidateWalk(graph, config, schemas, workspace, provisioners)
+    problems = walk.run_all()
+    walk.take_apart()
+    return problems
+
+
+class ValidateWalk(VertexWalk):
+    """The work on the vertices of a validation graph."""
+
+    WORK: ClassVar[Mapping[str, str]] = {
+        kind: kind
+        for kind in (
+            "root_variable",
+            "module_variable",
+            "variable_reference",
+            "local",
+            "output",
+            "module_expand",
+            "provider",
+            "check_expand",
+            "resource",
+        )
+    }
+
+    def __init__(
+        self,
+        graph: Graph,
+        config: Config,
+        schemas: Schemas,
+        workspace: str,
+        provisioners: Provisioners | None,
+    ) -> None:
+        super().__init__(graph, EvaluationContext(config, "validate", schemas, workspace=workspace))
+        self.config, self.schemas = config, schemas
+        self.provisioners = provisioners
+        self.providers = ConfiguredProviders(self.context)
+        self._arguments: dict[tuple[ModulePath, str], Value] = {}
+        self._alike = Alike()
+        self._repeated: dict[int, ModuleScope] = {}  # of each module instance, for its calls
+
+    def _module(self, node: Node) -> ModuleInstance:
+        return self.context.instances_at(node.module)[0]
+
+    # ---------------------------------------------------------------- values
+
+    def root_variable(self, node: Node) -> list[Diagnostic]:
+        decl = self.config.root.variables[node.object]
+        value = mark(Unknown(decl.constraint.type), declared_marks(decl.sensitive, decl.ephemeral))
+        self.context.root.variables[node.object] = value
+        return []
+
+    def module_variable(self, node: Node) -> list[Diagnostic]:
+        module = self._module(node)
+        decl, call, parent = module.config.variables[node.object], module.config.call, module.parent
+        assert call is not None
+        assert parent is not None
+        argument = call.inputs.get(node.object)
+        problems = Problems()
+        value: Value = decl.default
+        if argument is not None:
+            scope = self._repeated.get(id(parent))
+            if scope is None:
+                scope = self._repeated[id(parent)] = parent.with_repetition(UNKNOWN_REPETITION)
+            given, found = try_evaluate(argument.expr, scope, argument.source)
+            if has_errors(found):
+                return found
+            value = finalize(given, decl, argument.expr_span, problems)
+            if may_discard(argument.expr):
+                what = f'the variable "{decl.name}"'
+                lint_discarded(Piece(argument.expr, argument.source), decl.constraint.type, what, problems)
+        elif value is None:
+            detail = f"The module call {call.name} must give a value for {decl.name}."
+            return [error("plan.required_variable", "Required variable not set", detail, decl.span)]
+        marks = declared_marks(decl.sensitive, decl.ephemeral)
+        # Inside the module the value may be anything; only its validation rules look at the one that is given here.
+        module.variables[decl.name] = mark(Unknown(decl.constraint.type), marks)
+        self._arguments[module.config.path, decl.name] = mark(value, marks)
+        return list(problems)
+
+    def variable_reference(self, node: Node) -> list[Diagnostic]:
+        module = self._module(node)
+        decl = module.config.variables[node.object]
+        if not (decl.validations or decl.deprecated):
+            return []
+        argument = module.config.call.inputs.get(decl.name) if module.config.call is not None else None
+        problems: list[Diagnostic] = []
+        if decl.validations:
+            value = self._arguments.get((module.config.path, decl.name), module.variables.get(decl.name))
+            value = Unknown(decl.constraint.type) if value is None else value
+            subject = argument.expr_span if argument is not None else decl.span
+            problems += check_validations(module, decl, value, subject)
+        problems += deprecated_argument(module.config, decl.name)
+        return [d for d in problems if d.code != "plan.unknown_message"]
+
+    def local(self, node: Node) -> list[Diagnostic]:
+        module = self._module(node)
+        decl = module.config.locals[node.object]
+        value = self._alike.value(module, decl, decl.expr)
+        if value is not None:
+            module.locals[node.object] = value
+            return []
+        problems = evaluate_local(module, node.object)
+        if not problems:
+            self._alike.keep(module, decl, module.locals[node.object])
+        return problems
+
+    def output(self, node: Node) -> list[Diagnostic]:
+        module = self._module(node)
+        decl = module.config.outputs[node.object]
+        problems: list[Diagnostic] = []
+        is_plain = not decl.preconditions and not decl.depends_on
+        value = self._alike.value(module, decl, decl.value) if is_plain else None
+        if value is not None:
+            module.set_output(decl.name, mark(value, declared_marks(decl.sensitive, decl.ephemeral)))
+            return []
+        for rule in decl.preconditions:
+            problems += check_rule(rule, "output", module.scope).diagnostics
+        if has_errors(problems):
+            return problems
+        value, found = evaluate_output(module, decl)
+        if is_plain and not found:
+            self._alike.keep(module, decl, value)
+        if module.parent is not None and not has_errors(found):
+            module.set_output(decl.name, mark(value, declared_marks(decl.sensitive, decl.ephemeral)))
+        return problems + found
+
+    def module_expand(self, node: Node) -> list[Diagnostic]:
+        *above, name = module_path(node.module)
+        parent = self.context.instances(tuple(above))[0]
+        call = parent.config.calls[name]
+        self.context.expand_module(parent, name, SINGLE)
+        return repetition_problems(call, parent.scope) + depends_on_problems(call.depends_on, parent.scope)
+
+    def provider(self, node: Node) -> list[Diagnostic]:
+        return self.providers.validate(node.object)
+
+    def check_expand(self, node: Node) -> list[Diagnostic]:
+        module = self._module(node)
+        scope = module.scope.inside(check=node.object)
+        problems: list[Diagnostic] = []
+        for rule in module.config.checks[node.object].assertions:
+            problems += rule_problems(rule, scope)
+        return problems
+
+    # ---------------------------------------------------------------- resources
+
+    def resource(self, node: Node) -> list[Diagnostic]:
+        module = self._module(node)
+        decl = module.config.resources[node.object]
+        address = join(module.text, decl.key)
+        problems = self._body(module, decl, address)
+        problems += _conditions(module, decl)
+        problems += _prevent_destroy(decl)
+        for provisioner in decl.provisioners:
+            if has_errors(problems):
+                break
+            problems += self._provisioner(module, decl, provisioner)
+        for imported in self.config.root.imports:
+            if imported.target is not None and str(imported.target) == address:
+                problems += self._import(imported)
+        return problems
+
+    def _body(self, module: ModuleInstance, decl: ResourceDecl, address: str) -> list[Diagnostic]:
+        source = module.config.provider_source(decl.provider_name)
+        schema = self.schemas.resource(source, decl.mode, decl.type)
+        problems = repetition_problems(decl, module.scope) + depends_on_problems(decl.depends_on, module.scope)
+        if schema is None:
+            return [*problems, self._unknown_type(source, decl)]
+        scope = module.with_repetition(unknown_repetition(decl))
+        config, found = decode_block(decl.body, schema.block, scope)
+        problems += of_instance(found, address)
+        if has_errors(found):
+            return problems
+        problems += ephemeral_values(decl, schema.block, config, address)
+        if decl.mode == "managed":
+            problems += _ignored(decl, schema) + self._triggers(module, decl)
+        if has_errors(problems):
+            return problems
+        provider = self.schemas.provider(source)
+        return problems + in_body(
+            provider.validate_resource(decl.mode, decl.type, unmark_deep(config)[0]), decl.body, address
+        )
+
+    def _unknown_type(self, source: str, decl: ResourceDecl) -> Diagnostic:
+        schema = self.schemas.schema(source)
+        known = {"managed": schema.resources, "data": schema.data_sources, "ephemeral": schema.ephemeral}
+        summary = {
+            "managed": "Invalid resource type",
+            "data": "Invalid data source",
+            "ephemeral": "Invalid ephemeral resource",
+        }[decl.mode]
+        hint = did_you_mean(decl.type, known[decl.mode])
+        words = {"managed": "resource", "data": "data", "ephemeral": "ephemeral"}
+        for mode, table in known.items():
+            if mode != decl.mode and decl.type in table:
+                hint = f' There is a {words[mode]} block of that type: write {words[mode]} "{decl.type}".'
+        detail = f"The provider {source} has no {words[decl.mode]} type {decl.type}.{hint}"
+        label = decl.block.labels[0] if decl.block.labels else None
+        where = Span(decl.block.source, label.start, label.end) if label is not None else decl.span
+        return error("plan.invalid_resource_type", summary, detail, where)
+
+    def _triggers(self, module: ModuleInstance, decl: ResourceDecl) -> list[Diagnostic]:
+        problems: list[Diagnostic] = []
+        key = Repetition(count_index=0) if decl.count is not None else NO_REPETITION
+        repetition = Repetition(each_key="") if decl.for_each is not None else key
+        for expr in decl.lifecycle.replace_triggered_by:
+            try:
+                ref = watched(expr, repetition)
+            except Failure as failure:
+                problems += failure.diagnostics
+                continue
+            if ref.kind != "resource":
+                continue
+            target = module.config.resources.get(ref.name)
+            if target is None:
+                detail = f"{decl.key} names {ref.name} in replace_triggered_by, but this module does not declare it."
+                summary = "Undeclared resource in replace_triggered_by"
+                problems.append(error("plan.undeclared_trigger", summary, detail, expr.span))
+                continue
+            object_type = self.schemas.find_object_type(module.config, target)
+            if object_type is not None:
+                problems += traversal_problems(object_type, ref.rest, expr.source)
+        return problems
+
+    def _provisioner(self, module: ModuleInstance, decl: ResourceDecl, it: Provisioner) -> list[Diagnostic]:
+        if self.provisioners is None:
+            return []
+        address = join(module.text, decl.key)
+        schema = self.provisioners.provisioner_schema(it.type)
+        useless = self.provisioners.provisioner_problems(it.type, None)
+        if schema is None or useless:
+            return in_body(useless, it.body, address)
+        repetition = unknown_repetition(decl)
+        self_value = Unknown(self.schemas.object_type(module.config, decl))
+        scope = module.scope.inside(repetition, self_value)
+        config, problems = decode_block(it.body, schema, scope)
+        if not has_errors(problems):
+            found = self.provisioners.provisioner_problems(it.type, unmark_deep(config)[0])
+            problems = problems + in_body(found, it.body, address)
+        if decl.connection is None:
+            connection = it.connection
+        else:
+            connection = decl.connection if it.connection is None else OverriddenBody(decl.connection, it.connection)
+        if connection is not None:
+            problems += decode_block(connection, connection_schema(), scope)[1]
+        return problems
+
+    def _import(self, decl: ImportDecl) -> list[Diagnostic]:
+        root = self.context.root
+        try:
+            wanted = None
+            if decl.identity is not None and decl.target is not None:
+                wanted = identity_type(self.context, decl.target, decl.identity)
+            if decl.for_each is None:
+                repetitions = [NO_REPETITION]
+            else:
+                try:
+                    items = for_each_items(decl.for_each, root.scope, "", allow_tuple=True)
+                except Failure as failure:
+                    return [d for d in failure.diagnostics if d.code != "plan.unknown_for_each"]
+                repetitions = [Repetition(each_key=key, each_value=value) for key, value in items]
+            for repetition in repetitions:
+                scope = root.with_repetition(repetition)
+                if decl.id is not None:
+                    import_id(decl.id, scope, allow_unknown=True)
+                elif decl.identity is not None and wanted is not None:
+                    import_identity(decl.identity, scope, wanted, allow_unknown=True)
+        except Failure as failure:
+            return failure.diagnostics
+        return []
+
+
+# ---------------------------------------------------------------- parts of a resource
+
+
+def rule_problems(rule: CheckRule, scope: Scope) -> list[Diagnostic]:
+    """What is wrong with a condition or its message; whether it holds does not matter."""
+    _, problems = try_evaluate(rule.condition.node, scope, rule.condition.source)
+    if rule.error_message is not None:
+        problems = problems + try_evaluate(rule.error_message.node, scope, rule.error_message.source)[1]
+    return problems
+
+
+def _conditions(module: ModuleInstance, decl: ResourceDecl) -> list[Diagnostic]:
+    lifecycle = decl.lifecycle
+    if not lifecycle.preconditions and not lifecycle.postconditions:
+        return []
+    scope = module.with_repetition(unknown_repetition(decl))
+    problems: list[Diagnostic] = []
+    for rule in lifecycle.preconditions:
+        problems += rule_problems(rule, scope)
+    if lifecycle.postconditions:
+        object_type = module.context.schemas.find_object_type(module.config, decl)
+        own: Value = Unknown(object_type) if object_type is not None else Unknown()
+        scope = scope.inside(self_value=own, check=decl.check)
+        for rule in lifecycle.postconditions:
+            problems += rule_problems(rule, scope)
+    return problems
+
+
+def _prevent_destroy(decl: ResourceDecl) -> list[Diagnostic]:
+    """A constant prevent_destroy must be a bool; anything else is looked at while planning."""
+    expr = decl.lifecycle.prevent_destroy
+    if expr is None:
+        return []
+    value, problems = try_evaluate(expr.node, Scope(), expr.source)
+    if has_errors(problems):
+        return []
+    try:
+        convert(value, BOOL)
+    except ConversionError as bad:
+        detail = f"prevent_destroy of {decl.key} does not fit: {bad}."
+        return [error("plan.prevent_destroy", "Invalid value for prevent_destroy", detail, expr.span)]
+    return []
+
+
+def _as_indexed(steps: tuple[GetAttr | GetIndex, ...], block: BlockSchema) -> tuple[GetAttr | GetIndex, ...]:
+    """The steps as if they named the first block of a list wherever they have a key there: any key is accepted."""
+    found: list[GetAttr | GetIndex] = []
+    inner: BlockSchema | None = block
+    is_list = False
+    for step in steps:
+        if is_list and isinstance(step, GetIndex):
+            step, is_list = GetIndex(0, step.start, step.end), False
+        elif inner is not None and isinstance(step, GetAttr):
+            nested = inner.blocks.get(step.name)
+            inner = nested.block if nested is not None else None
+            is_list = nested is not None and nested.nesting == "list"
+        found.append(step)
+    return tuple(found)
+
+
+def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
+    """ignore_changes names attributes that exist, and that the configuration can set."""
+    if decl.lifecycle.ignore_changes == "all":
+        return []
+    problems: list[Diagnostic] = []
+    for reference in decl.lifecycle.ignore_changes:
+        node = reference.node
+        steps: tuple[GetAttr | GetIndex, ...] = node.steps if isinstance(node, Traversal) else ()
+        name_end = node.root_end if isinstance(node, Traversal) else node.end
+        first = GetAttr(reference_path(reference)[0][1], node.start, name_end)
+        whole = _as_indexed((first, *steps), schema.block)
+        found = traversal_problems(implied_type(schema.block), whole, reference.source)
+        problems += found
+        attribute = schema.block.attributes.get(first.name)
+        if not found and not steps and attribute is not None and attribute.computed and not attribute.optional:
+            detail = f"Only the provider sets {first.name}, so there is nothing in the configuration to ignore."
+            label = decl.block.labels[0] if decl.block.labels else None
+            where = Span(decl.block.source, label.start, label.end) if label is not None else decl.span
+            problems.append(warning("plan.redundant_ignore", "Redundant ignore_changes element", detail, where))
+    return problems

@@ -1,0 +1,155 @@
+"""Hooks: what a walk tells while it runs. The walks call these; the command line turns them into text and JSON lines.
+
+A walk may call from several threads at once, so an implementation must guard what it shares. Nothing a hook does can
+change the walk; an exception in one is a bug. `Hooks` itself ignores every call: implementations override what they
+show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class ObjectId(NamedTuple):
+    """How a remote object is recognised in messages: `[id=i-123]`. `key` is the attribute it was read from."""
+
+    key: str
+    value: str
+
+
+class Hooks:
+    """The listener of a walk; this one says nothing.
+
+    `address` is a resource instance address, `deposed` the deposed key of the object ("" for the current one),
+    `identity` what is known to recognise the object by (None when nothing is), `elapsed` seconds since the operation
+    started, `action` an action of `planner.logic.model.plan` as carried out: create, update, delete, read, no-op or
+    forget."""
+
+    # ---- refresh
+
+    def refresh_start(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
+        """The object is about to be read."""
+
+    def refresh_complete(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
+        """The object was read; `identity` is of the object as found (None when it is gone)."""
+
+    # ---- operations of providers
+
+    def apply_start(self, address: str, action: str, identity: ObjectId | None = None, deposed: str = "") -> None:
+        """A provider call that changes something (or reads a data source) begins; `identity` is of the prior object,
+        by `id` or else by `name`."""
+
+    def apply_complete(
+        self, address: str, action: str, identity: ObjectId | None = None, elapsed: float = 0.0, deposed: str = ""
+    ) -> None:
+        """The call ended well; `identity` is of the new object, by `id` only."""
+
+    def apply_errored(self, address: str, action: str, elapsed: float = 0.0, deposed: str = "") -> None:
+        """The call failed; its diagnostics are in the walk's answer."""
+
+    # ---- provisioners
+
+    def provision_start(self, address: str, type: str) -> None:
+        """A provisioner of this type (`local-exec`) begins."""
+
+    def provision_progress(self, address: str, type: str, output: str) -> None:
+        """A provisioner wrote something: a line, or several."""
+
+    def provision_complete(self, address: str, type: str) -> None:
+        """The provisioner ended well."""
+
+    def provision_errored(self, address: str, type: str) -> None:
+        """The provisioner failed."""
+
+    # ---- imports
+
+    def import_planned(self, address: str, id: str) -> None:
+        """The object with this id is about to be read in order to be imported."""
+
+    def import_start(self, address: str, id: str) -> None:
+        """The object is about to be recorded in the state."""
+
+    def import_complete(self, address: str, id: str) -> None:
+        """The object is recorded."""
+
+    # ---- ephemeral resources
+
+    def ephemeral_start(self, address: str, phase: str) -> None:
+        """`phase` is open, renew or close."""
+
+    def ephemeral_complete(self, address: str, phase: str) -> None:
+        """The phase is over, well or not."""
+
+    # ---- the walk itself
+
+    def walk_start(self, name: str, total: int) -> None:
+        """A walk over `total` nodes begins; `name` is a word for people: `plan`, `apply`, `refresh`."""
+
+    def shows_progress(self) -> bool:
+        """Whether `walk_progress` does anything: walks have ten thousands of nodes."""
+        return False
+
+    def walk_progress(self, done: int, total: int) -> None:
+        """So many nodes are done; `total` grows when nodes expand. Told to those who show it."""
+
+    def walk_complete(self) -> None:
+        """The walk is over."""
+
+    def stopping(self) -> None:
+        """An interrupt was received: nothing new starts."""
+
+    def log(self, message: str) -> None:
+        """A remark for people without a place of its own, such as "Acquiring state lock"."""
+
+    # ---- walks of something larger
+
+    def inside(self, component: str) -> Hooks:
+        """Who listens to what is done in a component of a stack."""
+        return PrefixedHooks(self, f"{component}: ")
+
+
+class HookGroup(Hooks):
+    """Passes every call on to several listeners, in order."""
+
+    def __init__(self, hooks: Iterable[Hooks]) -> None:
+        self.hooks = tuple(hooks)
+
+    def inside(self, component: str) -> Hooks:
+        return HookGroup(hook.inside(component) for hook in self.hooks)
+
+    def shows_progress(self) -> bool:
+        return any(hook.shows_progress() for hook in self.hooks)
+
+
+def _forward(name: str) -> object:
+    def call(self: HookGroup, *args: object, **named: object) -> None:
+        for hook in self.hooks:
+            getattr(hook, name)(*args, **named)
+
+    call.__name__ = name
+    return call
+
+
+for _name in [name for name in vars(Hooks) if not name.startswith("_") and name not in vars(HookGroup)]:
+    setattr(HookGroup, _name, _forward(_name))
+del _name
+
+
+class PrefixedHooks(Hooks):
+    """Passes on what walks of something larger do, with where they do it before every address."""
+
+    def __init__(self, hooks: Hooks, prefix: str) -> None:
+        self.hooks, self.prefix = hooks, prefix
+
+
+def _prefix(name: str) -> object:
+    def call(self: PrefixedHooks, address: str, *args: object, **named: object) -> None:
+        getattr(self.hooks, name)(f"{self.prefix}{address}", *args, **named)
+
+    return call
+
+
+for _name in ("refresh", "apply", "provision", "import", "ephemeral"):
+    for _method in [m for m in vars(Hooks) if m.startswith(f"{_name}_")]:
+        setattr(PrefixedHooks, _method, _prefix(_method))

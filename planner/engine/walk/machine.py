@@ -1,0 +1,304 @@
+"""The walk's state machine: pure. Events go in, instructions come out; no threads, no clock, no work.
+
+Every node is in one state:
+
+    waiting    some node it depends on is not done yet
+    ready      told to start, no answer yet
+    expanded   its own work is done and it added children; it is done when they are
+    done       finished well: its dependents may start
+    failed     its work, or a child of it, failed: its dependents are skipped
+    skipped    never started: a node it depends on failed or was skipped, or the walk was stopped, or it is on a cycle
+
+Instructions of one answer are sorted by node name, so the same events always give the same instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, TypeAlias
+
+from planner.foundation.vocabulary.numbered import Numbered
+from planner.foundation.vocabulary.records import frozen
+
+NodeState: TypeAlias = Literal["waiting", "ready", "expanded", "done", "failed", "skipped"]
+SkipReason: TypeAlias = Literal["dependency", "stopped", "cycle"]
+
+
+@frozen
+class Finished:
+    """The work of a node ended well."""
+
+    node: str
+
+
+@frozen
+class Failed:
+    """The work of a node ended badly."""
+
+    node: str
+
+
+@frozen(eq=False)
+class Expanded:
+    """The work of a node ended well and added nodes: each child with the nodes that it waits for. The node itself is
+    done when all its children are.
+
+    Children may wait for nodes that are certain to be known by then: others of the same addition, those that the walk
+    began with, and those added with an ancestor. Any other name is ignored, so naming a node of an addition that may
+    come earlier or later would make the walk depend on timing. Waiting for what waits for the parent is a cycle."""
+
+    node: str
+    children: Mapping[str, Iterable[str]]
+
+
+@frozen
+class Stopped:
+    """Nothing new may start; what runs may end. `not_begun` are nodes that were told to start but did not yet."""
+
+    not_begun: tuple[str, ...] = ()
+
+
+Event: TypeAlias = Finished | Failed | Expanded | Stopped
+
+
+@frozen
+class Start:
+    """Do the work of this node now."""
+
+    node: str
+
+
+@frozen
+class Skip:
+    """This node will never start; `because` says why, `cause` names the failed or skipped node it waited for."""
+
+    node: str
+    because: SkipReason
+    cause: str = ""
+
+
+@frozen
+class End:
+    """Every node has reached its last state."""
+
+
+Instruction: TypeAlias = Start | Skip | End
+
+
+_WAITING, _READY, _EXPANDED, _DONE, _FAILED, _SKIPPED = range(6)
+_WORDS: tuple[NodeState, ...] = ("waiting", "ready", "expanded", "done", "failed", "skipped")
+
+
+class Machine:
+    """The states of all nodes of one walk.
+
+    `dependencies` maps every node to the nodes that must be done before it; with `reverse` the arrows are read the
+    other way round (dependents first). Names that are no keys are ignored. O((V + E) log V) over a whole walk.
+
+    Inside, nodes are numbers: lists of a million numbers are gone through several times faster than dictionaries of
+    names, which lie all over the memory.
+    """
+
+    __slots__ = (
+        "_broken_parents",
+        "_children_left",
+        "_dependents",
+        "_names",
+        "_numbers",
+        "_own",
+        "_parent",
+        "_running",
+        "_state",
+        "_stopped",
+        "_unfinished",
+        "_waits_for",
+    )
+
+    def __init__(self, dependencies: Mapping[str, Iterable[str]] | Numbered, reverse: bool = False) -> None:
+        graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies, reverse)
+        self._names, self._numbers = graph.names.copy(), graph.numbers.copy()
+        self._waits_for, self._dependents = graph.waits_for.copy(), graph.dependents.copy()
+        self._own: dict[int, list[int]] = {}  # which dependents have come later, in lists of this walk
+        self._state = bytearray(len(self._names))
+        self._parent: dict[int, int] = {}
+        self._children_left: dict[int, int] = {}
+        self._broken_parents: set[int] = set()
+        self._unfinished = len(self._names)
+        self._running = 0
+        self._stopped = False
+
+    @property
+    def state(self) -> dict[str, NodeState]:
+        """The state of each node, as it is now."""
+        return {name: _WORDS[state] for name, state in zip(self._names, self._state, strict=True)}
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are by now."""
+        return len(self._names)
+
+    @property
+    def settled(self) -> int:
+        """How many nodes have reached their last state."""
+        return len(self._names) - self._unfinished
+
+    @property
+    def ended(self) -> bool:
+        return not self._unfinished
+
+    def begin(self) -> list[Instruction]:
+        """The first instructions: every node that waits for nothing."""
+        return self._answer([node for node, count in enumerate(self._waits_for) if not count], [])
+
+    def handle(self, event: Event) -> list[Instruction]:
+        """What to do now that this happened. Raises ValueError for an event about a node that was not started."""
+        ready: list[int] = []
+        skips: list[Skip] = []
+        if isinstance(event, Stopped):
+            self._stopped = True
+            for name in event.not_begun:
+                self._state[self._numbers[name]] = _WAITING
+            self._running -= len(event.not_begun)
+            self._skip_waiting("stopped", ready, skips)
+        else:
+            node = self._begun(event.node)
+            self._running -= 1
+            if isinstance(event, Expanded):
+                self._expand(node, event.children, ready, skips)
+            else:
+                self._settle([(node, _DONE if event.__class__ is Finished else _FAILED)], ready, skips)
+        return self._answer(ready, skips)
+
+    def finish(self, name: str) -> tuple[list[str], list[Skip]]:
+        """The same as `handle(Finished(name))`, for the one event that nearly all are, without the words: which nodes
+        to start now, sorted, and which never will. Raises ValueError like it."""
+        node, state, waits_for = self._numbers.get(name), self._state, self._waits_for
+        if node is None or state[node] != _READY:
+            node = self._begun(name)
+        ready: list[int] = []
+        skips: list[Skip] = []
+        if node in self._parent:
+            self._running -= 1
+            self._settle([(node, _DONE)], ready, skips)
+            return self._order(ready, skips), skips
+        state[node] = _DONE
+        self._unfinished -= 1
+        for dependent in self._dependents[node]:
+            waits_for[dependent] = left = waits_for[dependent] - 1
+            if not left and state[dependent] == _WAITING:
+                ready.append(dependent)
+        if not ready:
+            self._running -= 1
+            return ([] if self._running else self._order(ready, skips)), skips
+        if len(ready) > 1:
+            self._running -= 1
+            return self._order(ready, skips), skips
+        state[ready[0]] = _READY  # it runs in the place of the one that is done
+        return [self._names[ready[0]]], skips
+
+    def _begun(self, name: str) -> int:
+        """The number of a node that was told to start."""
+        node = self._numbers.get(name)
+        if node is None or self._state[node] != _READY:
+            known = "unknown" if node is None else _WORDS[self._state[node]]
+            raise ValueError(f"{name} is {known}, not running")
+        return node
+
+    def _connect(self, dependent: int, dependency: int) -> None:
+        own = self._own.get(dependency)
+        if own is None:
+            own = self._own[dependency] = [*self._dependents[dependency]]
+            self._dependents[dependency] = own
+        own.append(dependent)
+        self._waits_for[dependent] += 1
+
+    def _order(self, ready: list[int], skips: list[Skip]) -> list[str]:
+        """Count these as running; their names, sorted. When nothing runs any more the rest waits for itself."""
+        for node in ready:
+            self._state[node] = _READY
+        self._running += len(ready)
+        if self._unfinished and not self._running:
+            self._skip_waiting("cycle", ready, skips)
+        if len(skips) > 1:
+            skips.sort(key=lambda skip: skip.node)
+        names = [self._names[node] for node in ready]
+        if len(names) > 1:
+            names.sort()
+        return names
+
+    def _answer(self, ready: list[int], skips: list[Skip]) -> list[Instruction]:
+        answer: list[Instruction] = [Start(name) for name in self._order(ready, skips)]
+        answer += skips
+        if not self._unfinished:
+            answer.append(End())
+        return answer
+
+    def _settle(self, work: list[tuple[int, int]], ready: list[int], skips: list[Skip]) -> None:
+        """Put nodes into their last states, release or skip what waits for them, and tell their parents."""
+        state, names = self._state, self._names
+        while work:
+            node, last = work.pop()
+            state[node] = last
+            self._unfinished -= 1
+            for dependent in self._dependents[node]:
+                if last == _DONE:
+                    self._waits_for[dependent] -= 1
+                    if not self._waits_for[dependent] and state[dependent] == _WAITING:
+                        ready.append(dependent)
+                elif state[dependent] == _WAITING:
+                    skips.append(Skip(names[dependent], "dependency", names[node]))
+                    state[dependent] = _SKIPPED  # at once: a second failed dependency must not skip it again
+                    work.append((dependent, _SKIPPED))
+            parent = self._parent.get(node)
+            if parent is not None:
+                if last != _DONE:
+                    self._broken_parents.add(parent)
+                self._children_left[parent] -= 1
+                if not self._children_left[parent]:
+                    work.append((parent, _FAILED if parent in self._broken_parents else _DONE))
+
+    def _expand(self, node: int, children: Mapping[str, Iterable[str]], ready: list[int], skips: list[Skip]) -> None:
+        for child in children:
+            if child in self._numbers:
+                raise ValueError(f"{child} is already part of the walk")
+        if not children:
+            self._settle([(node, _DONE)], ready, skips)
+            return
+        self._state[node] = _EXPANDED
+        self._children_left[node] = len(children)
+        self._unfinished += len(children)
+        first = len(self._names)
+        for number, child in enumerate(children, first):
+            self._names.append(child)
+            self._numbers[child] = number
+            self._parent[number] = node
+        self._state.extend(bytes(len(children)))
+        self._waits_for += [0] * len(children)
+        self._dependents += [()] * len(children)
+        broken: list[tuple[int, Skip]] = []
+        for number, (child, wanted) in enumerate(children.items(), first):
+            for name in sorted(set(wanted)):
+                other = self._numbers.get(name)
+                if other is None:
+                    continue
+                state = self._state[other]
+                if state in (_FAILED, _SKIPPED):
+                    broken.append((number, Skip(child, "dependency", name)))
+                elif state != _DONE:
+                    self._connect(number, other)
+        for number, skip in broken:
+            if self._state[number] == _WAITING:
+                skips.append(skip)
+                self._state[number] = _SKIPPED
+                self._settle([(number, _SKIPPED)], ready, skips)
+        if self._stopped:
+            self._skip_waiting("stopped", ready, skips)
+        added = range(first, len(self._names))
+        ready += [child for child in added if self._state[child] == _WAITING and not self._waits_for[child]]
+
+    def _skip_waiting(self, because: SkipReason, ready: list[int], skips: list[Skip]) -> None:
+        waiting = [node for node, state in enumerate(self._state) if state == _WAITING]
+        for node in waiting:
+            self._state[node] = _SKIPPED
+        skips += [Skip(self._names[node], because) for node in waiting]
+        self._settle([(node, _SKIPPED) for node in waiting], ready, skips)

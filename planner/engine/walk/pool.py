@@ -1,0 +1,196 @@
+"""The walk with a bounded pool: work that waits for the world runs on up to `parallelism` threads, work that only
+computes runs here, between the answers, so that ten thousand locals cost no thread hop.
+
+Among the ready nodes, pooled ones start first (they take longest), each kind in the order of their names. Threads are
+started only when they are needed; a walk that only computes starts none. A node whose group is at its bound waits
+without a thread.
+
+A deadlock is impossible by construction. The machine says of every node that it starts or is skipped (it finds cycles
+when nothing runs). A node that was told to start is in exactly one place: in one of the two queues, waiting in `Slots`
+behind a running node of its group, or running. The walk goes on while a queue has a node or one runs; a thread takes no
+lock of the walk and waits for nothing but its work, so what runs ends when its work does, and then the node behind it
+is queued again.
+"""
+
+from __future__ import annotations
+
+from _queue import Empty, SimpleQueue  # queue has them from there, and more
+from collections.abc import Callable
+from heapq import heappop, heappush
+from threading import Thread
+from typing import Any
+
+from planner.engine.walk.machine import Instruction, Machine, Skip, Start, Stopped
+from planner.engine.walk.sequential import run_guarded, said_by
+from planner.engine.walk.slots import Limits, Slots
+from planner.engine.walk.turns import meanwhile
+from planner.engine.walk.work import NOTHING, Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
+
+
+class _Pool:
+    """Worker threads fed by one queue, answering into another. An exception in the work is an answer too."""
+
+    def __init__(self, work: Work, size: int) -> None:
+        self._work = work
+        self._size = size
+        self._threads: list[Thread] = []
+        self._jobs: SimpleQueue[str | None] = SimpleQueue()
+        self.answers: SimpleQueue[tuple[str, WorkResult | BaseException] | None] = SimpleQueue()
+        self.busy = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.busy >= self._size
+
+    def submit(self, node: str) -> None:
+        self.busy += 1
+        if self.busy > len(self._threads):
+            thread = Thread(target=self._run, name=f"walk-{len(self._threads) + 1}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._jobs.put(node)
+
+    def wake(self) -> None:
+        """Make a waiting `take` return None."""
+        self.answers.put(None)
+
+    def take(self, wait: bool) -> tuple[str, WorkResult | BaseException] | None:
+        """The next answer; None when there is none (or somebody called `wake`)."""
+        try:
+            answer = self._waited() if wait else self.answers.get(block=False)
+        except Empty:
+            return None
+        if answer is not None:
+            self.busy -= 1
+        return answer
+
+    def _waited(self) -> tuple[str, WorkResult | BaseException] | None:
+        with meanwhile():
+            return self.answers.get()
+
+    def close(self, wait: bool = True) -> None:
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads if wait else ():
+            thread.join()
+
+    def _run(self) -> None:
+        while (node := self._jobs.get()) is not None:
+            try:
+                self.answers.put((node, run_guarded(self._work, node)))
+            except BaseException as error:
+                self.answers.put((node, error))
+
+
+def walk_pool(
+    machine: Machine,
+    work: Work,
+    parallelism: int = 10,
+    stop: StopSignal | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    limits: Limits | None = None,
+) -> WalkResult:
+    """Do all the work of the machine's nodes, at most `parallelism` pooled nodes at a time, and of each group no more
+    than `limits` allow. `progress` is told how many nodes have reached their last state, and how many there are by now.
+
+    After a stop request nothing new starts and the running work is waited for, but not after a KeyboardInterrupt. One
+    that is raised in the work on another thread is raised here once the running work has ended.
+    """
+    pool = _Pool(work, max(1, parallelism))
+    slots = Slots(limits or Limits())
+    inline: list[str] = []
+    pooled: list[str] = []
+    skips: dict[str, Skip] = {}
+    diagnosed: Diagnosed = {}
+    defect: BaseException | None = None
+    stopped = False
+    patient = True
+
+    def obey(instructions: list[Instruction]) -> None:
+        for instruction in instructions:
+            if isinstance(instruction, Start):
+                queue(instruction.node)
+            elif isinstance(instruction, Skip):
+                skips[instruction.node] = instruction
+
+    def queue(node: str) -> None:
+        # decided in Python: which of the vertices that are ready starts first -- by name, for every vertex
+        heappush(inline if work.is_inline(node) else pooled, node)
+
+    def report(node: str, result: WorkResult) -> None:
+        after = slots.give_back(node)
+        if after is not None:
+            queue(after)
+        if result is NOTHING or result.is_plain:
+            starts, skipped = machine.finish(node)
+            for start in starts:
+                queue(start)
+            for skip in skipped:
+                skips[skip.node] = skip
+        else:
+            if result.diagnostics:
+                diagnosed[node] = result.diagnostics
+            obey(machine.handle(event_of(node, result)))
+        if progress is not None:
+            progress(machine.settled, machine.size)
+
+    run, is_inline, finish, bounded = work.run, work.is_inline, machine.finish, bool(slots.bounds)
+
+    def compute(node: str) -> None:
+        """Run and report where no group has a bound, without what only bounds and answers of threads need."""
+        try:
+            result = run(node)
+        except Exception as problem:
+            result = WorkResult(said_by(problem, node))
+        if result is not NOTHING:
+            report(node, result)
+            return
+        starts, skipped = finish(node)
+        for start in starts:
+            heappush(inline if is_inline(start) else pooled, start)
+        for skip in skipped:
+            skips[skip.node] = skip
+        if progress is not None:
+            progress(machine.settled, machine.size)
+
+    if stop is not None:
+        stop.listen(pool.wake)
+    try:
+        obey(machine.begin())
+        while inline or pooled or pool.busy:
+            if not stopped and (defect is not None or (stop is not None and stop.requested)):
+                stopped = True
+                if stop is not None and stop.requested:
+                    stop.tell()  # the walk may be over before the thread that watches for signals comes to it
+                obey(machine.handle(Stopped((*inline, *pooled, *slots.withdraw()))))
+                inline.clear()
+                pooled.clear()
+            while pooled and not pool.is_full:
+                node = heappop(pooled)
+                if slots.take(node):
+                    pool.submit(node)
+            answer: Any = pool.take(wait=not inline) if pool.busy else None
+            if answer is None:
+                while inline:
+                    node = heappop(inline)
+                    if not bounded:
+                        compute(node)
+                    elif slots.take(node):
+                        report(node, run_guarded(work, node))
+                    if pooled or pool.busy or (stop is not None and stop.requested):
+                        break
+            elif isinstance(answer[1], BaseException):
+                defect = defect or answer[1]
+                report(answer[0], WorkResult())
+            else:
+                report(*answer)
+    except KeyboardInterrupt:
+        patient = False
+        raise
+    finally:
+        if stop is not None:
+            stop.forget(pool.wake)
+        pool.close(wait=patient)
+    if defect is not None:
+        raise defect
+    return WalkResult(in_order(diagnosed), machine, skips, stopped)

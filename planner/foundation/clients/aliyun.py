@@ -1,0 +1,135 @@
+"""Who asks Alibaba Cloud, and how requests are signed: OSS (signature version 1), and RPC calls as STS has them.
+
+https://www.alibabacloud.com/help/en/oss/developer-reference/include-signatures-in-the-authorization-header
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import uuid
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import formatdate
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from planner.foundation.clients.buckets import Bucket
+from planner.foundation.clients.http import Answer, Http
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.records import frozen
+
+_MACHINE = "http://100.100.100.200/latest/meta-data/ram/security-credentials/"
+
+
+@frozen(repr=False)
+class Keys:
+    """Keys of Alibaba Cloud; `token` with those that somebody lent."""
+
+    access: str
+    secret: str
+    token: str = ""
+
+
+def _hmac(key: str, text: str) -> str:
+    return b64encode(hmac.digest(key.encode(), text.encode(), "sha1")).decode("ascii")
+
+
+def oss_bucket(endpoint: str, name: str, keys: Keys, http: Http) -> Bucket:
+    """A bucket of OSS at an endpoint (with its scheme)."""
+    parts = urlsplit(endpoint)
+    host = parts.hostname or ""
+    is_address = host.replace(".", "").isdigit() or ":" in host or host == "localhost"
+    url = f"{parts.scheme}://{parts.netloc}/{name}" if is_address else f"{parts.scheme}://{name}.{parts.netloc}"
+
+    def sign(method: str, key: str, query: Mapping[str, str], headers: Mapping[str, str]) -> Mapping[str, str]:
+        sent = {**headers, "Date": formatdate(usegmt=True)}
+        if keys.token:
+            sent["x-oss-security-token"] = keys.token
+        if not keys.access:
+            return sent
+        return {**sent, "Authorization": authorization(method, f"/{name}/{key}", sent, keys)}
+
+    def problem(method: str, url: str, answer: Answer, code: str, message: str) -> str:
+        request = answer.headers.get("x-oss-request-id", "")
+        text = f'StatusCode={answer.status}, ErrorCode={code}, ErrorMessage="{message}", RequestId={request}'
+        return f"oss: service returned error: {text}"
+
+    return Bucket(url, http, sign, problem)
+
+
+def authorization(method: str, resource: str, headers: Mapping[str, str], keys: Keys) -> str:
+    """What the header Authorization says for a request to OSS."""
+    sent = {name.lower(): value for name, value in headers.items()}
+    text = "\n".join((method, *(sent.get(name, "") for name in ("content-md5", "content-type", "date")), ""))
+    text += "".join(f"{n}:{v}\n" for n, v in sorted(sent.items()) if n.startswith("x-oss-")) + resource
+    return f"OSS {keys.access}:{_hmac(keys.secret, text)}"
+
+
+def call(
+    endpoint: str, action: str, version: str, parameters: Mapping[str, str], keys: Keys, http: Http
+) -> dict[str, Any]:
+    """An RPC call (signature version 1). Raises ServiceError."""
+    said = {
+        "Action": action,
+        "Version": version,
+        "Format": "JSON",
+        "AccessKeyId": keys.access,
+        "SignatureMethod": "HMAC-SHA1",
+        "SignatureVersion": "1.0",
+        "SignatureNonce": uuid.uuid4().hex,
+        "Timestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **({"SecurityToken": keys.token} if keys.token else {}),
+        **parameters,
+    }
+    asked = urlencode(sorted(said.items()), quote_via=quote, safe="-_.~")
+    signature = _hmac(f"{keys.secret}&", f"POST&%2F&{quote(asked, safe='-_.~')}")
+    body = f"{asked}&Signature={quote(signature, safe='-_.~')}"
+    url = endpoint if "://" in endpoint else f"https://{endpoint}"
+    answer = http.ask("POST", f"{url}/", {"Content-Type": "application/x-www-form-urlencoded"}, body.encode())
+    found = answer.json()
+    if answer.status >= 300 or not isinstance(found, dict):
+        raise ServiceError(f"SDK.ServerError\nStatusCode: {answer.status}\n{action}: {answer.text[:1000]}")
+    return found
+
+
+def lent(
+    keys: Keys, role: str, session: str, policy: str, seconds: int, endpoint: str, region: str, http: Http
+) -> Keys:
+    """The keys of a role. Raises ServiceError."""
+    asked = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": str(seconds)}
+    asked |= {"Policy": policy} if policy else {}
+    where = endpoint or (f"sts.{region}.aliyuncs.com" if region else "sts.aliyuncs.com")
+    return _keys_in(call(where, "AssumeRole", "2015-04-01", asked, keys, http).get("Credentials"), "AssumeRole")
+
+
+def of_machine(role: str, http: Http) -> Keys:
+    """The keys of a role that the machine has. Raises ServiceError."""
+    answer = http.ask("GET", _MACHINE + quote(role), timeout=10.0)
+    if answer.status != 200:
+        raise ServiceError(f"get Ecs sts token err, httpStatus: {answer.status}, message = {answer.text[:1000]}")
+    found = answer.json()
+    if not isinstance(found, dict) or found.get("Code") != "Success":
+        raise ServiceError("refresh Ecs sts token err, Code is not Success")
+    return _keys_in(found, f"Ecs role {role}")
+
+
+def _keys_in(said: Any, what: str) -> Keys:
+    try:
+        return Keys(said["AccessKeyId"], said["AccessKeySecret"], said["SecurityToken"])
+    except (KeyError, TypeError):
+        raise ServiceError(f"there is no any available accesskey, secret and security token for {what}") from None
+
+
+def profile(name: str, path: str) -> dict[str, Any]:
+    """A profile of the file of the command line program `aliyun`; empty when there is none."""
+    where = os.path.expanduser(path or "~/.aliyun/config.json")
+    try:
+        with open(where, encoding="utf-8") as file:
+            said = json.loads(file.read(1 << 20))
+        found = [p for p in said["profiles"] if isinstance(p, dict) and p.get("name") == name]
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return {}
+    return found[-1] if found else {}

@@ -1,0 +1,212 @@
+"""Requests to AWS, signed (Signature Version 4), and what comes back: the few calls that states and keys need.
+
+https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from planner.foundation.clients.http import Answer, Http
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.records import frozen
+
+_UNSIGNED = frozenset(("user-agent", "authorization", "connection", "expect", "x-amzn-trace-id"))
+
+
+@frozen(repr=False)
+class Credentials:
+    """Keys; `expires` is when they do (seconds since 1970), 0 for never."""
+
+    access_key: str
+    secret_key: str
+    token: str = ""
+    expires: float = 0.0
+    source: str = ""
+
+
+CredentialSource = Callable[[], Credentials]
+
+
+def signed(
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    credentials: Credentials,
+    region: str,
+    service: str,
+    now: datetime | None = None,
+) -> dict[str, str]:
+    """The headers with those that prove who sends the request. The path of the URL is encoded as it shall be sent."""
+    moment = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
+    parts = urlsplit(url)
+    known = headers.get("x-amz-checksum-sha256")  # of a large body, so it is not worked out twice
+    payload = b64decode(known).hex() if known else hashlib.sha256(body).hexdigest()
+    sent = {**headers, "Host": parts.netloc.rpartition("@")[2], "X-Amz-Date": moment}
+    if service == "s3":
+        sent["X-Amz-Content-Sha256"] = payload
+    if credentials.token:
+        sent["X-Amz-Security-Token"] = credentials.token
+    shown = {k.lower(): " ".join(v.split()) for k, v in sent.items() if k.lower() not in _UNSIGNED}
+    names = ";".join(sorted(shown))
+    path = parts.path or "/"
+    canonical = "\n".join(
+        (
+            method,
+            path if service == "s3" else quote(path, safe="/-_.~"),
+            _canonical_query(parts.query),
+            "".join(f"{name}:{shown[name]}\n" for name in sorted(shown)),
+            names,
+            payload,
+        )
+    )
+    scope = f"{moment[:8]}/{region}/{service}/aws4_request"
+    text = f"AWS4-HMAC-SHA256\n{moment}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+    key = f"AWS4{credentials.secret_key}".encode()
+    for part in (moment[:8], region, service, "aws4_request"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    signature = hmac.digest(key, text.encode(), "sha256").hex()
+    proof = f"Credential={credentials.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
+    return {**sent, "Authorization": f"AWS4-HMAC-SHA256 {proof}"}
+
+
+def _canonical_query(query: str) -> str:
+    pairs = parse_qsl(query, keep_blank_values=True)
+    return "&".join(sorted(f"{quote(k, safe='-_.~')}={quote(v, safe='-_.~')}" for k, v in pairs))
+
+
+class AwsError(ServiceError):
+    """What a service of AWS answered; `status` is that of HTTP."""
+
+    def __init__(self, text: str, status: int, code: str) -> None:
+        super().__init__(text, code=code, may_pass=status >= 500 or status == 429)
+        self.status = status
+
+
+@frozen(repr=False)
+class Service:
+    """A service of AWS at an address, as somebody asks it. Errors are AwsError, in the words of the Go SDK."""
+
+    name: str
+    """as it is signed: `s3`, `dynamodb`"""
+    title: str
+    """as messages say: `S3`, `DynamoDB`"""
+    endpoint: str
+    region: str
+    credentials: CredentialSource
+    http: Http
+    user_agent: str = "planner"
+
+    def ask(
+        self, operation: str, method: str, path: str = "/", headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> Answer:
+        """The answer to a request, whose path and query are encoded. Raises AwsError for any status from 300 on."""
+        try:
+            credentials = self.credentials()
+        except ServiceError as problem:
+            raise ServiceError(
+                f"operation error {self.title}: {operation}, {problem.text}", code="NoCredentials"
+            ) from None
+
+        def sign(m: str, url: str, h: dict[str, str], b: bytes) -> dict[str, str]:
+            return signed(m, url, {**h, "User-Agent": self.user_agent}, b, credentials, self.region, self.name)
+
+        try:
+            answer = self.http.ask(method, self.endpoint.rstrip("/") + path, headers or {}, body, sign=sign)
+        except ServiceError as problem:
+            text = f"operation error {self.title}: {operation}, exceeded maximum number of attempts, {problem.text}"
+            raise ServiceError(text, may_pass=problem.may_pass) from None
+        if answer.status >= 300:
+            raise self._error(operation, answer)
+        return answer
+
+    def target(self, operation: str, prefix: str, body: Mapping[str, Any], version: str = "1.0") -> dict[str, Any]:
+        """A call of a JSON protocol, as DynamoDB and KMS have it."""
+        headers = {"Content-Type": f"application/x-amz-json-{version}", "X-Amz-Target": f"{prefix}.{operation}"}
+        data = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+        found = self.ask(operation, "POST", "/", headers, data).json()
+        return found if isinstance(found, dict) else {}
+
+    def query(self, operation: str, version: str, parameters: Mapping[str, str]) -> str:
+        """A call of the query protocol, as STS and IAM have it: the XML of the answer."""
+        body = urlencode({"Action": operation, "Version": version, **parameters}).encode()
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self.ask(operation, "POST", "/", headers, body).text
+
+    def _error(self, operation: str, answer: Answer) -> AwsError:
+        code, message = _said(answer)
+        request = answer.headers.get("x-amz-request-id") or answer.headers.get("x-amzn-requestid", "")
+        host = f", HostID: {answer.headers.get('x-amz-id-2', '')}" if self.name == "s3" else ""
+        text = (
+            f"operation error {self.title}: {operation}, https response error StatusCode: {answer.status}, "
+            f"RequestID: {request}{host}, api error {code}: {message}"
+        )
+        return AwsError(text, answer.status, code)
+
+
+def _said(answer: Answer) -> tuple[str, str]:
+    """The code and the message of an error."""
+    text = answer.text
+    if text.lstrip().startswith("{"):
+        try:
+            said = answer.json()
+        except ServiceError:
+            said = {}
+        code = str(said.get("__type") or said.get("code") or "").rpartition("#")[2]
+        return code or str(answer.status), str(said.get("message") or said.get("Message") or "")
+    code = element(text, "Code") or answer.headers.get("x-amz-error-code", "") or _STATUS.get(answer.status, "")
+    return code or str(answer.status), element(text, "Message") or code
+
+
+_STATUS = {400: "BadRequest", 403: "Forbidden", 404: "NotFound", 412: "PreconditionFailed", 301: "PermanentRedirect"}
+
+
+def element(xml: str, name: str) -> str:
+    """The text of the first element of this name: enough for flat answers of known services."""
+    found = re.search(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)
+    return unescaped(found[1]) if found else ""
+
+
+def elements(xml: str, name: str) -> list[str]:
+    """The texts of all of them."""
+    return [unescaped(text) for text in re.findall(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)]
+
+
+_ENTITY = re.compile(r"&(?:(lt|gt|quot|apos|amp)|#([0-9]{1,7})|#x([0-9a-fA-F]{1,6}));")
+_LETTERS = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
+
+
+def unescaped(text: str) -> str:
+    """Text of XML, with its five entities and numbers as letters; others stay as they are."""
+
+    def letter(found: re.Match[str]) -> str:
+        name, decimal, hexadecimal = found.groups()
+        number = int(decimal) if decimal else int(hexadecimal or "0", 16)
+        return _LETTERS[name] if name else chr(number) if number <= 0x10FFFF else found[0]
+
+    return _ENTITY.sub(letter, text)
+
+
+def encoded_path(path: str) -> str:
+    """A path as S3 wants it in URLs and signatures."""
+    return quote(path, safe="/-_.~")
+
+
+def endpoint_of(service: str, region: str, dual_stack: bool = False, fips: bool = False) -> str:
+    """Where AWS has a service."""
+    domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    if dual_stack:
+        domain = "api.amazonwebservices.com.cn" if region.startswith("cn-") else "api.aws"
+        if service == "s3":
+            domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+            return f"https://{service}{'-fips' if fips else ''}.dualstack.{region}.{domain}"
+    return f"https://{service}{'-fips' if fips else ''}.{region}.{domain}"

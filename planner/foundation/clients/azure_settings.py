@@ -1,0 +1,316 @@
+"""The settings that say who asks Azure: what they mean together with the environment, which cloud it is, and which way
+of asking is meant: the first one for which everything is there, or what is missing for each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.clients.http import Http
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.records import frozen
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.x509 import Certificate
+
+Reason = tuple[str, str]
+"""a summary and a detail"""
+_VARIABLES = {
+    "client_id": ("ARM_CLIENT_ID",),
+    "client_id_file_path": ("ARM_CLIENT_ID_FILE_PATH",),
+    "client_secret": ("ARM_CLIENT_SECRET",),
+    "client_secret_file_path": ("ARM_CLIENT_SECRET_FILE_PATH",),
+    "client_certificate": ("ARM_CLIENT_CERTIFICATE",),
+    "client_certificate_password": ("ARM_CLIENT_CERTIFICATE_PASSWORD",),
+    "client_certificate_path": ("ARM_CLIENT_CERTIFICATE_PATH",),
+    "oidc_token": ("ARM_OIDC_TOKEN",),
+    "oidc_token_file_path": ("ARM_OIDC_TOKEN_FILE_PATH", "AZURE_FEDERATED_TOKEN_FILE"),
+    "oidc_request_url": ("ARM_OIDC_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_URL", "SYSTEM_OIDCREQUESTURI"),
+    "oidc_request_token": ("ARM_OIDC_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN"),
+    "ado_service_connection_id": (
+        "ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
+        "ARM_OIDC_AZURE_SERVICE_CONNECTION_ID",
+        "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID",
+    ),
+    "tenant_id": ("ARM_TENANT_ID",),
+    "environment": ("ARM_ENVIRONMENT",),
+    "metadata_host": ("ARM_METADATA_HOST",),
+    "subscription_id": ("ARM_SUBSCRIPTION_ID",),
+    "msi_endpoint": ("ARM_MSI_ENDPOINT", "MSI_ENDPOINT"),
+}
+_FLAGS = {
+    "use_oidc": "ARM_USE_OIDC",
+    "use_msi": "ARM_USE_MSI",
+    "use_aks_workload_identity": "ARM_USE_AKS_WORKLOAD_IDENTITY",
+    "use_cli": "ARM_USE_CLI",
+}
+
+
+@frozen(repr=False)
+class AzureAccount:
+    """What settings and the environment say about who asks, by the names of the settings."""
+
+    said: Mapping[str, Any]
+
+    def text(self, name: str) -> str:
+        found = self.said.get(name)
+        return found if isinstance(found, str) else ""
+
+    def flag(self, name: str, otherwise: bool = False) -> bool:
+        found = self.said.get(name)
+        return found if isinstance(found, bool) else otherwise
+
+
+def account_of(settings: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> AzureAccount:
+    """The settings with what the environment says for those that are not given."""
+    said = {name: value for name, value in settings.items() if value not in (None, "")}
+    for name, variables in _VARIABLES.items():
+        found = next((value for v in variables if (value := environment.get(v))), None)
+        if name not in said and found:
+            said[name] = found
+    for name, variable in _FLAGS.items():
+        if name not in said and environment.get(variable):
+            said[name] = environment[variable].lower() in ("1", "t", "true")
+    return AzureAccount(said)
+
+
+@frozen
+class Cloud:
+    """The addresses of a cloud, without a slash at the end; `storage` is what names of storage accounts end with."""
+
+    login: str
+    management: str
+    storage: str
+    audience: str = ""
+    """of the management, where that is not its address"""
+
+
+_PUBLIC = Cloud("https://login.microsoftonline.com", "https://management.azure.com", "core.windows.net")
+_GOVERNMENT = Cloud(
+    "https://login.microsoftonline.us", "https://management.usgovcloudapi.net", "core.usgovcloudapi.net"
+)
+_CHINA = Cloud("https://login.chinacloudapi.cn", "https://management.chinacloudapi.cn", "core.chinacloudapi.cn")
+CLOUDS = {
+    **dict.fromkeys(("", "public", "global", "canary"), _PUBLIC),
+    **dict.fromkeys(("usgovernment", "usgovernmentl4", "dod", "usgovernmentl5"), _GOVERNMENT),
+    "china": _CHINA,
+}
+
+
+def cloud_of(environment: str, metadata_host: str, http: Http) -> Cloud:
+    """The cloud that is named, or that a host describes. Raises ServiceError."""
+    if not metadata_host:
+        if environment not in CLOUDS:
+            raise ServiceError(f"unknown environment identifier: {environment}")
+        return CLOUDS[environment]
+    try:
+        said = http.ask("GET", f"https://{metadata_host}/metadata/endpoints?api-version=2023-11-01").json()
+    except ServiceError as problem:
+        raise ServiceError(f"retrieving environments from Azure MetaData service: {problem.text}") from None
+    said = said if isinstance(said, dict) else {}
+    storage = (said.get("suffixes") or {}).get("storage")
+    if not isinstance(storage, str) or not storage:
+        raise ServiceError("could not find storage endpoint in given metadata host")
+    who = said.get("authentication") or {}
+    if not who.get("audiences"):
+        raise ServiceError("could not find token audience in given metadata host")
+    audience = str(who["audiences"][0])
+    login, management = str(who.get("loginEndpoint") or ""), str(said.get("resourceManager") or "")
+    return Cloud(login.rstrip("/"), management.rstrip("/"), storage, audience)
+
+
+def method_of(account: AzureAccount) -> tuple[str, list[Reason]]:
+    """The name of the way, "" when there is none; then why not."""
+    reasons: list[Reason] = []
+    for name, title, missing in _METHODS:
+        found = missing(account)
+        if not found:
+            return name, []
+        reasons += [(f"Invalid {title}", text) for text in found]
+    last = "Please see above warnings for details about what each auth method needs to properly work."
+    return "", [*reasons, ("No valid azure auth methods found", last)]
+
+
+def both(account: AzureAccount, name: str, path: str, title: str, is_needed: bool = True) -> str:
+    """A setting that may stand in a file, too. Raises ServiceError."""
+    value, file, content = account.text(name), account.text(path), ""
+    if file:
+        try:
+            with open(file, encoding="utf-8") as opened:
+                content = opened.read(1 << 20)
+        except OSError as problem:
+            why = (problem.strerror or str(problem)).lower()
+            raise ServiceError(f"error reading {title} file: open {file}: {why}") from None
+        except UnicodeDecodeError as bad:
+            raise ServiceError(f"error reading {title} file: {file}: {bad}") from None
+    if is_needed and not value and not content:
+        raise ServiceError(f"missing {title}, a {title} is required")
+    if value and content and value != content:
+        same = "either make them the same value or only provide one"
+        raise ServiceError(f"{title} provided directly and through file do not match; {same}")
+    return value or content
+
+
+def client_id(account: AzureAccount) -> str:
+    return both(account, "client_id", "client_id_file_path", "client ID")
+
+
+def certificate_of(account: AzureAccount) -> tuple[RSAPrivateKey, Certificate]:
+    """The key and the certificate of the client, from PKCS #12, or PEM. Raises ServiceError."""
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key, pkcs12
+    from cryptography.x509 import load_pem_x509_certificate
+
+    data, password = _bundle(account), account.text("client_certificate_password").encode() or None
+    key: Any
+    certificate: Certificate | None
+    try:
+        if b"-----BEGIN" in data:
+            key, certificate = load_pem_private_key(data, password), load_pem_x509_certificate(data)
+        else:
+            key, certificate, _ = pkcs12.load_key_and_certificates(data, password)
+    except (ValueError, TypeError) as bad:
+        raise ServiceError(f"The Client Certificate is invalid: {bad}.") from None
+    if not isinstance(key, RSAPrivateKey) or certificate is None:
+        raise ServiceError("The Client Certificate is invalid: it has no RSA key, or no certificate.")
+    return key, certificate
+
+
+def _bundle(account: AzureAccount) -> bytes:
+    text, path = account.text("client_certificate"), account.text("client_certificate_path")
+    given = content = b""
+    if text:
+        try:
+            given = b64decode(text, validate=True)
+        except ValueError:
+            raise ServiceError("error decoding client certificate: illegal base64 data") from None
+    if path:
+        try:
+            with open(path, "rb") as opened:
+                content = opened.read(1 << 20)
+        except OSError as problem:
+            why = (problem.strerror or str(problem)).lower()
+            raise ServiceError(f"error reading client certificate file: open {path}: {why}") from None
+    if not given and not content:
+        raise ServiceError("missing certificate, client certificate is required")
+    if given and content and given != content:
+        same = "either make them the same value or only provide one"
+        raise ServiceError(f"client certificate provided directly and through file do not match; {same}")
+    return given or content
+
+
+def _wrong(what: str, ask: Callable[[], object]) -> list[str]:
+    try:
+        ask()
+    except ServiceError as problem:
+        return [f"{what} is misconfigured: {problem.text}."]
+    return []
+
+
+def _tenant(account: AzureAccount) -> list[str]:
+    return [] if account.text("tenant_id") else ["Tenant ID is missing."]
+
+
+def _certificate(account: AzureAccount) -> list[str]:
+    return [
+        *_tenant(account),
+        *_wrong("The Client ID", lambda: client_id(account)),
+        *(_wrong("The Client Certificate", lambda: _bundle(account)) or _invalid(account)),
+    ]
+
+
+def _invalid(account: AzureAccount) -> list[str]:
+    try:
+        certificate_of(account)
+    except ServiceError as problem:
+        return [problem.text]
+    return []
+
+
+def _secret(account: AzureAccount) -> list[str]:
+    return [
+        *_tenant(account),
+        *_wrong("The Client ID", lambda: client_id(account)),
+        *_wrong(
+            "The Client Secret", lambda: both(account, "client_secret", "client_secret_file_path", "client secret")
+        ),
+    ]
+
+
+def _pipelines(account: AzureAccount) -> list[str]:
+    if not account.flag("use_oidc") or not account.text("ado_service_connection_id"):
+        return [
+            "To use Azure DevOps Auth, use_oidc must be set directly or via environment variable ARM_USE_OIDC. "
+            "Additionally, the Azure DevOps Service Connection ID must be provided. If you are running in Azure DevOps,"
+            " make sure you have serviceConnection configured for the pipeline task."
+        ]
+    found = []
+    if not os.environ.get("SYSTEM_OIDCREQUESTURI"):
+        found.append(
+            "ADO System OIDC Request URI is missing. This should be set by the Azure DevOps pipeline service via the "
+            "SYSTEM_OIDCREQUESTURI environment variable."
+        )
+    if not account.text("oidc_request_token"):
+        found.append("An access token for fetching a federation token must be provided.")
+    return [*found, *_tenant(account)]
+
+
+def _oidc(account: AzureAccount) -> list[str]:
+    if not account.flag("use_oidc"):
+        return [
+            "OpenID Connect Auth is disabled when use_oidc or the environment variable ARM_USE_OIDC are unset or set "
+            "explicitly to false."
+        ]
+    found = [*_tenant(account), *_wrong("The Client ID", lambda: client_id(account))]
+    is_given = account.text("oidc_token") or account.text("oidc_token_file_path")
+    if not is_given and not (account.text("oidc_request_url") and account.text("oidc_request_token")):
+        found.append(
+            "An access token must be provided, either directly with a variable or through a file, or indirectly "
+            "through a request URL and request token (as in GitHub Actions)."
+        )
+    try:
+        both(account, "oidc_token", "oidc_token_file_path", "token", is_needed=False)
+    except ServiceError as problem:
+        found.append(f"The token is misconfigured: {problem.text}")
+    return found
+
+
+def _machine(account: AzureAccount) -> list[str]:
+    text = (
+        'The Managed Service Identity (MSI) needs to have "use_msi" (or ARM_USE_MSI) set to true in order to be used.'
+    )
+    return [] if account.flag("use_msi") else [text]
+
+
+def _workload(account: AzureAccount) -> list[str]:
+    text = (
+        'The AKS Workload Identity Auth needs to have "use_aks_workload_identity" (or ARM_USE_AKS_WORKLOAD_IDENTITY) '
+        "set to true in order to be used."
+    )
+    return [] if account.flag("use_aks_workload_identity") else [text]
+
+
+def _program(account: AzureAccount) -> list[str]:
+    if not account.flag("use_cli", True):
+        return ["Setting use_cli to false prevents the use of command-line auth (az)."]
+    if shutil.which("az") is None:
+        return [
+            "Error looking for command az in your PATH. Make sure the Azure Command Line tool is installed and "
+            "executable."
+        ]
+    return []
+
+
+_METHODS: tuple[tuple[str, str, Callable[[AzureAccount], list[str]]], ...] = (
+    ("certificate", "Azure Client Certificate Auth", _certificate),
+    ("secret", "Azure Client Secret Auth", _secret),
+    ("pipelines", "Azure DevOps Auth", _pipelines),
+    ("oidc", "Azure OpenID Connect Auth", _oidc),
+    ("machine", "Azure Managed Service Identity Auth", _machine),
+    ("workload", "AKS Workload Identity Auth", _workload),
+    ("program", "Azure Command Line Auth", _program),
+)

@@ -1,0 +1,125 @@
+"""Objects in a bucket whose service speaks much as S3 does: what OSS and COS have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from planner.foundation.clients.http import Answer, Http
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.records import frozen
+
+Sign = Callable[[str, str, Mapping[str, str], Mapping[str, str]], Mapping[str, str]]
+"""The headers that a request is sent with: of a method, a key ("" for the bucket), its query and headers."""
+
+
+class BucketError(ServiceError):
+    """What a service answered; `status` is that of HTTP."""
+
+    def __init__(self, text: str, status: int, code: str) -> None:
+        super().__init__(text, code=code, may_pass=status >= 500 or status in (408, 429))
+        self.status = status
+
+
+@frozen(repr=False)
+class Bucket:
+    """A bucket at an address without a slash at its end. `problem` words an error: of a method, an address, an answer,
+    its code and its message."""
+
+    url: str
+    http: Http
+    sign: Sign
+    problem: Callable[[str, str, Answer, str, str], str]
+
+    def ask(
+        self,
+        method: str,
+        key: str = "",
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+    ) -> Answer:
+        """The answer to a request. Raises BucketError for any status from 300 on."""
+        asked = dict(query or {})
+        url = f"{self.url}/{quote(key, safe='/-_.~')}" + (f"?{urlencode(sorted(asked.items()))}" if asked else "")
+
+        def sign(m: str, to: str, h: dict[str, str], data: bytes) -> Mapping[str, str]:
+            return self.sign(m, key, asked, h)
+
+        answer = self.http.ask(method, url, headers or {}, body, sign=sign)
+        if answer.status >= 300:
+            code, message = _said(answer)
+            raise BucketError(self.problem(method, url, answer, code, message), answer.status, code)
+        return answer
+
+    def head(self, key: str) -> Answer | None:
+        """An object without its content; None when there is none."""
+        return self._if_any("HEAD", key)
+
+    def get(self, key: str) -> Answer | None:
+        return self._if_any("GET", key)
+
+    def _if_any(self, method: str, key: str) -> Answer | None:
+        try:
+            return self.ask(method, key)
+        except BucketError as problem:
+            if problem.status == 404 and problem.code != "NoSuchBucket":
+                return None
+            raise
+
+    def delete(self, key: str) -> None:
+        try:
+            self.ask("DELETE", key)
+        except BucketError as problem:
+            if problem.status != 404:
+                raise
+
+    def keys(self, prefix: str, more: Mapping[str, str] | None = None) -> Iterator[str]:
+        """The keys that begin with a text. `more`: what is asked for besides."""
+        marker = ""
+        while True:
+            query = {"prefix": prefix, **(more or {}), **({"marker": marker} if marker else {})}
+            listed = _parsed(self.ask("GET", "", query).body)
+            found = [str(item.findtext("Key") or "") for item in listed.iterfind("Contents")]
+            yield from found
+            if listed.findtext("IsTruncated") != "true" or not found:
+                return
+            marker = listed.findtext("NextMarker") or found[-1]
+
+
+def _parsed(data: bytes) -> Any:
+    """XML without the names of spaces. Raises ServiceError."""
+    from xml.etree import ElementTree
+
+    try:
+        root = ElementTree.fromstring(data)
+    except ElementTree.ParseError as bad:
+        raise ServiceError(f"the answer is not valid XML ({bad})") from None
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    return root
+
+
+def _said(answer: Answer) -> tuple[str, str]:
+    """The code and the message of an error."""
+    try:
+        root = _parsed(answer.body)
+    except ServiceError:
+        return answer.headers.get("x-oss-error-code", ""), ""
+    return root.findtext("Code") or "", root.findtext("Message") or ""
+
+
+def put_checked(bucket: Bucket, key: str, before: str | None, headers: Mapping[str, str], body: bytes) -> Answer | None:
+    """Keep an object if what is there has this entity tag ("" for nothing); None when it has another. These services
+    compare tags only just before; that there is nothing, they see to themselves (`headers` say how)."""
+    if before:
+        now = bucket.head(key)
+        if now is None or now.headers.get("etag", "") != before:
+            return None
+    try:
+        return bucket.ask("PUT", key, None, headers, body)
+    except BucketError as problem:
+        if before == "" and problem.status in (409, 412):
+            return None
+        raise

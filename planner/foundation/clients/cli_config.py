@@ -1,0 +1,286 @@
+"""The user's settings of the command line tool, as far as they say where providers and modules come from.
+
+The file is `$TF_CLI_CONFIG_FILE`, else `~/.tofurc` or `~/.terraformrc`, else `opentofu/tofurc` below
+`$XDG_CONFIG_HOME`; `*.tfrc` files of the settings directory are read too: how to install providers, services and
+credentials of hosts, how patiently to ask registries; and `policies` and `batch_policies`, lists of what every plan and
+every fleet is judged by (OpenTofu passes over these two). Everything else in these files is for others and passed over.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from planner.foundation.clients.cli_files import setting_files
+from planner.foundation.clients.settings_syntax import SettingsError, read_settings
+from planner.foundation.support.disk import read_text
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.vocabulary.provider_address import DEFAULT_HOST, provider_source
+from planner.foundation.vocabulary.records import evolve, frozen
+
+
+@frozen
+class Mirror:
+    """A directory with provider packages. `include` and `exclude` are patterns `HOST/NAMESPACE/TYPE` in which `*`
+    stands for anything; no `include` means all."""
+
+    path: str
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def serves(self, address: str) -> bool:
+        if self.include and not any(_matches(p, address) for p in self.include):
+            return False
+        return not any(_matches(p, address) for p in self.exclude)
+
+
+@frozen
+class Method:
+    """One way to install providers. `kind` is direct, filesystem_mirror, network_mirror or oci_mirror; `location` the
+    directory or URL of a mirror; `retries` how often a download is tried again (None: as usual); `trusted` whether all
+    checksums that the mirror reports may be recorded."""
+
+    kind: str
+    location: str = ""
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    retries: int | None = None
+    trusted: bool = False
+
+    def serves(self, address: str) -> bool:
+        return Mirror(self.location, self.include, self.exclude).serves(address)
+
+
+@frozen
+class CliConfig:
+    """`overrides`: directories (or files) of providers in development by address; `methods` and the filesystem
+    `mirrors` among them: None when the file says nothing about installation; `cache`: where downloaded packages are
+    shared, "" for nowhere; `may_break_lock`: whether a package from there may be used without a recorded checksum;
+    `hosts`: services by host; `tokens`: credentials by host; `helper`: name and arguments of the program that knows
+    more; `retries` and `timeout` (seconds) of requests to registries, `download_retries` of packages; `policies` and
+    `batch_policies`: files, folders and builtin:NAME that plans and fleets are always judged by, and `stack_policies`
+    those for deployments of stacks."""
+
+    overrides: Mapping[str, str] = {}
+    methods: tuple[Method, ...] | None = None
+    cache: str = ""
+    may_break_lock: bool = False
+    hosts: Mapping[str, Mapping[str, Any]] = {}
+    tokens: Mapping[str, str] = {}
+    helper: tuple[str, ...] = ()
+    retries: int = 1
+    timeout: float = 10.0
+    download_retries: int = 2
+    policies: tuple[str, ...] = ()
+    batch_policies: tuple[str, ...] = ()
+    stack_policies: tuple[str, ...] = ()
+
+    @property
+    def mirrors(self) -> tuple[Mirror, ...] | None:
+        if not self.methods:
+            return None
+        folders = (m for m in self.methods if m.kind == "filesystem_mirror")
+        return tuple(Mirror(m.location, m.include, m.exclude) for m in folders)
+
+
+def load_cli_config(environ: Mapping[str, str]) -> CliConfig:
+    """The settings that hold in an environment. Raises Failure when a file cannot be read."""
+    config = CliConfig()
+    for file in setting_files(environ):
+        try:
+            text = read_text(file)
+        except (OSError, ValueError) as problem:
+            raise Failure(_invalid(file, getattr(problem, "strerror", None) or str(problem))) from None
+        try:
+            config = _with_settings(config, read_settings(text), file.parent, environ)
+        except SettingsError as problem:
+            raise Failure(_invalid(file, str(problem))) from None
+    return _from_environment(config, environ)
+
+
+def cache_warnings(environ: Mapping[str, str]) -> list[Diagnostic]:
+    """A warning when the shared cache of plugins cannot be opened: most likely it is not where it was meant to be."""
+    try:
+        folder = load_cli_config(environ).cache
+    except Failure:
+        return []  # reported where providers are looked for
+    try:
+        if folder:
+            os.scandir(folder).close()
+    except OSError as problem:
+        detail = f"The plugin cache directory {folder} cannot be opened: {problem.strerror or problem}."
+        return [warning("install.plugin_cache", "Plugin cache directory cannot be opened", detail)]
+    return []
+
+
+def _from_environment(config: CliConfig, environ: Mapping[str, str]) -> CliConfig:
+    cache = environ.get("TF_PLUGIN_CACHE_DIR")
+    tokens = dict(config.tokens)
+    for name, value in environ.items():
+        if name.startswith("TF_TOKEN_"):  # a dash of the host is written as two underscores there, a dot as one
+            tokens[name[9:].replace("__", "-").replace("_", ".").lower()] = value
+    return evolve(
+        config,
+        cache=cache or config.cache,
+        may_break_lock=config.may_break_lock
+        or environ.get("TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE", "") not in ("", "0"),
+        tokens=tokens,
+        retries=_positive(environ, "TF_REGISTRY_DISCOVERY_RETRY", config.retries),
+        timeout=float(_positive(environ, "TF_REGISTRY_CLIENT_TIMEOUT", 0) or config.timeout),
+        download_retries=_positive(environ, "TF_PROVIDER_DOWNLOAD_RETRY", config.download_retries),
+    )
+
+
+def _positive(environ: Mapping[str, str], name: str, otherwise: int) -> int:
+    text = environ.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else otherwise
+
+
+def _with_settings(config: CliConfig, settings: Any, base: Path, environ: Mapping[str, str]) -> CliConfig:
+    for name, value in settings:
+        if name == ("plugin_cache_dir",) and isinstance(value, str):
+            config = evolve(config, cache=_expand(value, environ))
+        elif name == ("plugin_cache_may_break_dependency_lock_file",):
+            config = evolve(config, may_break_lock=value is True)
+        elif name == ("provider_installation",):
+            if config.methods is not None:
+                raise SettingsError("there must be only one provider_installation block")
+            config = _installation(config, _block(value, name[0]), base)
+        elif name == ("policies",):
+            config = evolve(config, policies=(*config.policies, *_paths(value, name[0], base, environ)))
+        elif name == ("batch_policies",):
+            config = evolve(config, batch_policies=(*config.batch_policies, *_paths(value, name[0], base, environ)))
+        elif name == ("stack_policies",):
+            config = evolve(config, stack_policies=(*config.stack_policies, *_paths(value, name[0], base, environ)))
+        elif name == ("registry_protocols",):
+            given = {key[0]: item for key, item in _block(value, name[0])}
+            config = evolve(
+                config,
+                retries=int(_number(given, "retry_count", config.retries)),
+                timeout=_number(given, "request_timeout_seconds", config.timeout),
+            )
+        elif name[0] in ("host", "credentials", "credentials_helper"):
+            for label, body in _labelled(name, value):
+                config = _host_setting(config, name[0], label, body)
+    return config
+
+
+def _paths(value: Any, name: str, base: Path, environ: Mapping[str, str]) -> list[str]:
+    """Paths, seen from the folder of the file; builtin:NAME stays as it is."""
+    words = [_expand(word, environ) for word in _patterns({name: value}, name)]
+    if "" in words:
+        raise SettingsError(f"{name} holds an empty path")
+    return [w if w.startswith("builtin:") else os.path.normpath(os.path.join(base, w)) for w in words]
+
+
+def _labelled(name: tuple[str, ...], value: Any) -> list[tuple[str, Any]]:
+    """The blocks with one label that an item is (in JSON, it is an object with the labels as keys)."""
+    body = _block(value, name[0])
+    return [(name[1], body)] if len(name) > 1 else [(key[0], _block(inner, name[0])) for key, inner in body]
+
+
+def _host_setting(config: CliConfig, kind: str, label: str, body: Any) -> CliConfig:
+    given = {key[0]: item for key, item in body}
+    host = label.lower()
+    if kind == "host":
+        services = _block(given.get("services", []), "services")
+        return evolve(config, hosts={**config.hosts, host: {key[0]: item for key, item in services}})
+    if kind == "credentials":
+        token = given.get("token")
+        return evolve(config, tokens={**config.tokens, host: token}) if isinstance(token, str) else config
+    if config.helper:
+        raise SettingsError("there must be only one credentials_helper block")
+    return evolve(config, helper=(label, *_patterns(given, "args")))
+
+
+def _installation(config: CliConfig, methods: Any, base: Path) -> CliConfig:
+    overrides: dict[str, str] = {}
+    found: list[Method] = []
+    for name, body in methods:
+        kind = name[0]
+        if kind == "dev_overrides":
+            if found:
+                raise SettingsError("dev_overrides must stand before all other ways to install")
+            for (source, *_), path in _block(body, kind):
+                if not isinstance(path, str):
+                    raise SettingsError(f"the override of {source} must be the path of a directory")
+                overrides[_address(source)] = os.path.normpath(os.path.join(base, path))
+            continue
+        if kind not in _LOCATIONS:
+            raise SettingsError(f"{kind} is not a way to install providers")
+        given = {key[0]: value for key, value in _block(body, kind)}
+        location = given.get(_LOCATIONS[kind], "")
+        if _LOCATIONS[kind] and (not isinstance(location, str) or not location):
+            raise SettingsError(f"a {kind} needs the argument {_LOCATIONS[kind]}, a text")
+        if kind == "network_mirror" and not location.lower().startswith("https://"):
+            raise SettingsError(f"a network mirror must be at an https: URL, not at {location}")
+        retries = given.get("download_retry_count")
+        found.append(
+            Method(
+                kind,
+                location,
+                _providers(given, "include"),
+                _providers(given, "exclude"),
+                int(retries) if isinstance(retries, float) else None,
+                given.get("trust_all_hashes") is True,
+            )
+        )
+    # with nothing but overrides in it, the block replaces the usual ways all the same
+    return evolve(config, overrides=overrides, methods=tuple(found))
+
+
+_LOCATIONS = {"direct": "", "filesystem_mirror": "path", "network_mirror": "url", "oci_mirror": "repository_template"}
+
+
+def _number(given: dict[str, Any], name: str, otherwise: float) -> float:
+    value = given.get(name, otherwise)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise SettingsError(f"{name} must be a number")
+    return value
+
+
+def _providers(given: dict[str, Any], name: str) -> tuple[str, ...]:
+    """Patterns of provider addresses."""
+    for pattern in (patterns := _patterns(given, name)):
+        parts = pattern.split("/")
+        if len(parts) not in (2, 3) or not all(parts):
+            raise SettingsError(f"{pattern!r} must have two or three parts separated by slashes")
+    return patterns
+
+
+def _block(value: Any, name: str) -> Any:
+    if not isinstance(value, list) or any(not isinstance(item, tuple) for item in value):
+        raise SettingsError(f"{name} must be a block")
+    return value
+
+
+def _patterns(given: dict[str, Any], name: str) -> tuple[str, ...]:
+    values = given.get(name, [])
+    if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
+        raise SettingsError(f"{name} must be a list of texts")
+    return tuple(values)
+
+
+def _address(source: str) -> str:
+    try:
+        return provider_source(source)
+    except ValueError:
+        raise SettingsError(f"{source!r} is not a provider address") from None
+
+
+def _matches(pattern: str, address: str) -> bool:
+    wanted = pattern.lower().split("/")
+    wanted = [DEFAULT_HOST, "hashicorp"][: 3 - len(wanted)] + wanted
+    return all(p in ("*", a) for p, a in zip(wanted, address.split("/"), strict=False))
+
+
+def _expand(text: str, environ: Mapping[str, str]) -> str:
+    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda m: environ.get(m[1] or m[2], ""), text)
+
+
+def _invalid(file: Path, reason: str) -> Diagnostic:
+    detail = f"{file} cannot be used: {reason}."
+    return error("provider.cli_config", "Invalid settings of the command line tool", detail)

@@ -1,0 +1,106 @@
+"""A Consul cluster: keys, transactions of several steps, sessions that are renewed."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Mapping
+from contextlib import suppress
+from threading import Event, Thread
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from planner.foundation.clients.http import Answer, Http, Retries
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.records import frozen
+
+_SESSION = {"LockDelay": "5000ms", "Name": "Consul API Lock", "TTL": "15s"}
+_RENEWAL = 7.5
+"""Seconds between two renewals of a session."""
+
+
+@frozen(repr=False)
+class Cluster:
+    """Where to ask, and as whom."""
+
+    url: str
+    headers: Mapping[str, str]
+    query: Mapping[str, str]
+    http: Http
+
+    @property
+    def place(self) -> str:
+        datacenter = self.query.get("dc")
+        return f"consul:{self.url.partition('://')[2]}" + (f"@{datacenter}" if datacenter else "")
+
+    def ask(self, method: str, path: str, body: bytes = b"", /, *, once: bool = False, **query: Any) -> Answer:
+        """The answer to a request; a query of None is one without a value. Raises ServiceError when there is none, or
+        for a status that is neither success nor 404 nor 409."""
+        words = {**{name: "" if value is None else value for name, value in query.items()}, **self.query}
+        url = f"{self.url}/v1/{quote(path, safe='/')}" + (f"?{urlencode(sorted(words.items()))}" if words else "")
+        retries = Retries(0) if once else None
+        answer = self.http.ask(method, url, self.headers, body, retries=retries, timeout=5.0 if once else None)
+        if answer.status not in (200, 404, 409):
+            said = " ".join(answer.text.split())[:500]
+            detail = f"Unexpected response code: {answer.status} ({said})"
+            raise ServiceError(detail, may_pass=answer.status == 429 or answer.status >= 500)
+        return answer
+
+    def key(self, name: str) -> dict[str, Any] | None:
+        """What is kept with a key, as the leader of the cluster knows it; None when there is nothing."""
+        answer = self.ask("GET", f"kv/{name}", consistent=None)
+        if answer.status == 404:
+            return None
+        found = answer.json()
+        if not isinstance(found, list) or not found or not isinstance(found[0], dict):
+            raise ServiceError(f"Consul says something else than a list of keys about {name}")
+        return found[0]
+
+    def together(self, *steps: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
+        """All of these steps or none: their results, and what was wrong, "" for nothing."""
+        answer = self.ask("PUT", "txn", json.dumps([{"KV": step} for step in steps]).encode())
+        said = answer.json()
+        if answer.status == 409:
+            problems = [str(e.get("What")) for e in said.get("Errors") or () if isinstance(e, dict)]
+            return [], "; ".join(problems) or "it says no reason"
+        return [result.get("KV") or {} for result in said.get("Results") or ()], ""
+
+
+class Session:
+    """A session of Consul, renewed by a thread until it ends."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster, self._end = cluster, Event()
+        answer = cluster.ask("PUT", "session/create", json.dumps(_SESSION, separators=(",", ":")).encode())
+        self.id = str(answer.json().get("ID"))
+
+    def keep(self) -> None:
+        Thread(target=self._renew, name="consul session", daemon=True).start()
+
+    def _renew(self) -> None:
+        pause = _RENEWAL
+        while not self._end.wait(pause):
+            try:
+                if self._cluster.ask("PUT", f"session/renew/{self.id}", once=True).status == 404:
+                    return  # it is over; whoever needs the lock finds out
+                pause = _RENEWAL
+            except ServiceError:
+                pause = 1.0
+
+    def end(self) -> None:
+        self._end.set()
+        with suppress(ServiceError):  # it ends by itself
+            self._cluster.ask("PUT", f"session/destroy/{self.id}", once=True)
+
+
+def version_of(kept: Mapping[str, Any] | None) -> str:
+    """The index of a key's last change, "" for a key that is not there."""
+    return str(kept.get("ModifyIndex") or "") if kept is not None else ""
+
+
+def value_of(kept: Mapping[str, Any]) -> bytes:
+    """What is kept with a key. Raises ServiceError."""
+    try:
+        return b64decode(kept.get("Value") or "", validate=True)
+    except ValueError:
+        raise ServiceError(f"Consul's value of {kept.get('Key')} is not Base64") from None

@@ -1,0 +1,222 @@
+"""Who asks services of Google: tokens that are given, made with keys of service accounts, got from the machine, or
+taken on for another account. What else there is goes to google-auth (extra `gcs`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+from urllib.parse import urlencode
+
+from planner.foundation.clients.http import NONE, Answer, Http
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.clients.tokens import Tokens
+from planner.foundation.vocabulary.records import frozen
+
+KINDS = frozenset(
+    (
+        "service_account",
+        "authorized_user",
+        "external_account",
+        "external_account_authorized_user",
+        "impersonated_service_account",
+        "gdch_service_account",
+    )
+)
+"""of credentials that files can hold"""
+_MACHINE = "/computeMetadata/v1/instance/service-accounts/default/token"
+
+
+@frozen(repr=False)
+class GoogleAccount:
+    """What settings say about who asks. `credentials`: JSON, or a file with it; `impersonate`: the account to act as,
+    over `delegates`."""
+
+    access_token: str = ""
+    credentials: str = ""
+    impersonate: str = ""
+    delegates: tuple[str, ...] = ()
+
+
+class GoogleTokens(Tokens):
+    """Tokens for some scopes, new ones before they expire. Raises ServiceError."""
+
+    def __init__(self, account: GoogleAccount, scopes: Sequence[str], http: Http) -> None:
+        self._account, self._scopes, self._http = account, tuple(scopes), http
+        super().__init__()
+
+    def _fresh(self) -> tuple[str, float]:
+        account = self._account
+        if not account.impersonate:
+            return self._own(self._scopes)
+        token, _ = self._own(("https://www.googleapis.com/auth/cloud-platform",))
+        url = (
+            "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/"
+            f"{account.impersonate}:generateAccessToken"
+        )
+        body = {"scope": list(self._scopes), "lifetime": "3600s"}
+        if account.delegates:
+            body["delegates"] = [f"projects/-/serviceAccounts/{name}" for name in account.delegates]
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        answer = self._http.ask("POST", url, headers, json.dumps(body).encode())
+        if answer.status >= 300:
+            raise ServiceError(f"impersonate: status code {answer.status}: {answer.text[:1000]}")
+        return str(answer.json().get("accessToken", "")), time.time() + 3600
+
+    def _own(self, scopes: Sequence[str]) -> tuple[str, float]:
+        account = self._account
+        if account.access_token:
+            return account.access_token, float("inf")
+        text = account.credentials
+        if text:
+            return self._with(parsed(contents_of(text)), scopes)
+        named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS", "")
+        if named and not os.path.exists(named):
+            raise ServiceError(f"open {named}: no such file or directory")
+        path = named or os.path.expanduser("~/.config/gcloud/application_default_credentials.json")
+        if os.path.exists(path):
+            return self._with(parsed(contents_of(path)), scopes)
+        return self._of_machine()
+
+    def _with(self, known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:
+        """A token for credentials as files hold them."""
+        kind = known.get("type")
+        if kind == "service_account":
+            grant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+            return self._exchanged(known, {"grant_type": grant, "assertion": _assertion(known, scopes)})
+        if kind == "authorized_user":
+            wanted = ("client_id", "client_secret", "refresh_token")
+            fields = {name: str(known.get(name, "")) for name in wanted}
+            return self._exchanged(known, {"grant_type": "refresh_token", **fields})
+        return _with_library(known, scopes)
+
+    def _exchanged(self, known: dict[str, Any], fields: dict[str, str]) -> tuple[str, float]:
+        url = str(known.get("token_uri") or "https://oauth2.googleapis.com/token")
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        answer = self._http.ask("POST", url, headers, urlencode(fields).encode())
+        if answer.status >= 300:
+            raise ServiceError(f"oauth2: cannot fetch token: {answer.status}\nResponse: {answer.text[:1000]}")
+        return _token_in(answer.json())
+
+    def _of_machine(self) -> tuple[str, float]:
+        host = os.environ.get("GCE_METADATA_HOST") or "169.254.169.254"
+        try:
+            answer = self._http.ask(
+                "GET", f"http://{host}{_MACHINE}", {"Metadata-Flavor": "Google"}, retries=NONE, timeout=3.0
+            )
+        except ServiceError:
+            answer = None
+        if answer is None or answer.status >= 300:
+            raise ServiceError(
+                "could not find default credentials. See https://cloud.google.com/docs/authentication/"
+                "external/set-up-adc for more information"
+            )
+        return _token_in(answer.json())
+
+
+def _token_in(answer: Any) -> tuple[str, float]:
+    token = answer.get("access_token") if isinstance(answer, dict) else None
+    if not isinstance(token, str):
+        raise ServiceError("the answer has no access token")
+    seconds = answer.get("expires_in")
+    return token, time.time() + (float(seconds) if isinstance(seconds, int | float) else 3600.0)
+
+
+def check(account: GoogleAccount) -> None:
+    """Whether credentials that are given are some. Raises ServiceError."""
+    if account.credentials and not account.access_token:
+        parsed(contents_of(account.credentials))
+
+
+def contents_of(text: str, what: str = "credentials") -> str:
+    """The text, or what is in the file that it names. Raises ServiceError."""
+    path = os.path.expanduser(text)
+    if "\n" not in text and len(text) < 4096 and os.path.exists(path):
+        try:
+            with open(path, encoding="utf-8") as file:
+                return file.read(1 << 20)
+        except OSError as problem:
+            why = (problem.strerror or str(problem)).lower()
+            raise ServiceError(f"Error loading {what}: read {path}: {why}") from None
+        except UnicodeDecodeError as bad:
+            raise ServiceError(f"Error loading {what}: {path}: {bad}") from None
+    return text
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Credentials as files hold them. Raises ServiceError."""
+    try:
+        known = json.loads(text)
+    except (ValueError, RecursionError):
+        known = None
+    if not isinstance(known, dict):
+        raise ServiceError("the string provided in credentials is neither valid json nor a valid file path")
+    return known
+
+
+def error_text(answer: Answer) -> str:
+    """What an answer says that is an error, in the words of Google's library for Go."""
+    try:
+        said = json.loads(answer.body)
+        found = said["error"]
+        message, items = str(found.get("message") or ""), list(found.get("errors") or ())
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        message, items = "", []
+    if not message and not items:
+        return f"googleapi: got HTTP response code {answer.status} with body: {answer.text[:2000].rstrip()}"
+    text = f"googleapi: Error {answer.status}: {message}"
+    several = [(str(i.get("reason", "")), str(i.get("message", ""))) for i in items if isinstance(i, dict)]
+    if not several:
+        return text.strip()
+    if len(several) == 1 and several[0][1] == message:
+        return f"{text}, {several[0][0]}"
+    return text + "\nMore details:\n" + "".join(f"Reason: {why}, Message: {what}\n" for why, what in several)
+
+
+def _assertion(known: dict[str, Any], scopes: Sequence[str]) -> str:
+    """What proves that somebody has the key of a service account (RFC 7523)."""
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    now = int(time.time())
+    audience = known.get("token_uri") or "https://oauth2.googleapis.com/token"
+    head = {"alg": "RS256", "typ": "JWT", "kid": known.get("private_key_id", "")}
+    said = {"iss": known.get("client_email", ""), "aud": audience, "iat": now, "exp": now + 3600}
+    text = f"{_part(head)}.{_part({**said, 'scope': ' '.join(scopes)})}"
+    try:
+        key = load_pem_private_key(str(known.get("private_key", "")).encode(), None)
+    except (ValueError, TypeError) as bad:
+        raise ServiceError(f"private key should be a PEM or plain PKCS1 or PKCS8; parse error: {bad}") from None
+    if not isinstance(key, RSAPrivateKey):
+        raise ServiceError("private key is invalid")
+    return f"{text}.{_base64(key.sign(text.encode(), PKCS1v15(), SHA256()))}"
+
+
+def _part(said: dict[str, Any]) -> str:
+    return _base64(json.dumps(said, separators=(",", ":")).encode())
+
+
+def _base64(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def _with_library(known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:
+    """What google-auth makes of credentials, as those of other providers of identities."""
+    try:
+        library, transport = import_module("google.auth"), import_module("google.auth.transport.requests")
+    except ImportError:
+        detail = f"credentials of type {known.get('type')!r} need the package google-auth: install planner[gcs]"
+        raise ServiceError(detail) from None
+    try:
+        credentials, _ = library.load_credentials_from_dict(known, scopes=list(scopes))
+        credentials.refresh(transport.Request())
+    except Exception as problem:  # whatever the library raises
+        raise ServiceError(f"google-auth: {problem}") from None
+    expiry = getattr(credentials, "expiry", None)
+    return str(credentials.token), expiry.timestamp() if expiry is not None else time.time() + 3000

@@ -1,0 +1,459 @@
+"""A small HTTP client for services: connections that are kept, retries with growing pauses, proxies, certificates.
+
+Statuses are answers, not errors. What is raised is ServiceError, when there is no answer at all.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import socket
+import ssl
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from io import BytesIO
+from ipaddress import ip_address, ip_network
+from threading import Lock
+from typing import Any
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from planner.foundation.clients.bounded import BoundedResponse
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.support.signals import STOP
+from planner.foundation.support.stop import is_reading
+from planner.foundation.vocabulary.records import define, field, frozen
+
+_PIECE = 1 << 16
+"""bytes that are sent at once"""
+LARGEST_ANSWER = 1 << 30
+"""bytes"""
+_KEPT = "".join(map(chr, range(0x21, 0x7F)))
+"""what may stand in an address as it is"""
+_CERTIFICATES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+"""where systems keep them that the ssl module may not know of"""
+
+
+@frozen
+class Answer:
+    """A response with its body; the names of headers are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    reason: str = ""
+    """what the status line says besides"""
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """The body as JSON. Raises ServiceError."""
+        import json
+
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError) as bad:
+            raise ServiceError(f"the answer is not valid JSON ({bad})") from None
+
+
+@frozen
+class Tls:
+    """How a server is known, and we to it: `authorities` (PEM, or a file of them) besides or instead of the system's,
+    `certificate` and `key` (PEM texts, or files). `verify`: whether the server has to prove who it is; `server_name`:
+    under which name, by default that of its address."""
+
+    authorities: str = ""
+    certificate: str = ""
+    key: str = ""
+    verify: bool = True
+    server_name: str = ""
+
+
+@frozen
+class Retries:
+    """How often a request is tried again (`most`), and the pauses in seconds: `first`, doubled each time up to
+    `longest`. `statuses` says which answers may pass. Connections that are refused count when `refused`."""
+
+    most: int = 3
+    first: float = 0.5
+    longest: float = 20.0
+    statuses: Callable[[int], bool] = lambda status: status == 429 or (status >= 500 and status != 501)
+    refused: bool = True
+
+
+NONE = Retries(0)
+Sign = Callable[[str, str, dict[str, str], bytes], Mapping[str, str]]
+"""The headers that a request is sent with, worked out for each attempt: method, URL, headers, body."""
+
+
+@define
+class Http:
+    """Makes requests. `timeout` in seconds holds for connecting and for the answer, which may take longer when much
+    comes (planner.foundation.clients.bounded). May be used by several threads. `proxies` as the variables HTTPS_PROXY,
+    HTTP_PROXY and NO_PROXY say them, by default from there."""
+
+    timeout: float = 30.0
+    retries: Retries = Retries()
+    tls: Tls = Tls()
+    proxies: Mapping[str, str] = field(factory=lambda: proxies_of(os.environ))
+    pause: Callable[[float], None] = field(default=time.sleep, repr=False)
+    _idle: dict[tuple[str, str, int], list[http.client.HTTPConnection]] = field(factory=dict, init=False, repr=False)
+    _lock: Lock = field(factory=Lock, init=False, repr=False)
+    _context: ssl.SSLContext | None = field(default=None, init=False, repr=False)
+
+    def ask(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        *,
+        sign: Sign | None = None,
+        retries: Retries | None = None,
+        timeout: float | None = None,
+    ) -> Answer:
+        """The answer to a request, tried again as `retries` say; the last one when all failed. Raises ServiceError
+        when there was none."""
+        rules = self.retries if retries is None else retries
+        given = dict(headers or {})
+        for attempt in range(rules.most + 1):
+            last = attempt == rules.most
+            sent = dict(sign(method, url, dict(given), body)) if sign is not None else given
+            wait = 0.0
+            try:
+                answer = self._once(method, url, sent, body, self.timeout if timeout is None else timeout)
+            except (OSError, http.client.HTTPException, ValueError) as problem:
+                if is_reading() and STOP.requested:
+                    raise ServiceError(f'{_title(method)} "{shown(url)}": interrupted') from None
+                if last or not (rules.refused or not isinstance(problem, ConnectionRefusedError)) or _is_final(problem):
+                    tries = f" giving up after {attempt + 1} attempt(s):" if attempt else ""
+                    text = f'{_title(method)} "{shown(url)}":{tries} {reason_of(problem, url)}'
+                    raise ServiceError(text, may_pass=not _is_final(problem)) from None
+            else:
+                if last or not rules.statuses(answer.status):
+                    return answer
+                wait = _asked_pause(answer)
+            pause = max(wait, min(rules.first * 2.0**attempt, rules.longest))
+            if is_reading():
+                STOP.wait(pause)
+            else:
+                self.pause(pause)
+        raise AssertionError
+
+    def close(self) -> None:
+        """Close what is idle."""
+        with self._lock:
+            idle, self._idle = self._idle, {}
+        for connections in idle.values():
+            for connection in connections:
+                connection.close()
+
+    # ------------------------------------------------------------ one attempt
+
+    def _once(self, method: str, url: str, headers: dict[str, str], body: bytes, timeout: float) -> Answer:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ServiceError(f"{shown(url)} is not a URL with http or https")
+        proxy = self._proxy(parts.scheme, parts.hostname)
+        try:
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError:
+            raise ServiceError(f"{shown(url)} has no valid port") from None
+        key = (parts.scheme, parts.hostname, port)
+        target = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_KEPT)
+        sent = {"User-Agent": "planner", **_who(parts), **headers}
+        if proxy and parts.scheme == "http":
+            target = quote(url, safe=_KEPT)
+            sent = {**sent, **_who(urlsplit(proxy), "Proxy-Authorization")}
+        while True:
+            if is_reading() and STOP.requested:
+                raise ServiceError(f"{parts.hostname} was not asked: interrupted")
+            connection, is_fresh = self._connection(key, proxy, timeout)
+            try:
+                with _ended_by_stop(connection):
+                    connection.request(method, target, _in_pieces(body), _complete(sent, method, body))
+                    response = connection.getresponse()
+                    data = response.read(LARGEST_ANSWER + 1)
+                if response.length and len(data) <= LARGEST_ANSWER:
+                    raise http.client.IncompleteRead(data, response.length)
+            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+                connection.close()
+                if is_fresh:
+                    raise
+                continue  # it was kept too long: a new one
+            except BaseException:
+                connection.close()
+                raise
+            break
+        if len(data) > LARGEST_ANSWER:
+            connection.close()
+            raise ServiceError(f"the answer of {parts.hostname} is larger than {LARGEST_ANSWER >> 20} MiB")
+        if response.will_close:
+            connection.close()
+        else:
+            with self._lock:
+                self._idle.setdefault(key, []).append(connection)
+        return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, data, response.reason)
+
+    def _connection(
+        self, key: tuple[str, str, int], proxy: str, timeout: float
+    ) -> tuple[http.client.HTTPConnection, bool]:
+        """A connection, and whether it is a new one."""
+        with self._lock:
+            kept = self._idle.get(key)
+            if kept:
+                connection = kept.pop()
+                if connection.sock is not None:
+                    connection.sock.settimeout(timeout)
+                return connection, False
+        scheme, host, port = key
+        if not proxy:
+            return self._direct(scheme, host, port, timeout), True
+        parts = urlsplit(proxy)
+        through = self._direct(parts.scheme, parts.hostname or "", parts.port or _default_port(parts.scheme), timeout)
+        if scheme == "https":
+            through = self._encrypted(parts.hostname or "", parts.port or 80, timeout)
+            through.set_tunnel(host, port, _who(urlsplit(proxy), "Proxy-Authorization"))
+        return through, True
+
+    def _direct(self, scheme: str, host: str, port: int, timeout: float) -> http.client.HTTPConnection:
+        if scheme == "https":
+            return self._encrypted(host, port, timeout)
+        connection = http.client.HTTPConnection(host, port, timeout=timeout)
+        connection.response_class = _Final
+        return connection
+
+    def _encrypted(self, host: str, port: int, timeout: float) -> http.client.HTTPSConnection:
+        connection = (
+            _Named(self.tls.server_name, host, port, timeout=timeout, context=self.context())
+            if self.tls.server_name
+            else http.client.HTTPSConnection(host, port, timeout=timeout, context=self.context())
+        )
+        connection.response_class = _Final
+        return connection
+
+    def context(self) -> ssl.SSLContext:
+        """How connections are encrypted. Raises ServiceError for certificates that are none."""
+        with self._lock:
+            if self._context is None:
+                self._context = tls_context(self.tls)
+            return self._context
+
+    def _proxy(self, scheme: str, host: str) -> str:
+        proxy = self.proxies.get(scheme, "")
+        if not proxy or _is_excepted(host, self.proxies.get("no", "")):
+            return ""
+        return proxy if "://" in proxy else f"http://{proxy}"
+
+
+@contextmanager
+def _ended_by_stop(connection: http.client.HTTPConnection) -> Iterator[None]:
+    """Where a stop ends what this thread waits for, it breaks off the connection."""
+    if not is_reading():
+        yield
+        return
+
+    def end() -> None:
+        sock = connection.sock
+        if sock is not None:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    STOP.listen(end)
+    try:
+        yield
+    finally:
+        STOP.forget(end)
+
+
+class _Final(BoundedResponse):
+    """A response that comes after at most so many that only say that it will."""
+
+    _most = 20
+
+    def _read_status(self) -> tuple[str, int, str]:
+        for _ in range(self._most):
+            version, status, reason = super()._read_status()  # type: ignore[misc]
+            if not 100 <= status < 200 or status == 101:
+                return version, status, reason
+            http.client.parse_headers(self.fp)
+        raise http.client.HTTPException(f"the server says {status} again and again")
+
+
+class _Named(http.client.HTTPSConnection):
+    """A connection to a server that proves to be somebody else than its address says."""
+
+    def __init__(self, name: str, host: str, port: int, *, timeout: float, context: ssl.SSLContext) -> None:
+        super().__init__(host, port, timeout=timeout, context=context)
+        self._name, self._tls = name, context
+
+    def connect(self) -> None:
+        http.client.HTTPConnection.connect(self)
+        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._name)
+
+
+def tls_context(tls: Tls) -> ssl.SSLContext:
+    """Raises ServiceError."""
+    import tempfile
+
+    context = ssl.create_default_context()
+    try:
+        if tls.authorities:
+            is_text = "-----BEGIN" in tls.authorities
+            context.load_verify_locations(
+                cadata=tls.authorities if is_text else None, cafile=None if is_text else tls.authorities
+            )
+        else:
+            trust_the_system(context)
+        if tls.certificate:
+            with tempfile.TemporaryDirectory(prefix="planner-") as folder:  # the module takes files only
+                context.load_cert_chain(_as_file(folder, "c", tls.certificate), _as_file(folder, "k", tls.key) or None)
+    except (OSError, ssl.SSLError) as problem:
+        raise ServiceError(f"certificates cannot be used: {problem}") from None
+    if not tls.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def trust_the_system(context: ssl.SSLContext) -> None:
+    """Load the certificates of the system where the ssl module does not know of them, unless SSL_CERT_FILE or
+    SSL_CERT_DIR say others. Raises OSError."""
+    if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or context.cert_store_stats()["x509_ca"]:
+        return
+    for path in filter(os.path.isfile, _CERTIFICATES):
+        context.load_verify_locations(path)
+        break
+
+
+def _as_file(folder: str, name: str, text: str) -> str:
+    if not text or "-----BEGIN" not in text:
+        return text
+    path = os.path.join(folder, name)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def proxies_of(environment: Mapping[str, str]) -> dict[str, str]:
+    """The proxies that variables name: by scheme, and as "no" the hosts without one."""
+
+    def named(name: str) -> str:
+        return environment.get(name.lower()) or environment.get(name.upper()) or ""
+
+    return {"https": named("https_proxy"), "http": named("http_proxy"), "no": named("no_proxy")}
+
+
+def _is_excepted(host: str, names: str) -> bool:
+    """Whether a host needs no proxy: this machine never does."""
+    host = host.lower().strip("[]")
+    try:
+        address = ip_address(host)
+    except ValueError:
+        address = None
+    if host == "localhost" or (address is not None and address.is_loopback):
+        return True
+    for name in (n.strip().lower() for n in names.split(",")):
+        if name == "*":
+            return True
+        name = name.partition(":")[0] if name.count(":") == 1 else name
+        if not name:
+            continue
+        if address is not None and "/" in name:
+            try:
+                if address in ip_network(name, strict=False):
+                    return True
+            except ValueError:
+                pass
+        bare = name.removeprefix("*").removeprefix(".")
+        if host == bare or host.endswith(f".{bare}"):
+            return True
+    return False
+
+
+def _who(parts: SplitResult, header: str = "Authorization") -> dict[str, str]:
+    """What a URL says of who asks."""
+    if not parts.username:
+        return {}
+    return {header: basic(unquote(parts.username), unquote(parts.password or ""))}
+
+
+def basic(user: str, password: str) -> str:
+    """The value of an Authorization header."""
+    return "Basic " + b64encode(f"{user}:{password}".encode()).decode("ascii")
+
+
+def _default_port(scheme: str) -> int:
+    return 443 if scheme == "https" else 80
+
+
+def _in_pieces(body: bytes) -> bytes | BytesIO | None:
+    """A body as it is sent: a large one piece by piece, each of which may take the time of a timeout."""
+    return BytesIO(body) if len(body) > _PIECE else body or None
+
+
+def _complete(headers: dict[str, str], method: str, body: bytes) -> dict[str, str]:
+    is_without = not body and method not in ("GET", "HEAD", "DELETE", "OPTIONS")
+    if (is_without or len(body) > _PIECE) and "Content-Length" not in headers:
+        return {**headers, "Content-Length": str(len(body))}
+    return headers
+
+
+def _asked_pause(answer: Answer) -> float:
+    """The pause that a server asks for, in seconds; a minute at most."""
+    text = answer.headers.get("retry-after", "")
+    return min(float(text), 60.0) if answer.status in (429, 503) and text.isascii() and text.isdigit() else 0.0
+
+
+def _is_final(problem: BaseException) -> bool:
+    return isinstance(problem, ssl.SSLCertVerificationError | ServiceError | ValueError | http.client.InvalidURL)
+
+
+def _title(method: str) -> str:
+    return method[:1] + method[1:].lower()
+
+
+_SECRET = re.compile(r"(?i)(?<=[?&])([^=&]*(?:token|secret|passw|signature|credential|api[-_]?key)[^=&]*|sig)=[^&]*")
+"""what a query says that gives access"""
+
+
+def shown(url: str) -> str:
+    """A URL without user and password, and without what gives access besides."""
+    parts = urlsplit(url)
+    if parts.query:
+        url = _SECRET.sub(r"\1=***", url)
+    if "@" not in parts.netloc:
+        return url
+    return urlsplit(url)._replace(netloc=f"***@{parts.netloc.rpartition('@')[2]}").geturl()
+
+
+def reason_of(problem: BaseException, url: str) -> str:
+    """Why there was no answer, in the words that the ecosystem's programs use."""
+    parts = urlsplit(url)
+    where = parts.hostname or ""
+    if isinstance(problem, ServiceError):
+        return problem.text
+    if isinstance(problem, ConnectionRefusedError):
+        port = parts.port or _default_port(parts.scheme)
+        return f"dial tcp {where}:{port}: connect: connection refused"
+    if isinstance(problem, socket.gaierror):
+        return f"dial tcp: lookup {where}: no such host"
+    if isinstance(problem, TimeoutError):
+        return "the server did not answer in time"
+    if isinstance(problem, http.client.RemoteDisconnected | ConnectionResetError):
+        return "EOF"
+    if isinstance(problem, http.client.IncompleteRead):
+        return "unexpected EOF"
+    if isinstance(problem, ssl.SSLCertVerificationError):
+        return f"tls: failed to verify certificate: {problem.verify_message}"
+    return str(getattr(problem, "strerror", None) or problem) or type(problem).__name__

@@ -1,0 +1,133 @@
+"""Who asks Tencent Cloud, and how requests are signed: COS (q-sign), and calls of its API (TC3-HMAC-SHA256).
+
+https://www.tencentcloud.com/document/product/436/7778
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from planner.foundation.clients.buckets import Bucket
+from planner.foundation.clients.http import Answer, Http
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.records import frozen
+
+_VALID = 3600
+"""seconds that a signature holds"""
+
+
+@frozen(repr=False)
+class Keys:
+    """Keys of Tencent Cloud; `token` with those that somebody lent."""
+
+    id: str
+    secret: str
+    token: str = ""
+
+
+def cos_bucket(url: str, keys: Keys, http: Http) -> Bucket:
+    """A bucket of COS at its address."""
+    host = urlsplit(url).netloc
+
+    def sign(method: str, key: str, query: Mapping[str, str], headers: Mapping[str, str]) -> Mapping[str, str]:
+        sent = {**headers, "Host": host}
+        if keys.token:
+            sent["x-cos-security-token"] = keys.token
+        shown = {
+            n: v for n, v in sent.items() if n.lower() in ("host", "content-md5") or n.lower().startswith("x-cos-")
+        }
+        since = int(time.time()) - 60
+        span = f"{since};{since + _VALID}"
+        return {**sent, "Authorization": authorization(method, f"/{key}", query, shown, keys, span)}
+
+    def problem(method: str, url: str, answer: Answer, code: str, message: str) -> str:
+        request = answer.headers.get("x-cos-request-id", "")
+        trace = answer.headers.get("x-cos-trace-id", "")
+        said = f"(Message: {message}, RequestId: {request}, TraceId: {trace})"
+        return f"{method} {unquote(url)}: {answer.status} {code}{said}"
+
+    return Bucket(url, http, sign, problem)
+
+
+def authorization(
+    method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], keys: Keys, span: str
+) -> str:
+    """What the header Authorization says for a span of time ("1700000000;1700003600"); all of `headers` are signed."""
+
+    def listed(pairs: Mapping[str, str]) -> tuple[str, str]:
+        coded = sorted((quote(n, safe="-_.~").lower(), quote(v, safe="-_.~")) for n, v in pairs.items())
+        return ";".join(n for n, _ in coded), "&".join(f"{n}={v}" for n, v in coded)
+
+    names, parameters = listed(query)
+    shown, values = listed(headers)
+    asked = f"{method.lower()}\n{path}\n{parameters}\n{values}\n"
+    text = f"sha1\n{span}\n{hashlib.sha1(asked.encode(), usedforsecurity=False).hexdigest()}\n"
+    key = hmac.digest(keys.secret.encode(), span.encode(), "sha1").hex()
+    signature = hmac.digest(key.encode(), text.encode(), "sha1").hex()
+    return (
+        f"q-sign-algorithm=sha1&q-ak={keys.id}&q-sign-time={span}&q-key-time={span}&q-header-list={shown}"
+        f"&q-url-param-list={names}&q-signature={signature}"
+    )
+
+
+def proof(service: str, host: str, data: bytes, now: int, keys: Keys) -> str:
+    """What the header Authorization says for a call with this JSON at a moment (seconds since 1970)."""
+    day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
+    kind = "application/json"
+    asked = f"POST\n/\n\ncontent-type:{kind}\nhost:{host}\n\ncontent-type;host\n{hashlib.sha256(data).hexdigest()}"
+    scope = f"{day}/{service}/tc3_request"
+    text = f"TC3-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(asked.encode()).hexdigest()}"
+    key = f"TC3{keys.secret}".encode()
+    for part in (day, service, "tc3_request"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    signature = hmac.digest(key, text.encode(), "sha256").hex()
+    return f"TC3-HMAC-SHA256 Credential={keys.id}/{scope}, SignedHeaders=content-type;host, Signature={signature}"
+
+
+def call(
+    service: str, action: str, version: str, region: str, body: Mapping[str, Any], keys: Keys, http: Http
+) -> dict[str, Any]:
+    """What a call of the API answers. Raises ServiceError, with the service's code."""
+    host, now = f"{service}.tencentcloudapi.com", int(time.time())
+    data = json.dumps(body, separators=(",", ":")).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "Host": host,
+        "Authorization": proof(service, host, data, now, keys),
+        "X-TC-Action": action,
+        "X-TC-Version": version,
+        "X-TC-Timestamp": str(now),
+        "X-TC-Region": region,
+        "X-TC-Language": "en-US",
+        **({"X-TC-Token": keys.token} if keys.token else {}),
+    }
+    said = http.ask("POST", f"https://{host}/", headers, data).json()
+    found = said.get("Response") if isinstance(said, dict) else None
+    if not isinstance(found, dict):
+        raise ServiceError(f"[TencentCloudSDKError] {action}: the answer has no Response")
+    wrong = found.get("Error")
+    if isinstance(wrong, dict):
+        code, message = str(wrong.get("Code", "")), wrong.get("Message", "")
+        request = found.get("RequestId", "")
+        text = f"[TencentCloudSDKError] Code={code}, Message={message}, RequestId={request}"
+        raise ServiceError(text, code=code, may_pass=code in ("InternalError", "RequestLimitExceeded"))
+    return found
+
+
+def lent(keys: Keys, role: str, session: str, seconds: int, policy: str, region: str, http: Http) -> Keys:
+    """The keys of a role. Raises ServiceError."""
+    body: dict[str, Any] = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": seconds}
+    if policy:
+        body["Policy"] = quote(policy, safe="-_.~")
+    said = call("sts", "AssumeRole", "2018-08-13", region, body, keys, http).get("Credentials")
+    try:
+        return Keys(said["TmpSecretId"], said["TmpSecretKey"], said["Token"])  # type: ignore[index]
+    except (KeyError, TypeError):
+        raise ServiceError("AssumeRole: the answer has no keys") from None

@@ -1,0 +1,97 @@
+"""`gcp_kms`: random keys that Google Cloud KMS encrypts with one of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from planner.foundation.clients.google import GoogleAccount, GoogleTokens, check
+from planner.foundation.clients.http import Http
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.encryption.base64 import Base64Error, decode, encode
+from planner.foundation.encryption.keys import Key, Keys, Metadata, ProviderError, bytes_of
+from planner.foundation.encryption.settings import Given, Setting, Settings
+from planner.foundation.values.types import NUMBER, STRING, ListType
+from planner.foundation.vocabulary.records import frozen
+
+SETTINGS = Settings(
+    {
+        "kms_encryption_key": Setting(required=True),
+        "key_length": Setting(NUMBER, required=True),
+        "credentials": Setting(),
+        "access_token": Setting(),
+        "impersonate_service_account": Setting(),
+        "impersonate_service_account_delegates": Setting(ListType(STRING), nullable=True),
+    }
+)
+ENDPOINT = "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDKMS"
+"""the variable with which gcloud asks another server"""
+_SCOPE = "https://www.googleapis.com/auth/cloudkms"
+
+
+@frozen(eq=False)
+class GcpKms:
+    """The service, and its own key."""
+
+    tokens: GoogleTokens
+    http: Http
+    endpoint: str
+    key_name: str
+    key_length: int
+
+    def provide(self, metadata: Metadata | None) -> tuple[Keys, Metadata]:
+        encryption = os.urandom(self.key_length)
+        try:
+            ciphertext = self._call("encrypt", "plaintext", encryption, "ciphertext")
+        except ServiceError as problem:
+            raise ProviderError(f"failed to encrypt key: {problem.text}") from None
+        known = bytes_of(metadata, "ciphertext") if metadata is not None else b""
+        try:
+            decryption = self._call("decrypt", "ciphertext", known, "plaintext") if known else b""
+        except ServiceError as problem:
+            raise ProviderError(f"failed to decrypt key: {problem.text}") from None
+        return Keys(Key.of(encryption), Key.of(decryption)), {"ciphertext": encode(ciphertext)}
+
+    def _call(self, verb: str, given: str, data: bytes, wanted: str) -> bytes:
+        url = f"{self.endpoint.rstrip('/')}/v1/{self.key_name}:{verb}"
+        headers = {"Authorization": f"Bearer {self.tokens()}", "Content-Type": "application/json"}
+        answer = self.http.ask("POST", url, headers, json.dumps({given: encode(data)}).encode())
+        if answer.status >= 300:
+            raise ServiceError(f"status code {answer.status}: {answer.text[:1000]}")
+        found = answer.json()
+        try:
+            return decode(str(found[wanted]))
+        except (KeyError, TypeError, Base64Error):
+            raise ServiceError(f"the answer has no {wanted}") from None
+
+
+def build(settings: Given) -> GcpKms:
+    """Raises ProviderError."""
+
+    def said(name: str, *variables: str) -> str:
+        return str(settings.get(name) or next((v for n in variables if (v := os.environ.get(n))), ""))
+
+    account = GoogleAccount(
+        said("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN"),
+        said("credentials", "GOOGLE_CREDENTIALS"),
+        said(
+            "impersonate_service_account",
+            "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
+            "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
+        ),
+        tuple(settings.get("impersonate_service_account_delegates") or ()),
+    )
+    try:
+        check(account)
+    except ServiceError as problem:
+        raise ProviderError(problem.text) from None
+    length = settings["key_length"]
+    if not settings["kms_encryption_key"]:
+        raise ProviderError("kms_key_name must be provided")
+    if length < 1:
+        raise ProviderError("key_length must be at least 1")
+    if length > 1024:
+        raise ProviderError("key_length must be less than the GCP limit of 1024")
+    http = Http()
+    endpoint = os.environ.get(ENDPOINT) or "https://cloudkms.googleapis.com"
+    return GcpKms(GoogleTokens(account, (_SCOPE,), http), http, endpoint, settings["kms_encryption_key"], length)

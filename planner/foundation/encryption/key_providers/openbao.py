@@ -1,0 +1,137 @@
+"""`openbao`: keys that the transit engine of OpenBao (or Vault) makes and keeps readable."""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from planner.foundation.clients.http import Http, Retries, Tls, proxies_of
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.encryption.base64 import Base64Error, decode, encode
+from planner.foundation.encryption.keys import Key, Keys, Metadata, ProviderError, bytes_of
+from planner.foundation.encryption.settings import Given, Setting, Settings
+from planner.foundation.values.types import NUMBER
+from planner.foundation.vocabulary.records import frozen
+
+SETTINGS = Settings(
+    {
+        "key_name": Setting(required=True),
+        "address": Setting(),
+        "token": Setting(),
+        "transit_engine_path": Setting(),
+        "key_length": Setting(NUMBER),
+    }
+)
+_LENGTHS = (16, 32, 64)
+_HINT = "(check if the configuration valid and OpenBao server accessible)"
+_BUG = "(it's either OpenTofu bug or incompatible OpenBao version)"
+
+
+@frozen(eq=False, repr=False)
+class OpenBao:
+    """The server, and a key of its transit engine."""
+
+    http: Http
+    address: str
+    headers: Mapping[str, str]
+    engine: str
+    key_name: str
+    key_length: int
+
+    def provide(self, metadata: Metadata | None) -> tuple[Keys, Metadata]:
+        try:
+            made = self._write("datakey request", "datakey/plaintext", {"bits": self.key_length * 8})
+            ciphertext, encryption = _text(made, "ciphertext"), _plaintext(made)
+        except ServiceError as problem:
+            raise ProviderError(f"failed to generate OpenBao data key {_HINT}: {problem.text}") from None
+        known = bytes_of(metadata, "ciphertext") if metadata is not None else b""
+        decryption = b""
+        if known:
+            try:
+                request = {"ciphertext": known.decode("utf-8", "replace")}
+                decryption = _plaintext(self._write("decryption request", "decrypt", request))
+            except ServiceError as problem:
+                raise ProviderError(f"failed to decrypt ciphertext {_HINT}: {problem.text}") from None
+        return Keys(Key.of(encryption), Key.of(decryption)), {"ciphertext": encode(ciphertext.encode())}
+
+    def _write(self, what: str, operation: str, body: Mapping[str, object]) -> Mapping[str, object]:
+        """What an operation of the engine answers. Raises ServiceError."""
+        path = posixpath.normpath(f"/v1/{self.engine}/{operation}/{quote(self.key_name, safe='')}")
+        url = f"{self.address.rstrip('/')}/{path.lstrip('/')}"
+        try:
+            answer = self.http.ask("PUT", url, self.headers, json.dumps(body).encode())
+            if answer.status >= 300:
+                raise ServiceError(_refused(url, answer.status, answer.text))
+            data = answer.json()
+        except ServiceError as problem:
+            raise ServiceError(f"error sending {what} to OpenBao: {problem.text}") from None
+        found = data.get("data") if isinstance(data, dict) else None
+        return found if isinstance(found, dict) else {}
+
+
+def _refused(url: str, status: int, text: str) -> str:
+    """An error answer, in the words of the ecosystem's clients."""
+    head = f"Error making API request.\n\nURL: PUT {url}\nCode: {status}. "
+    try:
+        errors = json.loads(text)["errors"]
+        return f"{head}Errors:\n\n" + "\n".join(f"* {error}" for error in errors)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return f"{head}Raw Message:\n\n{text[:1000]}"
+
+
+def _text(answer: Mapping[str, object], name: str) -> str:
+    found = answer.get(name)
+    if not isinstance(found, str):
+        raise ServiceError(f"failed to deserialize '{name}' {_BUG}")
+    return found
+
+
+def _plaintext(answer: Mapping[str, object]) -> bytes:
+    try:
+        return decode(_text(answer, "plaintext"))
+    except Base64Error as bad:
+        raise ServiceError(f"base64 decoding 'plaintext' {_BUG}: {bad}") from None
+
+
+def build(settings: Given) -> OpenBao:
+    """Raises ProviderError."""
+    if not settings.get("key_name"):
+        raise ProviderError("no key name found")
+    length = settings.get("key_length") or 32
+    if length not in _LENGTHS:
+        raise ProviderError(
+            f"invalid key provider configuration: data key length should one of 16, 32 or 64 bytes: got {length}"
+        )
+    address = settings.get("address") or _variable("ADDR") or "https://127.0.0.1:8200"
+    headers = {"X-Vault-Request": "true", "Content-Type": "application/json"}
+    token, namespace = settings.get("token") or _variable("TOKEN"), _variable("NAMESPACE")
+    if token:
+        headers["X-Vault-Token"] = token
+    if namespace:
+        headers["X-Vault-Namespace"] = namespace
+    engine = settings.get("transit_engine_path") or "/transit"
+    return OpenBao(_http(), address, headers, engine, settings["key_name"], length)
+
+
+def _http() -> Http:
+    """As the variables of the environment say."""
+    proxies = proxies_of(os.environ)
+    proxy = _variable("PROXY_ADDR") or _variable("HTTP_PROXY")
+    if proxy:
+        proxies = {"http": proxy, "https": proxy, "no": ""}
+    tls = Tls(
+        authorities=_variable("CACERT_BYTES") or _variable("CACERT"),
+        certificate=_variable("CLIENT_CERT"),
+        key=_variable("CLIENT_KEY"),
+        verify=_variable("SKIP_VERIFY").lower() not in ("1", "t", "true"),
+        server_name=_variable("TLS_SERVER_NAME"),
+    )
+    most = _variable("MAX_RETRIES")
+    return Http(retries=Retries(int(most) if most.isdecimal() else 2, 1.0, 1.5), tls=tls, proxies=proxies)
+
+
+def _variable(name: str) -> str:
+    return os.environ.get(f"BAO_{name}") or os.environ.get(f"VAULT_{name}") or ""

@@ -1,0 +1,127 @@
+"""Keys, and what gives them. Each type of key provider is a module of planner.foundation.encryption.key_providers with
+its name:
+
+    SETTINGS                 what may stand in its block (planner.foundation.encryption.settings)
+    build(settings)          a KeyProvider. Raises ProviderError
+
+What a provider has to know to give the same key again is its metadata, which stand beside what was encrypted: a JSON
+object, whose names and order OpenTofu reads.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+from planner.foundation.support.exact_json import JsonError, loads
+from planner.foundation.vocabulary.records import frozen
+
+Metadata = Mapping[str, Any]
+
+
+class ProviderError(Exception):
+    """A key provider has no key, and why. Its text is shown."""
+
+
+class MetadataError(Exception):
+    """Metadata of another shape than the provider writes."""
+
+
+class Key:
+    """A key: how long it is is known at once, the bytes when somebody asks for them. Raises ProviderError then."""
+
+    __slots__ = ("_bytes", "_make", "length")
+
+    def __init__(self, length: int, make: Callable[[], bytes]) -> None:
+        self.length, self._make, self._bytes = length, make, b""
+
+    @staticmethod
+    def of(data: bytes) -> Key | None:
+        """A key that is there; None for no bytes, which are none."""
+        return Key(len(data), lambda: data) if data else None
+
+    def bytes(self) -> bytes:
+        if not self._bytes:
+            self._bytes = self._make()
+        return self._bytes
+
+
+@frozen(eq=False, repr=False)
+class Keys:
+    """What a key provider gives: a key to encrypt with, and one to decrypt what has its metadata. `without_decryption`
+    says why there is none."""
+
+    encryption: Key | None
+    decryption: Key | None = None
+    without_decryption: str = ""
+
+
+class KeyProvider(Protocol):
+    """A key provider with its settings."""
+
+    def provide(self, metadata: Metadata | None) -> tuple[Keys, Metadata]:
+        """A key to encrypt with, always a new one, with the metadata to keep; with the metadata that were kept, also
+        the key to decrypt with. Raises ProviderError and MetadataError."""
+
+
+def provider_module(type: str) -> Any:
+    """The module of a type of key provider; None when there is no such type."""
+    return _module("key_providers", type)
+
+
+def method_module(type: str) -> Any:
+    """The module of a type of method; None when there is no such type."""
+    return _module("methods", type)
+
+
+def _module(folder: str, type: str) -> Any:
+    name = f"planner.foundation.encryption.{folder}.{type}"
+    if not type.isidentifier() or (name not in sys.modules and find_spec(name) is None):
+        return None
+    return import_module(name)
+
+
+def decoded(data: bytes | None) -> Metadata | None:
+    """The metadata in an envelope. Raises MetadataError."""
+    if data is None:
+        return None
+    try:
+        found = loads(data)
+    except JsonError as bad:
+        raise MetadataError(str(bad)) from None
+    if not isinstance(found, dict):
+        raise MetadataError("they are not a JSON object")
+    return found
+
+
+def text_of(metadata: Metadata, name: str) -> str:
+    """A text in metadata. Raises MetadataError."""
+    value = metadata.get(name)
+    if value is None:
+        return ""
+    if value.__class__ is not str:
+        raise MetadataError(f"{name} is not a string")
+    return str(value)
+
+
+def bytes_of(metadata: Metadata, name: str) -> bytes:
+    """Bytes in metadata, where they stand as base64. Raises MetadataError."""
+    from planner.foundation.encryption.base64 import Base64Error, decode
+
+    try:
+        return decode(text_of(metadata, name))
+    except Base64Error as bad:
+        raise MetadataError(f"{name}: {bad}") from None
+
+
+def number_of(metadata: Metadata, name: str) -> int:
+    """A whole number in metadata. Raises MetadataError."""
+    value = metadata.get(name)
+    if value is None:
+        return 0
+    if value.__class__ is not int or not -(1 << 63) <= value < 1 << 63:
+        raise MetadataError(f"{name} is not a whole number")
+    return int(value)

@@ -1,0 +1,81 @@
+"""`external`: a program of the user encrypts, and one decrypts."""
+
+from __future__ import annotations
+
+from planner.foundation.encryption.base64 import Base64Error, decode, encode
+from planner.foundation.encryption.keys import Key, Keys
+from planner.foundation.encryption.method import DecryptionError, EncryptionError, InvalidMethodError, NoKeyError
+from planner.foundation.encryption.programs import AnswerError, ExitError, Kind, ProtocolError, ask, only, stderr_of
+from planner.foundation.encryption.settings import Given, Setting, Settings
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.values.types import STRING, ListType
+from planner.foundation.vocabulary.records import frozen
+
+_COMMAND = Setting(ListType(STRING), required=True)
+SETTINGS = Settings({"keys": Setting(keys=True), "encrypt_command": _COMMAND, "decrypt_command": _COMMAND})
+_KIND = Kind("OpenTofu-External-Encryption-Method", "method", "method")
+
+
+class _FailedError(Exception):
+    """The program did not do it, and why."""
+
+
+@frozen(eq=False, repr=False)
+class External:
+    """The programs, and the keys that they are given, if any."""
+
+    keys: Keys | None
+    encrypt_command: tuple[str, ...]
+    decrypt_command: tuple[str, ...]
+
+    def encrypt(self, data: bytes) -> bytes:
+        try:
+            return _run(self.encrypt_command, self.keys.encryption if self.keys is not None else None, data)
+        except _FailedError as bad:
+            raise EncryptionError(str(bad)) from None
+
+    def decrypt(self, data: bytes) -> bytes:
+        keys = self.keys
+        if keys is not None and keys.encryption is not None and keys.decryption is None:
+            raise NoKeyError(keys.without_decryption)
+        if not data:
+            raise DecryptionError("Cannot decrypt empty data.")
+        try:
+            return _run(self.decrypt_command, keys.decryption if keys is not None else None, data)
+        except _FailedError as bad:
+            raise DecryptionError(str(bad)) from None
+
+
+def _run(command: tuple[str, ...], key: Key | None, data: bytes) -> bytes:
+    """Raises _FailedError."""
+    request = {"key": encode(key.bytes())} if key is not None else {}
+    try:
+        answer, stderr = ask(_KIND, command, dumps({**request, "payload": encode(data)}))
+        only(answer, frozenset(("payload",)), stderr)
+        payload = answer.get("payload") or ""
+        if not isinstance(payload, str):
+            raise AnswerError("payload has to be a string", stderr)
+        try:
+            return decode(payload)
+        except Base64Error as bad:
+            raise AnswerError(str(bad), stderr) from None
+    except ProtocolError as bad:
+        raise _FailedError(f"external encryption method failure ({bad})") from None
+    except ExitError as bad:
+        how = "non-zero exit code" if bad.has_code else "an error"
+        what = f"external encryption method exited with {how} ({bad.status})"
+        raise _FailedError(f"{what}\n-----\n{stderr_of(bad.stderr)}\n") from None
+    except AnswerError as bad:
+        what = f"external encryption method returned an invalid JSON ({bad.reason})"
+        raise _FailedError(f"{what}\n-----\n{stderr_of(bad.stderr)}\n") from None
+
+
+def build(settings: Given) -> External:
+    """Raises InvalidMethodError."""
+    for name in ("encrypt_command", "decrypt_command"):
+        command = settings.get(name, ())
+        if not command:
+            raise InvalidMethodError(f"the {name} option is required")
+        if not command[0]:
+            raise InvalidMethodError(f"the first entry of {name} must not be empty")
+    return External(settings.get("keys"), settings["encrypt_command"], settings["decrypt_command"])

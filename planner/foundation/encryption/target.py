@@ -1,0 +1,127 @@
+"""Targets: what is encrypted (states, plans, states that data sources read), each with the methods that count for it.
+
+The first method encrypts; all of them may decrypt, in their order. One key to encrypt with serves as long as the
+process lives, so that what was done can be saved whatever becomes of the network; each encryption has a new nonce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from planner.foundation.encryption.envelope import VERSION, NotAnEnvelopeError, read_envelope, write_envelope
+from planner.foundation.encryption.keys import ProviderError
+from planner.foundation.encryption.method import DecryptionError, EncryptionError, Method, NoKeyError
+from planner.foundation.vocabulary.records import frozen
+
+
+class TargetError(Exception):
+    """Something cannot be encrypted or decrypted, or may not stand there in clear. Its text is shown."""
+
+
+@frozen(eq=False, repr=False)
+class Ready:
+    """A method with its keys, and the metadata that lead back to the key to encrypt with."""
+
+    method: Method
+    metadata: Mapping[str, bytes]
+
+
+class Candidate(Protocol):
+    """A method of the configuration."""
+
+    @property
+    def is_unencrypted(self) -> bool:
+        """Whether it stands for what is kept in clear."""
+
+    def set_up(self, metadata: Mapping[str, bytes]) -> Ready:
+        """The method with its keys: those that these metadata of an envelope lead to, too. Raises Failure."""
+
+
+@frozen(eq=False, repr=False)
+class Decrypted:
+    """What was encrypted. `is_pending`: it would be encrypted in another way today."""
+
+    data: bytes
+    is_pending: bool
+    was_encrypted: bool
+    head: Mapping[str, Any]
+
+
+class Target:
+    """How one kind of thing is kept. `is_clear` says what keeps bytes from being such a thing in clear ("": nothing).
+    Raises Failure when the first method cannot be set up."""
+
+    def __init__(self, name: str, candidates: Sequence[Candidate], is_clear: Callable[[bytes], str]) -> None:
+        self.name = name
+        self._candidates = tuple(candidates)
+        self._is_clear = is_clear
+        first = self._candidates[0]
+        self._first = None if first.is_unencrypted else first.set_up({})
+        self._known: dict[tuple[int, tuple[tuple[str, bytes], ...]], Ready] = {}
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether what is written is written in clear."""
+        return self._first is None
+
+    @property
+    def allows_clear(self) -> bool:
+        """Whether what is read may be in clear."""
+        return any(candidate.is_unencrypted for candidate in self._candidates)
+
+    def encrypt(self, data: bytes, head: Mapping[str, Any]) -> bytes:
+        """The envelope; the data themselves where they are to be in clear. Raises TargetError."""
+        if self._first is None:
+            return data
+        try:
+            encrypted = self._first.method.encrypt(data)
+        except (EncryptionError, ProviderError) as bad:
+            raise TargetError(f"encryption failed for {self.name}: encryption failed: {bad}") from None
+        return write_envelope(self._first.metadata, encrypted, head)
+
+    def decrypt(self, data: bytes, is_clear: Callable[[bytes], str] | None = None) -> Decrypted:
+        """What is in an envelope, or the data themselves where they are in clear and may be; `is_clear` as for all of
+        the target. Raises TargetError, and Failure when a method cannot be set up with the metadata of the envelope."""
+        try:
+            envelope = read_envelope(data)
+        except NotAnEnvelopeError as bad:
+            return self._clear(data, bad.reason, is_clear or self._is_clear)
+        if envelope.version != VERSION:
+            raise TargetError(f"invalid encrypted payload version: {envelope.version} != {VERSION}")
+        tried = []
+        for number, candidate in enumerate(self._candidates):
+            if candidate.is_unencrypted:
+                continue
+            try:
+                decrypted = self._set_up(number, envelope.metadata).method.decrypt(envelope.data)
+            except (DecryptionError, ProviderError) as bad:
+                tried.append(f"attempted decryption failed for {self.name}: {_reason(bad)}")
+                continue
+            return Decrypted(decrypted, number > 0, True, envelope.head)
+        raise TargetError("\n".join(["decryption failed for all provided methods", *tried]))
+
+    def _set_up(self, number: int, metadata: Mapping[str, bytes]) -> Ready:
+        key = number, tuple(sorted(metadata.items()))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._candidates[number].set_up(metadata)
+        return known
+
+    def _clear(self, data: bytes, reason: str, is_clear: Callable[[bytes], str]) -> Decrypted:
+        wrong = is_clear(data)
+        if wrong and reason:
+            raise TargetError(f"invalid data format for decryption: {reason}, {wrong}")
+        if wrong:
+            raise TargetError(f"unable to determine data structure during decryption: {wrong}")
+        if not self.allows_clear:
+            raise TargetError("encountered unencrypted payload without unencrypted method configured")
+        return Decrypted(data, not self.is_plain, False, {})
+
+
+def _reason(bad: Exception) -> str:
+    if isinstance(bad, NoKeyError):
+        return f"no decryption key available ({bad})" if str(bad) else "no decryption key available"
+    if isinstance(bad, DecryptionError):
+        return f"decryption failed: {bad}"
+    return str(bad)

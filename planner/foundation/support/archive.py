@@ -1,0 +1,441 @@
+"""Archives that others made, unpacked so that whatever is in them stays in the directory that they are unpacked into.
+
+Members are written one by one below a descriptor of that directory, opened without following links, and never over
+something that is there. A member with a name that leads elsewhere, a link that does, anything but files, folders and
+links, two members of one name, and an archive that grows out of proportion are refused. Python's own `tarfile` is not
+used: what it refuses can be got around, and its reader can be made to loop.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple
+
+from planner.foundation.support.problem import InstallError
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile, ZipInfo
+
+MOST_MEMBERS = 200_000
+MOST_BYTES = 16 << 30
+"""of all members together"""
+MOST_GROWTH = 250
+"""how many bytes may come out of one byte of an archive; deflate alone reaches 1,032"""
+ALWAYS_FREE = 1 << 20
+"""bytes that may come out of any archive"""
+_LONGEST_NAME = 1024
+_LARGEST_HEADER = 1 << 20
+_BLOCK = 1 << 18
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+_DRIVE = re.compile(r"[A-Za-z]:")
+_SEPARATORS = re.compile(r"[/\\]")
+
+Kind = Literal["file", "folder", "link", "same"]
+
+
+class Member(NamedTuple):
+    """`parts` of its name; `target` is that of a link, or the name of the member that a hard link is the same as."""
+
+    name: str
+    parts: tuple[str, ...]
+    kind: Kind
+    size: int = 0
+    is_program: bool = False
+    target: str = ""
+
+
+class Limits(NamedTuple):
+    """What an archive may have at most, all members together."""
+
+    bytes: int
+    members: int
+
+
+def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: Limits | None = None) -> None:
+    """Unpack a zip or (compressed) tar archive into a new directory. `kind` is zip, tar, or tar.gz, tar.bz2, tar.xz;
+    `links`: whether it may have links at all; `limits`: for what is small. Raises InstallError, and OSError when
+    the disk does not take it."""
+    from lzma import LZMAError
+    from struct import error as StructError  # noqa: N812 (as the other errors are called)
+    from zipfile import BadZipFile, ZipFile
+
+    target.mkdir(mode=0o755)
+    try:
+        size = allowed_bytes(archive.stat().st_size)
+        with _Place(target, min(size, limits.bytes) if limits else size, limits.members if limits else None) as place:
+            if kind == "zip":
+                with ZipFile(archive) as package:
+                    _unzip(package, place, links)
+            else:
+                with _stream(archive, kind) as file:
+                    _untar(_Stream(file, place.left), place, links)
+            if not place.seen:
+                raise InstallError("the archive is empty")
+    except _Growth:
+        if limits is None or limits.bytes > allowed_bytes(archive.stat().st_size):
+            raise
+        raise InstallError(f"the archive becomes larger than {limits.bytes:,} bytes") from None
+    except (BadZipFile, LZMAError, StructError, zlib.error, EOFError, NotImplementedError, ValueError) as problem:
+        raise InstallError(f"the archive is damaged or of no kind that can be unpacked ({problem})") from None
+    except OSError as problem:
+        if problem.errno is None:  # how decompression reports damage
+            raise InstallError(f"the archive is damaged ({problem})") from None
+        raise
+
+
+def allowed_bytes(size: int) -> int:
+    """How many bytes may come out of an archive of this size."""
+    return min(MOST_BYTES, max(ALWAYS_FREE, MOST_GROWTH * size))
+
+
+def members(package: ZipFile, size: int, links: bool = False) -> list[tuple[ZipInfo, Member]]:
+    """What is in a zip archive of this size (in bytes), when all of it can be had without harm. Raises InstallError."""
+    entries = package.infolist()
+    _few(len(entries))
+    listed = [(entry, _zip_member(package, entry)) for entry in entries]
+    if sum(member.size for _, member in listed) > allowed_bytes(size):
+        raise _too_large()
+    if not links and (link := next((m for _, m in listed if m.kind == "link"), None)):
+        raise InstallError(f"the archive has a link ({link.name!r}), which is not allowed")
+    seen: set[str] = set()
+    for _, member in listed:
+        _alone(member, seen)
+    return listed
+
+
+# ---------------------------------------------------------------- names
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """Raises InstallError for a name that is not below the archive."""
+    if name.startswith(("/", "\\")) or _DRIVE.match(name) or ".." in _SEPARATORS.split(name):
+        raise InstallError(f"the archive has a member outside of it ({name!r})")
+    if "\0" in name or len(name.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
+        raise InstallError(f"the archive has a member with an impossible name ({name[:80]!r})")
+    return tuple(part for part in name.split("/") if part not in ("", "."))
+
+
+def stays(target: str, depth: int) -> bool:
+    """Whether a link in a folder so many levels deep cannot lead out, wherever other links like that lead. So `..` may
+    only come first: behind the name of another link it would go up from where that leads."""
+    if not target or target.startswith(("/", "\\")) or "\0" in target or _DRIVE.match(target):
+        return False
+    parts = [part for part in _SEPARATORS.split(target) if part not in ("", ".")]
+    up = 0
+    while up < len(parts) and parts[up] == "..":
+        up += 1
+    return up <= depth and ".." not in parts[up:]
+
+
+def check_links(folder: Path) -> None:
+    """That no link below a folder leads out of it. Raises InstallError and OSError."""
+    for base, folders, files in os.walk(folder):
+        depth = len(Path(base).relative_to(folder).parts)
+        for name in sorted((*folders, *files)):
+            path = os.path.join(base, name)
+            if os.path.islink(path) and not stays(os.readlink(path), depth):
+                raise InstallError(f"{os.path.relpath(path, folder)!r} is a link that leads out of it")
+
+
+def _alone(member: Member, seen: set[str]) -> None:
+    """Folders may come again; nothing else may, not even in other letters: some disks know no difference."""
+    if member.kind == "folder":
+        return
+    folded = "/".join(member.parts).casefold()
+    if not member.parts or folded in seen:
+        raise InstallError(f"the archive has several members that are named {member.name!r}, or only in other letters")
+    seen.add(folded)
+
+
+def _few(count: int, most: int | None = None) -> None:
+    if count > (most or MOST_MEMBERS):
+        raise InstallError(f"the archive has more than {most or MOST_MEMBERS:,} members")
+
+
+class _Growth(InstallError):
+    """The archive is larger than it may be."""
+
+
+def _too_large() -> InstallError:
+    return _Growth(
+        f"the archive becomes larger than {MOST_BYTES >> 30} GiB, or more than {MOST_GROWTH} times as large as it is"
+    )
+
+
+# ---------------------------------------------------------------- writing
+
+
+class _Place:
+    """The directory, open; `left` bytes may still be written, and it may have `most` members."""
+
+    def __init__(self, target: Path, left: int, most: int | None = None) -> None:
+        self.root = os.open(target, _FOLDER)
+        self.left, self.most = left, most
+        self.count = 0
+        self.seen: set[str] = set()
+
+    def __enter__(self) -> _Place:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.root)
+
+    def put(self, member: Member, blocks: Iterable[bytes], links: bool) -> None:
+        """Write a member. Raises InstallError and OSError."""
+        self.count += 1
+        _few(self.count, self.most)
+        _alone(member, self.seen)
+        try:
+            if member.kind == "folder":
+                with self._folder(member.parts):
+                    return
+            with self._folder(member.parts[:-1]) as folder:
+                if member.kind == "link":
+                    self._link(member, folder, links)
+                elif member.kind == "file":
+                    self._file(member, folder, blocks, member.is_program)
+                else:
+                    self._same(member, folder)
+        except FileExistsError:
+            raise InstallError(f"the archive has several members that are named {member.name!r}") from None
+        except OSError as problem:
+            if problem.errno in (errno.ELOOP, errno.ENOTDIR):
+                raise InstallError(f"the archive has {member.name!r} below something that is not a folder") from None
+            raise
+
+    @contextmanager
+    def _folder(self, parts: tuple[str, ...], make: bool = True) -> Iterator[int]:
+        """A folder below; `make`: also when it is missing."""
+        at = os.dup(self.root)
+        try:
+            for part in parts:
+                try:
+                    below = os.open(part, _FOLDER, dir_fd=at)
+                except FileNotFoundError:
+                    if not make:
+                        raise
+                    os.mkdir(part, 0o755, dir_fd=at)
+                    below = os.open(part, _FOLDER, dir_fd=at)
+                os.close(at)
+                at = below
+            yield at
+        finally:
+            os.close(at)
+
+    def _link(self, member: Member, folder: int, links: bool) -> None:
+        if not links:
+            raise InstallError(f"the archive has a link ({member.name!r}), which is not allowed")
+        if not stays(member.target, len(member.parts) - 1):
+            raise InstallError(f"the archive has a link that leads out of it ({member.name!r} to {member.target!r})")
+        os.symlink(member.target, member.parts[-1], dir_fd=folder)
+
+    def _file(self, member: Member, folder: int, blocks: Iterable[bytes], is_program: bool) -> None:
+        with open(os.open(member.parts[-1], _NEW_FILE, 0o600, dir_fd=folder), "wb") as file:
+            for block in blocks:
+                self.left -= len(block)
+                if self.left < 0:
+                    raise _too_large()
+                file.write(block)
+            os.fchmod(file.fileno(), 0o755 if is_program else 0o644)
+
+    def _same(self, member: Member, folder: int) -> None:
+        """What a hard link names, once more: a file that is there already."""
+        parts = _parts(member.target)
+        number = -1
+        try:
+            with suppress(OSError), self._folder(parts[:-1], make=False) as other:
+                number = os.open(parts[-1] if parts else ".", _OLD_FILE, dir_fd=other)
+            if number < 0 or not stat.S_ISREG(mode := os.fstat(number).st_mode):
+                raise InstallError(f"the archive has a link to no file in it ({member.name!r} to {member.target!r})")
+            self._file(member, folder, iter(lambda: os.read(number, _BLOCK), b""), bool(mode & 0o100))
+        finally:
+            if number >= 0:
+                os.close(number)
+
+
+# ---------------------------------------------------------------- zip
+
+
+def _zip_member(package: ZipFile, entry: ZipInfo) -> Member:
+    from zipfile import ZIP_DEFLATED, ZIP_STORED
+
+    name, mode = entry.orig_filename.replace("\\", "/"), entry.external_attr >> 16
+    parts = _parts(name)
+    if entry.flag_bits & 1:
+        raise InstallError(f"the archive is encrypted ({name!r})")
+    if entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        raise InstallError(f"the archive is compressed in a way that cannot be unpacked ({name!r})")
+    if name.endswith("/"):
+        return Member(name, parts, "folder")
+    if stat.S_ISLNK(mode):
+        if entry.file_size > _LONGEST_NAME:
+            raise InstallError(f"the archive has a link that leads out of it ({name!r})")
+        return Member(name, parts, "link", entry.file_size)
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+        raise InstallError(f"the archive has a member that is neither file nor folder ({name!r})")
+    return Member(name, parts, "file", entry.file_size, not mode or bool(mode & 0o100))
+
+
+def _unzip(package: ZipFile, place: _Place, links: bool) -> None:
+    for entry, member in members(package, os.fstat(_number(package)).st_size, links):
+        if member.kind == "folder":
+            place.put(member, (), links)
+            continue
+        with package.open(entry) as source:
+            if member.kind == "link":
+                target = source.read(_LONGEST_NAME + 1).decode("utf-8", "surrogateescape")
+                place.put(member._replace(target=target), (), links)
+            else:
+                place.put(member, iter(lambda s=source: s.read(_BLOCK), b""), links)  # type: ignore[misc]
+
+
+def _number(package: ZipFile) -> int:
+    assert package.fp is not None
+    return package.fp.fileno()
+
+
+# ---------------------------------------------------------------- tar
+
+
+def _stream(archive: Path, kind: str) -> IO[bytes]:
+    if kind == "tar.gz":
+        return _gzip(archive)
+    if kind == "tar.bz2":
+        return _bz2(archive)
+    if kind == "tar.xz":
+        return _xz(archive)
+    return open(archive, "rb")
+
+
+def _gzip(archive: Path) -> IO[bytes]:
+    import gzip
+
+    return gzip.open(archive, "rb")  # type: ignore[return-value]
+
+
+def _bz2(archive: Path) -> IO[bytes]:
+    import bz2
+
+    return bz2.open(archive, "rb")
+
+
+def _xz(archive: Path) -> IO[bytes]:
+    import lzma
+
+    return lzma.open(archive, "rb")
+
+
+class _Stream:
+    """Reads forward, at most `left` bytes and some for headers."""
+
+    def __init__(self, file: IO[bytes], left: int) -> None:
+        self.file, self.at, self.end = file, 0, left + (left >> 1) + ALWAYS_FREE
+
+    def read(self, size: int) -> bytes:
+        """So many bytes, fewer only at the end. Raises InstallError."""
+        data = b""
+        while len(data) < size and (part := self.file.read(size - len(data))):
+            data = data + part if data else part
+        self.at += len(data)
+        if self.at > self.end:
+            raise _too_large()
+        return data
+
+    def blocks(self, size: int) -> Iterator[bytes]:
+        while size:
+            block = self.read(min(size, _BLOCK))
+            if not block:
+                raise EOFError("it ends in the middle of a file")
+            size -= len(block)
+            yield block
+
+
+def _untar(stream: _Stream, place: _Place, links: bool) -> None:
+    for member in _tar_members(stream):
+        end = stream.at + _padded(member.size)
+        place.put(member, stream.blocks(member.size), links)
+        for _ in stream.blocks(end - stream.at):
+            pass
+
+
+def _tar_members(stream: _Stream) -> Iterator[Member]:
+    """The members of a tar archive; who takes one reads its content (`size` bytes, and up to a multiple of 512) before
+    the next. Raises InstallError and ValueError."""
+    more: dict[str, str] = {}
+    while header := stream.read(512):
+        if len(header) < 512:
+            raise EOFError("it ends in the middle of a header")
+        if not any(header):
+            return
+        if sum(header[:148]) + sum(header[156:]) + 8 * 32 != _octal(header[148:156]):
+            raise ValueError("a header has a wrong check sum")
+        flag, size = header[156:157], _octal(header[124:136])
+        if flag in b"xLKg":
+            if size > _LARGEST_HEADER:
+                raise ValueError("a header is too long")
+            data = b"".join(stream.blocks(_padded(size)))[:size]
+            if flag == b"x":
+                more |= _extended(data)
+            elif flag != b"g":  # what holds for all members is at most a comment
+                more["path" if flag == b"L" else "linkpath"] = _text(data)
+            continue
+        yield _tar_member(header, flag, size, more)
+        more = {}
+
+
+def _tar_member(header: bytes, flag: bytes, size: int, more: dict[str, str]) -> Member:
+    name, prefix = _text(header[:100]), _text(header[345:500]) if header[257:263] == b"ustar\0" else ""
+    name = more.get("path") or (f"{prefix}/{name}" if prefix else name)
+    parts = _parts(name)
+    if any(key.startswith("GNU.sparse") for key in more):
+        raise InstallError(f"the archive has a file with holes ({name!r}), which cannot be unpacked")
+    size = int(more["size"]) if more.get("size", "").isdecimal() else size
+    if flag == b"5" or (flag in b"\0" and name.endswith("/")):
+        return Member(name, parts, "folder")
+    if flag in b"0\x007":
+        return Member(name, parts, "file", size, bool(_octal(header[100:108]) & 0o100))
+    if flag in b"12":
+        target = more.get("linkpath") or _text(header[157:257])
+        return Member(name, parts, "same" if flag == b"1" else "link", target=target)
+    raise InstallError(f"the archive has a member that is neither file nor folder ({name!r})")
+
+
+def _extended(data: bytes) -> dict[str, str]:
+    """Records LENGTH KEY=VALUE, each with a line end."""
+    texts = {}
+    while data:
+        length, _, _ = data[:20].partition(b" ")
+        end = int(length) if length.isdigit() else 0
+        key, equals, value = data[len(length) + 1 : end - 1].partition(b"=")
+        if not equals or end > len(data) or data[end - 1 : end] != b"\n":
+            raise ValueError("a header cannot be read")
+        texts[key.decode("utf-8", "surrogateescape")] = value.decode("utf-8", "surrogateescape")
+        data = data[end:]
+    return texts
+
+
+def _octal(field: bytes) -> int:
+    """A number as tar writes it: octal digits, or binary when it is too large for them."""
+    if field[0] == 0x80:
+        return int.from_bytes(field[1:], "big")
+    text = field.partition(b"\0")[0].strip()
+    if text.strip(b"01234567"):
+        raise ValueError("a header has a number that is none")
+    return int(text or b"0", 8)
+
+
+def _text(field: bytes) -> str:
+    return field.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+
+
+def _padded(size: int) -> int:
+    return -(-size // 512) * 512

@@ -1,0 +1,187 @@
+"""JSON in and out, fast where it may be fast and exact everywhere.
+
+Numbers: a whole number within 64 bits is an int; any other number that a float carries exactly (at most 15 significant
+digits, no exponent) is a float whose shortest text is the number that was written; everything else is a Decimal, or an
+int beyond 64 bits. So the text of a number survives reading and writing, up to its spelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import re
+    from decimal import Decimal
+
+
+class _NoUtf8(dict[int, int]):
+    """What str.translate makes of each character."""
+
+    def __missing__(self, code: int) -> int:
+        return 0xFFFD if 0xD800 <= code < 0xE000 else code
+
+
+_LARGE = 1 << 20
+_PIECE = 200
+"""levels that are written at a time: the fast writer goes 254 deep"""
+_DEEPEST = 4 * _PIECE
+"""the fast reader goes 1024 deep"""
+_HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
+_LINES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
+_NO_UTF8 = _NoUtf8()
+
+
+class JsonError(ValueError):
+    """A text is no JSON: why, and the offset (bytes) where that shows."""
+
+    def __init__(self, reason: str, offset: int) -> None:
+        super().__init__(f"{reason} (byte offset {offset})")
+        self.reason = reason
+        self.offset = offset
+
+
+def loads(data: bytes) -> Any:
+    """The value of a JSON text. Raises JsonError; duplicate keys keep the last value."""
+    from planner.foundation.support.fast_json import orjson
+
+    if not has_wide_numbers(data):
+        try:
+            return orjson.loads(data)
+        except orjson.JSONDecodeError as e:
+            raise JsonError(e.msg, len(e.doc[: e.pos].encode("utf-8", "surrogatepass"))) from None
+    return _loads_exactly(data)
+
+
+def reader() -> Callable[[bytes], Any]:
+    """Reads JSON texts that have no wide numbers, as somebody has made sure. It raises ValueError."""
+    from planner.foundation.support.fast_json import orjson
+
+    read: Callable[[bytes], Any] = orjson.loads
+    return read
+
+
+def _loads_exactly(data: bytes) -> Any:
+    import json
+
+    try:
+        text = data.decode("utf-8")
+        return json.loads(text, parse_float=_decimal, parse_constant=_no_constant)
+    except UnicodeDecodeError as e:
+        raise JsonError("not UTF-8", e.start) from None
+    except json.JSONDecodeError as e:
+        raise JsonError(e.msg, len(text[: e.pos].encode("utf-8", "surrogatepass"))) from None
+    except RecursionError:
+        raise JsonError("nested too deeply", 0) from None
+    except ValueError as e:
+        raise JsonError(str(e), 0) from None
+
+
+def _decimal(text: str) -> Decimal:
+    from decimal import Decimal
+
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        raise ValueError(f"{text[:40]}... is beyond all numbers") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def has_wide_numbers(data: bytes) -> bool:
+    """Whether a number may stand in the text that the fast reader would round. Says yes too often, never too seldom."""
+    if data[:1] not in (b"{", b"[", b'"'):
+        return True
+    return (_wide() if len(data) < _LARGE else _wide_in_much()).search(data) is not None
+
+
+@cache
+def _wide_in_much() -> Any:
+    """The same pattern for a searcher that is five times as fast and takes its time to begin."""
+    import re2
+
+    return re2.compile(rb"[:\[,][ \t\r\n]*-?(?:[0-9][0-9.]{15}|[0-9.]+[eE])")
+
+
+@cache
+def _wide() -> re.Pattern[bytes]:
+    import re
+
+    return re.compile(rb"[:\[,][ \t\r\n]*+-?(?:[0-9][0-9.]{15}|[0-9.]++[eE])")
+
+
+def dumps(value: Any, *, indent: bool = False, escape_html: bool = True) -> bytes:
+    """The JSON text of a value: compact, or indented by two blanks; objects keep the order of their keys.
+
+    With `escape_html` the characters < > & and the two Unicode line separators are escaped, as Go's encoder does.
+    Decimals are written in full, without an exponent, unless that took thousands of digits. What is nested more than
+    254 deep is compact inside. Raises TypeError for anything that has no JSON form, RecursionError when it is nested
+    deeper than `loads` can read."""
+    from planner.foundation.support.fast_json import orjson
+
+    option = orjson.OPT_INDENT_2 if indent else 0
+    try:
+        data = orjson.dumps(value, default=_plain, option=option)
+    except (TypeError, orjson.JSONEncodeError):
+        data = orjson.dumps(_fragments(value), default=_plain, option=option)
+    if escape_html:
+        for raw, escaped in _HTML:
+            if raw in data:
+                data = data.replace(raw, escaped)
+        if b"\xe2\x80" in data:
+            for raw, escaped in _LINES:
+                data = data.replace(raw, escaped)
+    return data
+
+
+def _plain(value: Any) -> Any:
+    from decimal import Decimal
+
+    from planner.foundation.support.fast_json import orjson
+
+    if value.__class__ is Decimal:
+        return orjson.Fragment(format(value, "f") if -5000 < value.adjusted() < 5000 else str(value))
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _fragments(value: Any, depth: int = 0) -> Any:
+    """The same value with whole numbers beyond 64 bits as ready-made text, and U+FFFD for what UTF-8 has not: bytes of
+    names and variables that were no UTF-8 are such characters (PEP 383). What is nested deeper than the fast writer
+    goes is ready-made text, too."""
+    if value.__class__ is str:
+        return value.translate(_NO_UTF8)
+    if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
+        return _fragment(_digits(value))
+    inner: Any
+    if value.__class__ is dict:
+        inner = {_fragments(k): _fragments(v, depth + 1) for k, v in value.items()}
+    elif value.__class__ in (list, tuple):
+        inner = [_fragments(v, depth + 1) for v in value]
+    else:
+        return value
+    if depth == 0 or depth % _PIECE:
+        return inner
+    if depth > _DEEPEST:
+        raise RecursionError
+    return _fragment(_text(inner))
+
+
+def _digits(value: int) -> str:
+    from decimal import Decimal
+
+    return str(Decimal(value))  # str() of an int has a limit
+
+
+def _text(value: Any) -> bytes:
+    from planner.foundation.support.fast_json import orjson
+
+    return orjson.dumps(value, default=_plain)
+
+
+def _fragment(text: str | bytes) -> Any:
+    from planner.foundation.support.fast_json import orjson
+
+    return orjson.Fragment(text)

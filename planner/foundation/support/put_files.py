@@ -1,0 +1,80 @@
+"""Putting files where others look for them: made beside their place and renamed into it, so that nothing half-finished
+is ever seen; locks between processes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+
+from planner.foundation.support.problem import InstallError
+
+_POLL = 0.1
+_SLOW = 5.0
+
+
+@contextmanager
+def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], object] = bool) -> Iterator[None]:
+    """Hold a lock file that other processes of the ecosystem respect too (a POSIX record lock). `waiting` is called
+    once when it takes long. Raises InstallError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+b")
+    except OSError as problem:
+        raise InstallError(f"{path} cannot be written: {problem.strerror or problem}") from None
+    with file:
+        began, told = time.monotonic(), False
+        while True:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except (BlockingIOError, PermissionError):
+                if stop():
+                    raise InstallError("interrupted") from None
+                if not told and time.monotonic() - began > _SLOW:
+                    told = True
+                    waiting()
+                time.sleep(_POLL)
+            except OSError as problem:
+                raise InstallError(f"{path} cannot be locked: {problem.strerror or problem}") from None
+        yield  # closing the file gives the lock back
+
+
+@contextmanager
+def beside(place: Path) -> Iterator[Path]:
+    """A directory for work in progress beside a place, gone at the end; those that a killed run left go too. Only
+    whoever holds the lock of the place may ask for it. Raises InstallError when it cannot be written."""
+    prefix = f".{place.name}.new-"
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        for old in place.parent.glob(f"{prefix}*"):
+            shutil.rmtree(old, ignore_errors=True)
+        folder = Path(mkdtemp(prefix=prefix, dir=place.parent))
+    except OSError as problem:
+        raise InstallError(f"{place.parent} cannot be written: {problem.strerror or problem}") from None
+    try:
+        yield folder
+    except OSError as problem:
+        where = f" ({problem.filename})" if problem.filename else ""
+        raise InstallError(f"{problem.strerror or problem}{where}") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove(place: Path) -> None:
+    """Take away whatever is there: a file, a link, a directory. Raises OSError."""
+    if place.is_symlink() or place.is_file():
+        place.unlink()
+    elif place.exists():
+        shutil.rmtree(place)
+
+
+def copied(source: Path, target: Path) -> None:
+    """A copy of a directory, links in it kept as links. Raises OSError."""
+    shutil.copytree(source, target, symlinks=True)
+    os.chmod(target, 0o755)

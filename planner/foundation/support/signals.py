@@ -1,0 +1,105 @@
+"""Interrupts: the first one asks a running walk to start nothing more, the second one ends the process.
+
+A handler runs on the main thread between any two of its steps, perhaps while that holds a lock. So by construction it
+takes none: it sets a flag or raises KeyboardInterrupt. It runs only when the main thread comes to it, which a signal
+that arrives just before that waits for something does not make it do. So the system itself also writes each signal into
+a pipe; a thread of its own reads them there, tells the listeners of the stop request, and nudges the main thread with a
+harmless signal until that has answered.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread, current_thread, get_ident, main_thread
+from time import sleep
+from types import FrameType
+
+from planner.foundation.support.stop import StopSignal, reading
+
+STOP = StopSignal()
+"""requested when the process is interrupted"""
+
+_at_once = False
+"""whether the first interrupt, too, ends what the main thread is doing"""
+
+NUDGE = signal.SIGURG  # does nothing by itself, in any process
+PATIENCE = 0.02
+"""seconds between two nudges"""
+
+
+class _Interrupts:
+    """How many interrupts the handler was called for (several may be one call), the pipe had, and were answered."""
+
+    def __init__(self, writing: int) -> None:
+        self.called = self.received = self.answered = 0
+        self.writing, self.report = writing, sys.unraisablehook
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        self.called += number != NUDGE
+        if frame is not None and frame.f_code is _Interrupts.dropped.__code__:
+            return  # what is raised there is dropped as well; the next nudge comes later
+        count = max(self.called, self.received)
+        if count <= self.answered:
+            return
+        self.answered = count
+        STOP.requested = True
+        if count > 1 or _at_once:
+            raise KeyboardInterrupt
+
+    def dropped(self, problem: sys.UnraisableHookArgs) -> None:
+        """Python drops what is raised in a callback of its own, as when an object goes; an interrupt comes again."""
+        if problem.exc_type is KeyboardInterrupt:
+            os.write(self.writing, bytes((signal.SIGINT,)))
+        else:
+            self.report(problem)
+
+    def read(self, pipe: int, main: int) -> None:
+        while True:
+            self.received += sum(number != NUDGE for number in os.read(pipe, 64))
+            if self.received:
+                STOP.request()
+            while self.answered < self.received:
+                signal.pthread_kill(main, NUDGE)
+                sleep(PATIENCE)
+
+
+def install() -> None:
+    """Turn SIGINT and SIGTERM into a request to stop; a second one raises KeyboardInterrupt on the main thread."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    interrupts = _Interrupts(writing)
+    for number in (signal.SIGINT, signal.SIGTERM, NUDGE):
+        signal.signal(number, interrupts.handle)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    sys.unraisablehook = interrupts.dropped
+    Thread(target=interrupts.read, args=(reading, get_ident()), name="interrupts", daemon=True).start()
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """While the main thread only waits, as for an answer at a prompt, the first interrupt raises KeyboardInterrupt."""
+    global _at_once
+    _at_once = True
+    try:
+        if STOP.requested:
+            raise KeyboardInterrupt
+        yield
+    finally:
+        _at_once = False
+
+
+@contextmanager
+def only_reading() -> Iterator[None]:
+    """While this thread waits for what changes nothing anywhere, as a state that is read before anything is done, the
+    first interrupt ends that: a thread beside others goes on with a problem of what it waited for."""
+    with reading():
+        handler = getattr(signal.getsignal(signal.SIGTERM), "__func__", None)
+        if handler is not _Interrupts.handle or current_thread() is not main_thread():
+            yield
+            return
+        with at_once():
+            yield

@@ -1,0 +1,362 @@
+"""The one store of what this program keeps for itself in the user's cache: parsed files, tables of grammars, compiled
+rules, schemas of plugins, check sums. It is believed only when this user wrote it.
+
+Some of what is kept is run (compiled rules), and all of it decides what a command does (parsed files, schemas), so it
+has to be as trustworthy as the program. Two things see to that. The folder counts only if it belongs to the user and
+nobody else may write there. And each entry begins with a sum that only he can make: its key is not in the cache but
+with the user's state (`$XDG_STATE_HOME`, else `~/.local/state`), so that what comes with a cache from elsewhere, such
+as one that a CI server restored, is not looked at. Nothing is unpickled or unmarshalled before its sum is found right.
+
+What is kept stands on shelves, a folder for each kind. All shelves make the names of their entries in one way: a digest
+of the program's version, the interpreter's, the files of code that make such entries, and what the entry is made from.
+So nothing has to be declared out of date; what is not asked for any more is trimmed, oldest first.
+
+Whatever is wrong with the cache, the key or an entry, the answer is the same: it is not there, and is made anew.
+`PLANNER_NO_CACHE=1` says that of all entries.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from _operator import _compare_digest  # hmac has it from there, and brings OpenSSL
+from contextlib import suppress
+from functools import lru_cache
+from io import FileIO
+from typing import Any
+
+import planner
+from planner.foundation.support.assets import PACKAGE, cache_folder, grammar_file, is_closed, state_folder
+from planner.foundation.support.digests import blake2b
+
+SEAL = 32
+"""bytes of the sum that an entry begins with"""
+_LENGTH = 8
+"""bytes behind it, which say how long its head is; the sum is that of the head"""
+_MOST_HEAD = 1 << 30
+_FEW = 256
+"""entries; a shelf for so few is trimmed whenever something is put there, a larger one now and then"""
+_KEY_NAME = "cache-key"
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_BLOCK = 1 << 20
+
+
+class Shelf:
+    """Where entries of one kind are. No method raises."""
+
+    __slots__ = ("folder", "made_by", "most_bytes", "most_entries")
+
+    def __init__(self, folder: str, most_entries: int, most_bytes: int = 0, made_by: tuple[str, ...] = ()) -> None:
+        """At most so many entries stay, and (but for the newest) so many bytes. `made_by`: the folders of the package
+        and the grammars that decide what an entry looks like: `datalog/engine`, `datalog.lark`."""
+        self.folder, self.most_entries, self.most_bytes, self.made_by = folder, most_entries, most_bytes, made_by
+
+    def name(self, *parts: str) -> str:
+        """The name of the entry that is made from these texts (surrogates allowed)."""
+        pieces = [_stamp(self.made_by)]
+        for part in parts:
+            data = part.encode("utf-8", "surrogatepass")
+            pieces += (len(data).to_bytes(8, "little"), data)
+        return blake2b(b"".join(pieces), digest_size=16).hexdigest()
+
+    def has(self, name: str) -> bool:
+        """Whether there is an entry of the user's under a name; whether it is whole is seen when it is read."""
+        number = _open_entry(self.folder, name)
+        if number is not None:
+            os.close(number)
+        return number is not None
+
+    def load(self, name: str) -> memoryview | None:
+        """What is kept under a name."""
+        number = _open_entry(self.folder, name)
+        if number is None:
+            return None
+        try:
+            parts = []
+            while part := os.read(number, _BLOCK):
+                parts.append(part)
+        except OSError:
+            return None
+        finally:
+            os.close(number)
+        data = memoryview(parts[0] if len(parts) == 1 else b"".join(parts))
+        head = data[SEAL + _LENGTH :]
+        if int.from_bytes(data[SEAL : SEAL + _LENGTH], "little") != len(head):
+            return None
+        return head if _is_sealed(self.folder, name, data[:SEAL], head) else None
+
+    def store(self, name: str, head: bytes, rest: bytes = b"") -> None:
+        """Keep something, where that is possible. Readers see the old or the new entry. Only the head is under the sum:
+        what is said there of the rest has to say how to know it again."""
+        self.store_parts(name, (head,), rest)
+
+    def store_parts(self, name: str, head: tuple[bytes, ...], rest: bytes = b"") -> None:
+        """The same of a head in parts."""
+        sealed = seal(self.folder, name, *head) if _is_on() else None
+        if sealed is not None:
+            _write_entry(self.folder, name, (sealed, sum(map(len, head)).to_bytes(_LENGTH, "little"), *head, rest))
+            if self.most_entries <= _FEW or name.startswith("00"):
+                self.trim()
+
+    def open(self, name: str) -> Entry | None:
+        """What is kept under a name, to be read in parts."""
+        number = _open_entry(self.folder, name)
+        if number is None:
+            return None
+        file = FileIO(number)
+        try:
+            sealed, size = file.read(SEAL), int.from_bytes(file.read(_LENGTH), "little")
+            head = file.read(size) if size < _MOST_HEAD else b""
+        except OSError:
+            return None
+        if len(head) != size or not _is_sealed(self.folder, name, sealed, head):
+            return None
+        return Entry(head, file, SEAL + _LENGTH + size)
+
+    def value(self, name: str) -> Any:
+        """The object that is kept under a name, or None."""
+        data = self.load(name)
+        if data is None:
+            return None
+        return self._unpickled(data)
+
+    @staticmethod
+    def _unpickled(data: memoryview) -> Any:
+        import gc
+        from _pickle import loads
+
+        paused = gc.isenabled()
+        gc.disable()
+        try:
+            return loads(data)
+        except Exception:  # whatever is wrong with an entry, making it again is the answer
+            return None
+        finally:
+            if paused:
+                gc.enable()
+
+    def keep(self, name: str, value: Any) -> None:
+        """Keep an object, where that is possible."""
+        if not _is_on():
+            return
+        self._pickle(name, value)
+
+    def _pickle(self, name: str, value: Any) -> None:
+        import pickle
+
+        try:
+            data = pickle.dumps(value, 5)
+        except (RecursionError, pickle.PicklingError):  # nested deeper than the pickler goes
+            return
+        self.store(name, data)
+
+    def trim(self) -> None:
+        """Delete the oldest entries beyond what may stay."""
+        at = _open_folder(self.folder)
+        if at is None:
+            return
+        try:
+            entries = []
+            for name in os.listdir(at):
+                status = os.stat(name, dir_fd=at, follow_symlinks=False)
+                entries.append((status.st_mtime_ns, name, status.st_size))
+            total = 0
+            for i, (_, name, size) in enumerate(sorted(entries, reverse=True)):
+                total += size
+                if i >= self.most_entries or (i and self.most_bytes and total > self.most_bytes):
+                    os.unlink(name, dir_fd=at)
+        except OSError:
+            return
+        finally:
+            os.close(at)
+
+
+class Entry:
+    """An entry whose head is read, and is as it was written. Its file stays open as long as this lives."""
+
+    __slots__ = ("_file", "_start", "head")
+
+    def __init__(self, head: bytes, file: FileIO, start: int) -> None:
+        self.head, self._file, self._start = head, file, start
+
+    def read(self, at: int, length: int) -> bytes:
+        """A part of the rest. Raises OSError."""
+        return os.pread(self._file.fileno(), length, self._start + at)
+
+
+def is_writable() -> bool:
+    """Whether what is put on a shelf stays there."""
+    return _is_on() and _key_of(*_environment()) is not None
+
+
+def _is_on() -> bool:
+    return os.environ.get("PLANNER_NO_CACHE") in (None, "", "0")
+
+
+@lru_cache
+def _stamp(made_by: tuple[str, ...]) -> bytes:
+    """The versions of the program and the interpreter, and names, sizes and times of the files of code."""
+    files: list[tuple[str, int, int]] = []
+    for source in made_by:
+        if source.endswith(".lark"):
+            files.append((source, *_times(os.stat(grammar_file(source)))))
+            continue
+        try:
+            with os.scandir(os.path.join(PACKAGE, source)) as entries:
+                files += [(e.name, *_times(e.stat())) for e in entries if e.name.endswith(".py")]
+        except OSError:  # inside a zip archive: the version has to do
+            continue
+    return f"{planner.__version__} {sys.version} {made_by} {sorted(files)}".encode()
+
+
+def _times(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns
+
+
+# ---------------------------------------------------------------- entries
+
+
+def _open_entry(folder: str, name: str) -> int | None:
+    """A descriptor of an entry as it is, a file of the user's; None when there is none."""
+    at = _open_folder(folder) if _is_on() else None
+    if at is None:
+        return None
+    try:
+        number = os.open(name, _READ, dir_fd=at)
+    except OSError:
+        return None
+    finally:
+        os.close(at)
+    status = os.fstat(number)
+    if stat.S_ISREG(status.st_mode) and is_closed(status):
+        return number
+    os.close(number)
+    return None
+
+
+def _write_entry(folder: str, name: str, parts: tuple[bytes, ...]) -> None:
+    at = _open_folder(folder, make=True)
+    if at is None:
+        return
+    fresh = f"{name}.{os.getpid()}.tmp"
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(fresh, dir_fd=at)
+        with open(os.open(fresh, _WRITE, 0o600, dir_fd=at), "wb", buffering=0) as file:
+            for part in parts:
+                view = memoryview(part)
+                while view:
+                    view = view[file.write(view) :]
+        os.rename(fresh, name, src_dir_fd=at, dst_dir_fd=at)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(fresh, dir_fd=at)
+    finally:
+        os.close(at)
+
+
+def seal(folder: str, name: str, *data: bytes | memoryview) -> bytes | None:
+    """The sum that only this user can make, for data of this name; None where there is no key."""
+    key = _key_of(*_environment())
+    if key is None:
+        return None
+    return _sum(folder, name, data, key)
+
+
+def _sum(folder: str, name: str, data: tuple[bytes | memoryview, ...], key: bytes) -> bytes | None:
+    made = blake2b(os.fsencode(f"{folder}/{name}\0"), key=key, digest_size=SEAL)
+    for part in data:
+        made.update(part)
+    return made.digest()
+
+
+def _is_sealed(folder: str, name: str, sealed: bytes | memoryview, data: bytes | memoryview) -> bool:
+    made = seal(folder, name, data)
+    return made is not None and _compare_digest(made, sealed)
+
+
+# ---------------------------------------------------------------- folder and key
+
+
+def folder_path(folder: str) -> str | None:
+    """The path of a folder of the cache, if that is the user's and closed to others; made when it is missing."""
+    at = _open_folder(folder, make=True)
+    if at is None:
+        return None
+    os.close(at)
+    home = _home(*_environment())
+    return os.path.join(home, folder) if home is not None else None
+
+
+def _open_folder(folder: str, make: bool = False) -> int | None:
+    home = _home(*_environment())
+    if home is None:
+        return None
+    path = f"{home}/{folder}"
+    try:
+        if make:
+            with suppress(FileExistsError):
+                os.mkdir(path, 0o700)
+        at = os.open(path, _FOLDER)
+    except OSError:
+        return None
+    if is_closed(os.fstat(at)):
+        return at
+    os.close(at)
+    return None
+
+
+def _environment() -> tuple[str | None, ...]:
+    get = os.environ.get
+    return get("XDG_CACHE_HOME"), get("XDG_STATE_HOME"), get("HOME")
+
+
+@lru_cache(8)
+def _home(*environment: str | None) -> str | None:
+    """What the environment makes it; a process asks for every file that it reads."""
+    return cache_folder()
+
+
+@lru_cache(8)
+def _key_of(*environment: str | None) -> bytes | None:
+    folder = state_folder()
+    if folder is None:
+        return None
+    path = os.path.join(folder, _KEY_NAME)
+    try:
+        return _read_key(path) if os.path.lexists(path) else _make_key(path)
+    except OSError:
+        return None
+
+
+def _read_key(path: str) -> bytes | None:
+    """Raises OSError."""
+    number = os.open(path, _READ)
+    try:
+        status = os.fstat(number)
+        secret = stat.S_ISREG(status.st_mode) and is_closed(status) and not status.st_mode & 0o077
+        key = os.read(number, SEAL + 1) if secret else b""
+    finally:
+        os.close(number)
+    return key if len(key) == SEAL else None
+
+
+def _make_key(path: str) -> bytes | None:
+    """A key that is there whole, whoever else makes one at the same time. Raises OSError."""
+    fresh = f"{path}.{os.getpid()}.tmp"
+    with suppress(FileNotFoundError):
+        os.unlink(fresh)
+    number = os.open(fresh, _WRITE, 0o600)
+    try:
+        os.write(number, os.urandom(SEAL))
+    finally:
+        os.close(number)
+    try:
+        with suppress(FileExistsError):
+            os.link(fresh, path)
+    finally:
+        os.unlink(fresh)
+    return _read_key(path)

@@ -1,0 +1,112 @@
+"""Values as expressions of the language, laid out as the formatter would (after hclwrite's TokensForValue)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from planner.foundation.values.numbers import number_to_text
+from planner.foundation.values.value import List, Map, Marked, Null, Set, Unknown, Value
+from planner.foundation.vocabulary.address import quote, valid_identifier
+
+
+def expression_text(value: Value) -> str:
+    """An expression that gives the value; types other than object and tuple are not kept, marks neither.
+
+    Raises ValueError for unknown values and infinities."""
+    return "\n".join(_indented(_lines(value)))
+
+
+def attributes_text(values: Mapping[str, Value]) -> str:
+    """The lines `name = value` of a body, sorted by name, equals signs aligned. Raises ValueError."""
+    return "".join(f"{line}\n" for line in _indented(_assignments((name, values[name]) for name in sorted(values))))
+
+
+def _lines(value: Value) -> list[str]:
+    """The value's text in lines that are not indented yet."""
+    cls = value.__class__
+    if cls is dict or cls is Map:
+        items: Mapping[str, Value] = value if cls is dict else value.items
+        if not items:
+            return ["{}"]
+        named = ((k if valid_identifier(k) else quote(k), items[k]) for k in sorted(items))
+        return ["{", *_assignments(named), "}"]
+    if cls is tuple or cls is List or cls is Set:
+        lines = ["["]
+        for i, item in enumerate(value if cls is tuple else value.items):
+            first, *rest = _lines(item)
+            lines[-1] += f"{', ' if i else ''}{first}"
+            lines += rest
+        lines[-1] += "]"
+        return lines
+    if cls is Marked:
+        return _lines(value.value)
+    return [_scalar(value)]
+
+
+def _scalar(value: Value) -> str:
+    cls = value.__class__
+    if cls is str:
+        return quote(value)
+    if cls is bool:
+        return "true" if value else "false"
+    if cls is Null:
+        return "null"
+    if cls is Unknown:
+        raise ValueError("a value that is not known yet cannot be written as an expression")
+    text = number_to_text(value)
+    return {"+Inf": "1 / 0", "-Inf": "-1 / 0"}.get(text, text)
+
+
+def _assignments(items: Iterable[tuple[str, Value]]) -> list[str]:
+    """Lines `name = value`; equals signs are aligned where values of one line follow each other."""
+    lines: list[str] = []
+    run: list[tuple[str, str]] = []
+
+    def close() -> None:
+        width = max((len(name) for name, _ in run), default=0)
+        lines.extend(f"{name:<{width}} = {text}" for name, text in run)
+        run.clear()
+
+    for name, value in items:
+        first, *rest = _lines(value)
+        if rest:
+            close()
+            lines.extend([f"{name} = {first}", *rest])
+        else:
+            run.append((name, first))
+    close()
+    return lines
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    """A line that opens more brackets than it closes moves what follows to the right by two, however many it opens."""
+    out: list[str] = []
+    opened: list[int] = []
+    for line in lines:
+        balance = _balance(line)
+        closing = -balance
+        while closing > 0 and opened:
+            last = opened.pop()
+            if last > closing:
+                opened.append(last - closing)
+            closing -= last
+        out.append("  " * len(opened) + line)
+        if balance > 0:
+            opened.append(balance)
+    return out
+
+
+def _balance(line: str) -> int:
+    """Opening less closing brackets outside of quotes."""
+    balance, quoted, skip = 0, False, False
+    for char in line:
+        if skip:
+            skip = False
+        elif quoted:
+            skip = char == "\\"
+            quoted = char != '"'
+        elif char == '"':
+            quoted = True
+        else:
+            balance += (char in "[{") - (char in "]}")
+    return balance

@@ -1,0 +1,340 @@
+"""Numbers: 512-bit binary floating point, as OpenTofu computes them (go-cty on Go's big.Float, round to nearest even).
+
+A whole number is kept as a Python int, any other as a gmpy2 mpfr. Three kinds of whole numbers stay mpfr: negative zero
+(it prints as `-0`), numbers beyond 2^65536 (so that `1e99999999` costs no gigabytes), and results of float64 functions
+such as `pow` that print with fewer digits than they have. An mpfr carries its precision: 512, or 53 after a float64
+function; a result has the larger precision of its operands.
+
+gmpy2 is imported on first need: most configurations have whole numbers only.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.vocabulary.diagnostic import Failure, error
+
+if TYPE_CHECKING:
+    import gmpy2
+
+PRECISION = 512
+LIMIT = 1 << PRECISION
+HUGE_BITS = 65536
+LONGEST = 20_000_000
+MAX_EXPONENT = 2**31 - 1
+
+
+class TooLong(Failure, OverflowError):
+    """A number with too many digits to write them all."""
+
+
+@cache
+def _load() -> Any:
+    import gmpy2
+
+    return gmpy2
+
+
+def context(precision: int = PRECISION) -> gmpy2.context:
+    """The arithmetic context of a precision, with the exponent range of Go's big.Float."""
+    return _load().context(precision=precision, emax=MAX_EXPONENT, emin=-MAX_EXPONENT - 1)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "CONTEXT":  # the context of precision 512
+        globals()["CONTEXT"] = context()
+        return globals()["CONTEXT"]
+    raise AttributeError(name)
+
+
+def normal(x: Any) -> Any:
+    """An mpfr as a language number: an int when it is whole, save for the three kinds named above."""
+    g = _load()
+    if not g.is_integer(x) or g.is_infinite(x):
+        return x
+    if g.is_zero(x):
+        return x if g.is_signed(x) else 0
+    if abs(x.as_mantissa_exp()[1]) > HUGE_BITS:
+        return x
+    whole = int(x)
+    if x.precision < PRECISION and whole.bit_length() > x.precision and number_to_text(x) != str(whole):
+        return x
+    return whole
+
+
+def negative_zero() -> Any:
+    """-0, which equals 0 and prints as `-0`."""
+    return _load().mpfr("-0", PRECISION)
+
+
+def infinity(negative: bool = False) -> Any:
+    """+Inf or -Inf."""
+    return _load().mpfr("-inf" if negative else "inf", PRECISION)
+
+
+def has_inexact_numbers() -> bool:
+    """Whether this process has had any number that is no int; without them none is infinite."""
+    return "gmpy2" in sys.modules
+
+
+def is_infinite(x: Any) -> bool:
+    """Whether a number is an infinity."""
+    return x.__class__ is not int and bool(_load().is_infinite(x))
+
+
+def parse_number(text: str) -> Any:
+    """The number that a decimal text denotes, as Go's big.ParseFloat reads it (`1e3`, `.5`, `1p4`, `Inf`).
+
+    Raises ValueError when it is none."""
+    import re
+
+    match = re.fullmatch(r"([+-]?)(?:([0-9]*)(?:\.([0-9]*))?(?:([eEpP])([+-]?[0-9]+))?|([iI]nf))", text, re.ASCII)
+    if match is None:
+        raise ValueError(f"{text!r} is not a number")
+    sign, whole, fraction, kind, exponent, infinite = match.groups()
+    if infinite:
+        return infinity(sign == "-")
+    digits = (whole or "") + (fraction or "")
+    if not digits:
+        raise ValueError(f"{text!r} is not a number")
+    power = int(exponent[-20:]) if exponent else 0
+    if abs(power) > MAX_EXPONENT:
+        raise ValueError(f"{text!r} has an exponent out of range")
+    g = _load()
+    with context():
+        if kind in ("p", "P"):
+            return normal(g.mul_2exp(g.mpfr(f"{sign}{whole or 0}.{fraction or 0}", PRECISION), power))
+        return normal(g.mpfr(text, PRECISION))
+
+
+def from_float(x: float) -> Any:
+    """The number of a float64, with the precision that this implies."""
+    if x.is_integer() and abs(x) < 2**53 and (x or str(x) == "0.0"):
+        return int(x)
+    return normal(_load().mpfr(x, 53))
+
+
+def same_number(a: Any, b: Any) -> bool:
+    """Whether two numbers are equal: whole ones when their digits are, others when their shortest texts are. So the
+    float64 that a provider answers equals the decimal that it stands for (go-cty, rawNumberEqual)."""
+    if a.__class__ is int or b.__class__ is int or a.precision == b.precision:
+        return bool(a == b)
+    g = _load()
+    if g.is_integer(a) or g.is_integer(b):
+        return bool(a == b)
+    return number_to_text(a) == number_to_text(b)
+
+
+def to_float(x: Any) -> float:
+    """The float64 nearest to a number."""
+    try:
+        return float(x)
+    except OverflowError:
+        return float("-inf" if x < 0 else "inf")
+
+
+def _precision(x: Any) -> int:
+    return PRECISION if x.__class__ is int else x.precision
+
+
+def _compute(operation: str, a: Any, b: Any, precision: int) -> Any:
+    g = _load()
+    with context(precision):
+        result = getattr(g, operation)(g.mpfr(a, PRECISION) if a.__class__ is int else a, b)
+    if g.is_nan(result):
+        raise ArithmeticError(operation)
+    return result
+
+
+def round_whole(x: int) -> Any:
+    """An int rounded to 512 bits, which matters only beyond 2^512."""
+    if -LIMIT < x < LIMIT:
+        return x
+    g = _load()
+    with context():
+        return normal(g.mpfr(x, PRECISION))
+
+
+def add(a: Any, b: Any) -> Any:
+    """a + b. Raises ArithmeticError for opposite infinities."""
+    if a.__class__ is int and b.__class__ is int:
+        return round_whole(a + b)
+    return normal(_compute("add", a, b, max(_precision(a), _precision(b))))
+
+
+def subtract(a: Any, b: Any) -> Any:
+    """a - b. Raises ArithmeticError for equal infinities."""
+    if a.__class__ is int and b.__class__ is int:
+        return round_whole(a - b)
+    return normal(_compute("sub", a, b, max(_precision(a), _precision(b))))
+
+
+def multiply(a: Any, b: Any) -> Any:
+    """a * b. Raises ArithmeticError for zero times infinity."""
+    if a.__class__ is int and b.__class__ is int:
+        if a and b:
+            return round_whole(a * b)
+        return 0 if a >= 0 and b >= 0 else negative_zero()
+    result = _compute("mul", a, b, PRECISION)
+    precision = max(_precision(a), _precision(b))
+    if precision < PRECISION:
+        needed = int(result.as_mantissa_exp()[0]).bit_length() if _load().is_finite(result) else 1
+        result = _load().mpfr(result, max(precision, needed))
+    return normal(result)
+
+
+def divide(a: Any, b: Any) -> Any:
+    """a / b: an infinity when b is zero. Raises ArithmeticError for 0 / 0 and infinity / infinity."""
+    if a.__class__ is int and b.__class__ is int and a and b and a % b == 0:
+        return a // b
+    return normal(_compute("div", a, b, max(_precision(a), _precision(b))))
+
+
+def remainder(a: Any, b: Any) -> Any:
+    """a % b with the sign of a; a itself when b is zero. Raises ArithmeticError for infinities."""
+    if not b:
+        return a
+    if a.__class__ is int and b.__class__ is int:
+        rest = abs(a) % abs(b)
+        return rest if a >= 0 else -rest
+    if is_infinite(a) or is_infinite(b):
+        raise ArithmeticError("remainder")
+    g = _load()
+    precision = _precision(a)
+    quotient = _compute("div", a, b, max(precision, _precision(b)))
+    with context(precision):
+        product = g.mul(g.trunc(quotient), g.mpfr(b, PRECISION))
+    return normal(_compute("sub", a, product, precision))
+
+
+def negate(a: Any) -> Any:
+    """-a; the negative of zero is negative zero."""
+    if a.__class__ is int:
+        return -a if a else negative_zero()
+    with context(a.precision):
+        return normal(-a)
+
+
+# ---------------------------------------------------------------- text
+
+
+def number_to_text(x: Any) -> str:
+    """The shortest decimal text that reads back as the number at its precision, never with an exponent.
+
+    This is Go's `big.Float.Text('f', -1)`; infinities are `+Inf` and `-Inf`. Raises TooLong for a text of more
+    than LONGEST characters (the range of exponents allows 646 million)."""
+    if x.__class__ is int and -LIMIT < x < LIMIT:
+        return str(x)
+    negative, digits, point = decimal_digits(x)
+    if abs(point) > LONGEST:
+        detail = f"Written out, a number here has more than {LONGEST:,} digits."
+        raise TooLong(error("language.number_too_long", "Number too long", detail))
+    if not digits:
+        return ("-" if negative else "") + "0" if point == 0 else ("-Inf" if negative else "+Inf")
+    if point <= 0:
+        text = "0." + "0" * -point + digits
+    elif point >= len(digits):
+        text = digits + "0" * (point - len(digits))
+    else:
+        text = f"{digits[:point]}.{digits[point:]}"
+    return f"-{text}" if negative else text
+
+
+def decimal_digits(x: Any) -> tuple[bool, str, int]:
+    """Sign, shortest digits without leading and trailing zeros, and the place of the decimal point among them
+    (0.d1d2... times 10^point). No digits: zero when point is 0, else an infinity."""
+    negative, mantissa, exponent, precision = _parts(x)
+    if not mantissa:
+        return negative, "", exponent
+    decimal = _decimal if abs(exponent) <= HUGE_BITS else _leading
+    return negative, *_shortest(mantissa, exponent, precision, decimal)
+
+
+def exact_digits(x: Any) -> tuple[bool, str, int]:
+    """As `decimal_digits`, with all digits that the number has (the first hundreds when there are too many to use)."""
+    negative, mantissa, exponent, _ = _parts(x)
+    if not mantissa:
+        return negative, "", exponent
+    return negative, *(_decimal if abs(exponent) <= HUGE_BITS else _leading)(mantissa, exponent)
+
+
+def _parts(x: Any) -> tuple[bool, int, int, int]:
+    """Sign, mantissa, binary exponent, precision. Mantissa 0: zero with exponent 0, infinity with exponent 1."""
+    if x.__class__ is int:
+        return x < 0, abs(x), 0, PRECISION
+    g = _load()
+    negative = bool(g.is_signed(x))
+    if g.is_infinite(x):
+        return negative, 0, 1, PRECISION
+    if g.is_zero(x):
+        return negative, 0, 0, PRECISION
+    mantissa, exponent = x.as_mantissa_exp()
+    return negative, abs(int(mantissa)), int(exponent), x.precision
+
+
+def _decimal(mantissa: int, exponent: int) -> tuple[str, int]:
+    """mantissa * 2^exponent as digits without trailing zeros and the place of the point."""
+    if exponent >= 0:
+        text = whole_text(mantissa << exponent)
+        return text.rstrip("0"), len(text)
+    text = whole_text(mantissa * 5**-exponent)
+    return text.rstrip("0"), len(text) + exponent
+
+
+def whole_text(x: int) -> str:
+    """The decimal digits of a whole number of any length."""
+    return str(x) if x.bit_length() < 4096 else str(_load().mpz(x).digits(10))
+
+
+def _leading(mantissa: int, exponent: int) -> tuple[str, int]:
+    """As `_decimal`, only the first digits: for a number with millions of them, which the shortest text has not."""
+    g = _load()
+    with context(2 * PRECISION):
+        digits, point, _ = g.mul_2exp(g.mpfr(mantissa), exponent).digits(10, PRECISION // 2)
+    return digits.rstrip("0"), point
+
+
+def _shortest(
+    mantissa: int, exponent: int, precision: int, decimal: Callable[[int, int], tuple[str, int]]
+) -> tuple[str, int]:
+    # The last bit of `scaled` is half a unit in the last place (Go, math/big/ftoa.go, roundShortest).
+    shift = mantissa.bit_length() - (precision + 1)
+    scaled = mantissa << -shift if shift < 0 else mantissa >> shift
+    base = exponent + shift
+    digits, point = decimal(mantissa, exponent)
+    lower, _ = decimal(scaled - 1, base)
+    upper, _ = decimal(scaled + 1, base)
+    inclusive = not scaled & 2
+    for i, digit in enumerate(digits):
+        low = lower[i] if i < len(lower) else "0"
+        high = upper[i] if i < len(upper) else "0"
+        down = low != digit or (inclusive and i + 1 == len(lower))
+        up = digit != high and (inclusive or ord(digit) + 1 < ord(high) or i + 1 < len(upper))
+        if down and up:
+            return round_digits(digits, point, i + 1)
+        if down:
+            return digits[: i + 1].rstrip("0"), point
+        if up:
+            return _round_up(digits, point, i + 1)
+    return digits, point
+
+
+def round_digits(digits: str, point: int, count: int) -> tuple[str, int]:
+    """The digits rounded to `count` of them, halves to even."""
+    if not 0 <= count < len(digits):
+        return digits, point
+    if digits[count] == "5" and count + 1 == len(digits):
+        up = count > 0 and int(digits[count - 1]) % 2 == 1
+    else:
+        up = digits[count] >= "5"
+    return _round_up(digits, point, count) if up else (digits[:count].rstrip("0"), point)
+
+
+def _round_up(digits: str, point: int, count: int) -> tuple[str, int]:
+    kept = digits[:count].rstrip("9")
+    if not kept:
+        return "1", point + 1
+    return kept[:-1] + chr(ord(kept[-1]) + 1), point

@@ -1,0 +1,204 @@
+"""Where in a value something stands: marks and unknown parts by path, and as structures of true.
+
+A path is a tuple of steps: ("attr", name) into an object, ("index", key) into a map, list or tuple (and with the
+element itself as key into a set).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from planner.foundation.values.numbers import has_inexact_numbers, is_infinite
+from planner.foundation.values.types import ListType, Primitive, SetType, TupleType
+from planner.foundation.values.value import (
+    SENSITIVE,
+    List,
+    Map,
+    Mark,
+    Marked,
+    Null,
+    Set,
+    Unknown,
+    Value,
+    is_marked_deep,
+    mark,
+)
+
+Path = tuple[tuple[str, Any], ...]
+PathMarks = tuple[Path, frozenset[Mark]]
+
+
+def parts(value: Value) -> Iterator[tuple[tuple[str, Any], Value]]:
+    """The parts of a known container with the step to each, in order; nothing for other values."""
+    cls = value.__class__
+    if cls is dict:
+        for name in sorted(value):
+            yield ("attr", name), value[name]
+    elif cls is Map:
+        for key in sorted(value.items):
+            yield ("index", key), value.items[key]
+    elif cls is tuple or cls is List:
+        for i, item in enumerate(value if cls is tuple else value.items):
+            yield ("index", i), item
+    elif cls is Set:
+        for item in value.items:
+            yield ("index", item), item
+
+
+def marked_paths(value: Value) -> list[PathMarks]:
+    """The paths at which marks stand, outer before inner, with the marks."""
+    marked: list[PathMarks] = []
+    if is_marked_deep(value):
+        _marked(value, (), marked)
+    return marked
+
+
+def _marked(value: Value, path: Path, found: list[PathMarks]) -> None:
+    if value.__class__ is Marked:
+        found.append((path, value.marks))
+        value = value.value
+    for step, part in parts(value):
+        _marked(part, (*path, step), found)
+
+
+def unknown_paths(value: Value) -> list[Path]:
+    """The paths of the unknown parts."""
+    paths: list[Path] = []
+    _unknown(value, (), paths)
+    return paths
+
+
+def _unknown(value: Value, path: Path, found: list[Path]) -> None:
+    value = value.value if value.__class__ is Marked else value
+    if value.__class__ is Unknown:
+        found.append(path)
+    for step, part in parts(value):
+        _unknown(part, (*path, step), found)
+
+
+def infinite_paths(value: Value) -> list[Path]:
+    """The paths of infinite numbers."""
+    paths: list[Path] = []
+    if has_inexact_numbers():
+        _infinite(value, (), paths)
+    return paths
+
+
+def _infinite(value: Value, path: Path, found: list[Path]) -> None:
+    value = value.value if value.__class__ is Marked else value
+    if value.__class__.__name__ == "mpfr" and is_infinite(value):
+        found.append(path)
+    for step, part in parts(value):
+        _infinite(part, (*path, step), found)
+
+
+def apply_marks(value: Value, marks: Iterable[PathMarks]) -> Value:
+    """The value with marks added at paths; a path that leads nowhere is ignored, one into a set marks the whole set."""
+    for path, marks_here in marks:
+        value = _apply(value, path, 0, marks_here)
+    return value
+
+
+def _apply(value: Value, path: Path, depth: int, marks: frozenset[Mark]) -> Value:
+    if depth == len(path):
+        return mark(value, marks)
+    if value.__class__ is Marked:
+        return mark(_apply(value.value, path, depth, marks), value.marks)
+    cls, key = value.__class__, path[depth][1]
+    if cls is dict:
+        return {**value, key: _apply(value[key], path, depth + 1, marks)} if key in value else value
+    if cls is Map:
+        if key not in value.items:
+            return value
+        return Map(value.element, {**value.items, key: _apply(value.items[key], path, depth + 1, marks)})
+    if cls is tuple or cls is List:
+        items = value if cls is tuple else value.items
+        if key.__class__ is not int or not 0 <= key < len(items):
+            return value
+        changed = (*items[:key], _apply(items[key], path, depth + 1, marks), *items[key + 1 :])
+        return changed if cls is tuple else List(value.element, changed)
+    return mark(value, marks) if cls is Set else value
+
+
+def get(value: Value, path: Path) -> Value:
+    """The part at a path, with the marks of what it stands in. Raises KeyError when the path leads nowhere."""
+    for kind, key in path:
+        marks: frozenset[Mark] = frozenset()
+        if value.__class__ is Marked:
+            value, marks = value.value, value.marks
+        cls = value.__class__
+        try:
+            if cls is dict:
+                value = value[key]
+            elif cls is Map:
+                value = value.items[key]
+            elif cls is tuple or cls is List:
+                value = (value if cls is tuple else value.items)[key]
+            elif cls is Set and kind == "index" and key in value.items:
+                value = key
+            else:
+                raise KeyError(key)
+        except (IndexError, TypeError):
+            raise KeyError(key) from None
+        value = mark(value, marks)
+    return value
+
+
+# ---------------------------------------------------------------- structures of true
+
+
+def unknown_structure(value: Value) -> Any:
+    """True where the value is unknown, in the value's own shape (`after_unknown` of plans): false entries of objects
+    and maps are left out. Marks must be gone or do not matter."""
+    if value.__class__ is Marked:
+        value = value.value
+    cls = value.__class__
+    if cls is Unknown:
+        return True
+    return _structure(value, unknown_structure) if cls is not Null else False
+
+
+def sensitive_structure(value: Value, mark: Mark = SENSITIVE) -> Any:
+    """True where the value has a mark, in the value's own shape (`after_sensitive` of plans)."""
+    if value.__class__ is Marked:
+        if mark in value.marks:
+            return True
+        value = value.value
+    cls = value.__class__
+    if cls is Unknown:
+        return _empty_structure(value.type)
+    return _structure(value, lambda part: sensitive_structure(part, mark)) if cls is not Null else False
+
+
+def _structure(value: Value, of: Any) -> Any:
+    cls = value.__class__
+    if cls is dict or cls is Map:
+        structures = {k: of(v) for k, v in sorted((value if cls is dict else value.items).items())}
+        return {k: v for k, v in structures.items() if v is not False}
+    if cls is tuple:
+        return [of(v) for v in value]
+    if cls is List or cls is Set:
+        return [of(v) for v in value.items]
+    return False
+
+
+def _empty_structure(t: Any) -> Any:
+    if isinstance(t, Primitive):
+        return False
+    return [] if isinstance(t, (ListType, SetType, TupleType)) else {}
+
+
+def without_unknown(value: Value) -> Value:
+    """The value for JSON with unknown parts left out: null in sequences, absent from objects and maps. Sequences become
+    tuples and maps objects, since their parts may differ now. UNKNOWN itself stays unknown. Marks are dropped."""
+    if value.__class__ is Marked:
+        value = value.value
+    cls = value.__class__
+    if cls is dict or cls is Map:
+        kept = {k: without_unknown(v) for k, v in (value if cls is dict else value.items).items()}
+        return {k: v for k, v in kept.items() if v.__class__ is not Unknown}
+    if cls is tuple or cls is List or cls is Set:
+        items = map(without_unknown, value if cls is tuple else value.items)
+        return tuple(Null(v.type) if v.__class__ is Unknown else v for v in items)
+    return value

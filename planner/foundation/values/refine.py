@@ -1,0 +1,162 @@
+"""Refinements: what is known of an unknown value, and values that become known because nothing else is left.
+
+After go-cty (unknown_refinement.go, value_range.go): an unknown whose range has shrunk to one value is that value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, Primitive, SetType, Type
+from planner.foundation.values.value import (
+    NOT_NULL,
+    UNKNOWN,
+    List,
+    Map,
+    Marked,
+    Null,
+    Refinement,
+    Set,
+    Unknown,
+    Value,
+    is_wholly_known,
+)
+
+UNKNOWN_BOOL = Unknown(BOOL, NOT_NULL)
+UNKNOWN_NUMBER = Unknown(NUMBER, NOT_NULL)
+UNKNOWN_STRING = Unknown(STRING, NOT_NULL)
+NOTHING = Refinement()
+
+
+def is_collection(t: Type) -> bool:
+    """Whether a type is a list, set or map."""
+    return t.__class__ in (ListType, SetType, MapType)
+
+
+def definitely_not_null(value: Value) -> bool:
+    """Whether a value without marks cannot turn out to be null."""
+    cls = value.__class__
+    if cls is Null:
+        return False
+    if cls is Unknown:
+        return value.refinement is not None and bool(value.refinement.not_null)
+    return True
+
+
+def refined(t: Type, refinement: Refinement) -> Value:
+    """An unknown value of a type with a refinement, or the only value that the refinement leaves."""
+    if t is DYNAMIC:
+        return UNKNOWN
+    if refinement.not_null:
+        if t is NUMBER:
+            lower, upper = refinement.lower, refinement.upper
+            if lower and upper and lower[1] and upper[1] and lower[0] == upper[0]:
+                return lower[0]
+        elif not isinstance(t, Primitive) and refinement.max_length is not None:
+            length = refinement.max_length
+            if (refinement.min_length or 0) == length and is_collection(t):
+                return _of_length(t, length)
+    return Unknown(t, refinement if refinement != NOTHING else None)
+
+
+def _of_length(t: Any, length: int) -> Value:
+    if t.__class__ is MapType:
+        return Map(t.element, {}) if length == 0 else Unknown(t, Refinement(True, min_length=length, max_length=length))
+    items = (Unknown(t.element),) * length
+    if t.__class__ is ListType:
+        return List(t.element, items)
+    return Set(t.element, items) if length < 2 else Unknown(t, Refinement(True, min_length=length, max_length=length))
+
+
+def not_null(value: Value) -> Value:
+    """The value, which its maker knows not to be null."""
+    if value.__class__ is Marked:
+        inner = not_null(value.value)
+        return value if inner is value.value else Marked(inner, value.marks)
+    if value.__class__ is not Unknown or value.type is DYNAMIC:
+        return value
+    r = value.refinement
+    if r is None:
+        return Unknown(value.type, NOT_NULL)
+    if r.not_null:
+        return value
+    narrower = Refinement(True, r.prefix, r.lower, r.upper, r.min_length, r.max_length)
+    if value.document is not None:
+        return Unknown(value.type, narrower, value.document)
+    return refined(value.type, narrower)
+
+
+Bound = tuple[Any, bool] | None
+
+
+def number_bounds(value: Value) -> tuple[Bound, Bound]:
+    """Lower and upper bound of a number, known or not; None: no bound. Null has none."""
+    cls = value.__class__
+    if cls is Unknown:
+        return (value.refinement.lower, value.refinement.upper) if value.refinement else (None, None)
+    if cls is Null:
+        return None, None
+    return (value, True), (value, True)
+
+
+def length_bounds(value: Value) -> tuple[int, int | None]:
+    """Least and greatest length of a collection, known or not; None: no upper bound."""
+    cls = value.__class__
+    if cls is Unknown:
+        r = value.refinement
+        return ((r.min_length or 0), r.max_length) if r else (0, None)
+    if cls is Null:
+        return 0, None
+    if cls is Set and not length_is_known(value):
+        return 0, None
+    return len(value.items), len(value.items)
+
+
+def length_is_known(value: Set) -> bool:
+    """Whether the items of a set are as many as they seem: unknown ones may turn out equal to others."""
+    return len(value.items) < 2 or all(map(is_wholly_known, value.items))
+
+
+PREFIX_LIMIT = 128  # bytes of a prefix that a template passes on
+_ENDS = frozenset("-_:;/\\,.(){}[]|?!~ \t@#$%^&*+\"'")  # cannot be changed by what follows them
+
+
+def safe_prefix(text: str) -> str:
+    """The part of a known prefix that no following text can change (a combining mark changes the letter before it).
+
+    A line break ends what go-cty can tell, unless the last letter is one that may change."""
+    if not text:
+        return text
+    if _may_change(text[-1]):
+        return _without_combining(text)
+    cut = min((i for i in (text.find("\n"), text.find("\r")) if i >= 0), default=-1)
+    if cut >= 0:
+        return text[:cut]
+    if text[-1] in _ENDS:
+        return text
+    return _without_last(text)
+
+
+def _without_combining(text: str) -> str:
+    from unicodedata import combining
+
+    at = len(text) - 1
+    while at > 0 and combining(text[at]):
+        at -= 1
+    return text[:at]
+
+
+def _without_last(text: str) -> str:
+    from planner.foundation.vocabulary.graphemes import graphemes
+
+    return text[: len(text) - len(graphemes(text)[-1])]
+
+
+def _may_change(char: str) -> bool:
+    """Whether this character has parts or can merge with a following one in normal form NFC."""
+    from unicodedata import combining, normalize
+
+    code = ord(char)
+    if 0x1100 <= code <= 0x11FF or combining(char) or normalize("NFD", char) != char:
+        return True
+    return any(len(normalize("NFC", char + chr(m))) == 1 for m in range(0x300, 0x346))

@@ -1,0 +1,236 @@
+"""Schemas of provider objects: what attributes and blocks a body may have, and the type that decoding it gives.
+
+After OpenTofu's configschema. How a body is read through a schema: planner.language.expressions.decode.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.foundation.values.convert import ConversionError, Path, convert
+from planner.foundation.values.sets import make_set
+from planner.foundation.values.types import (
+    DYNAMIC,
+    ListType,
+    ObjectType,
+    SetType,
+    Type,
+    collection_type,
+    has_dynamic,
+    without_optional,
+)
+from planner.foundation.values.value import List, Map, Marked, Null, Set, Unknown, Value, mark, type_of
+from planner.foundation.vocabulary.records import field, frozen
+
+
+@frozen(eq=False)
+class NestedAttributes:
+    """The attributes of an attribute that is itself an object (`nesting` "single"), or a "list", "set" or "map" of
+    such objects."""
+
+    attributes: dict[str, AttributeSchema]
+    nesting: str = "single"
+
+
+@frozen(eq=False)
+class AttributeSchema:
+    """An attribute: its `type` (kept as that of its values), or its parts in `nested` (then `type` is worked out).
+    `computed` without `optional`: only the provider sets it. `write_only`: never kept in plan or state."""
+
+    type: Type = DYNAMIC
+    required: bool = False
+    optional: bool = False
+    computed: bool = False
+    sensitive: bool = False
+    deprecated: bool = False
+    write_only: bool = False
+    nested: NestedAttributes | None = None
+    description: str = ""
+    description_kind: str = "plain"
+    deprecation_message: str = ""
+    decode_type: Type = field(init=False, repr=False)
+    """the type that a configuration's value is converted to: attributes may be left out where that is allowed"""
+
+    def __attrs_post_init__(self) -> None:
+        wanted = self.type if self.nested is None else _nested_type(self.nested)
+        object.__setattr__(self, "decode_type", wanted)
+        object.__setattr__(self, "type", without_optional(wanted))
+
+
+def _nested_type(nested: NestedAttributes) -> Type:
+    optional = frozenset(n for n, a in nested.attributes.items() if a.optional or a.computed)
+    item = ObjectType({n: a.decode_type for n, a in nested.attributes.items()}, optional)
+    return item if nested.nesting in ("single", "group") else collection_type(nested.nesting, item)
+
+
+@frozen(eq=False)
+class NestedBlock:
+    """A block type inside a block. `nesting` is "single", "group" (single, never null), "list", "set" or "map" (by a
+    label); limits 0 mean none."""
+
+    block: BlockSchema
+    nesting: str = "list"
+    min_items: int = 0
+    max_items: int = 0
+
+
+@frozen(eq=False)
+class BlockSchema:
+    """What may stand in a body. `ephemeral`: ephemeral values may be used in it."""
+
+    attributes: dict[str, AttributeSchema] = field(factory=dict)
+    blocks: dict[str, NestedBlock] = field(factory=dict)
+    description: str = ""
+    description_kind: str = "plain"
+    deprecated: bool = False
+    deprecation_message: str = ""
+    ephemeral: bool = False
+    cache: dict[str, Any] = field(factory=dict, init=False, repr=False)
+    """what others derive from the schema once and keep here, by their own key"""
+
+
+def decode_type(schema: BlockSchema) -> ObjectType:
+    """The type of a body's value with attributes marked that conversion may leave out."""
+    known: ObjectType | None = schema.cache.get("decode_type")
+    if known is None:
+        types: dict[str, Type] = {name: a.decode_type for name, a in schema.attributes.items()}
+        for name, nested in schema.blocks.items():
+            types.setdefault(name, _block_type(nested))
+        known = schema.cache["decode_type"] = ObjectType(types)
+    return known
+
+
+def _block_type(nested: NestedBlock) -> Type:
+    item = decode_type(nested.block)
+    if nested.nesting in ("single", "group"):
+        return item
+    if nested.nesting in ("list", "map") and has_dynamic(item):
+        return DYNAMIC  # a tuple or an object: its type is known only from the blocks
+    return collection_type(nested.nesting, item)
+
+
+def implied_type(schema: BlockSchema) -> ObjectType:
+    """The type of the object that decoding a body gives."""
+    known: ObjectType | None = schema.cache.get("implied_type")
+    if known is None:
+        stripped = without_optional(decode_type(schema))
+        assert isinstance(stripped, ObjectType)
+        known = schema.cache["implied_type"] = stripped
+    return known
+
+
+def empty_value(schema: BlockSchema) -> Value:
+    """The value of a body with nothing in it."""
+    result: dict[str, Value] = {name: Null(a.type) for name, a in schema.attributes.items()}
+    for name, nested in schema.blocks.items():
+        result.setdefault(name, empty_block(nested))
+    return result
+
+
+def empty_block(nested: NestedBlock) -> Value:
+    """The value of a block type of which there is no block."""
+    item = implied_type(nested.block)
+    if nested.nesting == "single":
+        return Null(item)
+    if nested.nesting == "group":
+        return empty_value(nested.block)
+    if nested.nesting == "set":
+        return Set(item, ())
+    if nested.nesting == "list":
+        return () if has_dynamic(item) else List(item, ())
+    return {} if has_dynamic(item) else Map(item, {})
+
+
+# ---------------------------------------------------------------- coercion
+
+
+def coerce(value: Value, schema: BlockSchema) -> Value:
+    """An object as a value of the schema's type: attributes converted, missing ones null, missing blocks empty.
+
+    Raises ConversionError: unknown attribute, required one missing, or a value that does not convert."""
+    return _coerce(value, schema, ())
+
+
+def _coerce(value: Value, schema: BlockSchema, path: Path) -> Value:
+    cls = value.__class__
+    if cls is Marked:
+        return mark(_coerce(value.value, schema, path), value.marks)
+    if cls is Null or cls is Unknown:
+        return cls(implied_type(schema))
+    if cls is not dict:
+        raise ConversionError("an object is required", path)
+    for name in value:
+        if name not in schema.attributes and name not in schema.blocks:
+            raise ConversionError(f'there is no attribute "{name}" in the schema', path)
+    result: dict[str, Value] = {}
+    for name, attribute in schema.attributes.items():
+        if name not in value:
+            if not (attribute.computed or attribute.optional):
+                raise ConversionError(f'the attribute "{name}" is required', path)
+            result[name] = Null(attribute.type)
+            continue
+        try:
+            result[name] = convert(value[name], attribute.decode_type)
+        except ConversionError as e:
+            raise ConversionError(e.reason, (*path, ("attr", name), *e.path)) from None
+    for name, nested in schema.blocks.items():
+        if name in schema.attributes:
+            continue
+        given = value.get(name)
+        result[name] = empty_block(nested) if given is None else _coerce_blocks(given, nested, (*path, ("attr", name)))
+    return result
+
+
+def _coerce_blocks(value: Value, nested: NestedBlock, path: Path) -> Value:
+    if nested.nesting in ("single", "group"):
+        return _coerce(value, nested.block, path)
+    cls = value.__class__
+    if cls is Marked:
+        return mark(_coerce_blocks(value.value, nested, path), value.marks)
+    item = implied_type(nested.block)
+    if cls is Null or cls is Unknown:
+        return cls(collection_type(nested.nesting, item))
+    if nested.nesting == "map":
+        if cls is not dict and cls is not Map:
+            raise ConversionError("a map is required", path)
+        given = value if cls is dict else value.items
+        items = {k: _coerce(v, nested.block, (*path, ("index", k))) for k, v in given.items()}
+        if not items:
+            return Map(item, {})
+        if cls is dict or any(type_of(v) != value.element for v in items.values()):
+            return items
+        return Map(value.element, items)
+    if cls is not tuple and cls is not List and cls is not Set:
+        raise ConversionError(f"a {nested.nesting} is required", path)
+    elements = [
+        _coerce(v, nested.block, (*path, ("index", i))) for i, v in enumerate(value if cls is tuple else value.items)
+    ]
+    if not elements:
+        return List(item, ()) if nested.nesting == "list" else Set(item, ())
+    if nested.nesting == "set":
+        return make_set(item, elements)
+    if has_dynamic(item):
+        types = {type_of(e) for e in elements}
+        return List(types.pop(), tuple(elements)) if len(types) == 1 else tuple(elements)
+    return List(item, tuple(elements))
+
+
+def contains_sensitive(schema: BlockSchema) -> bool:
+    """Whether an attribute at any depth is sensitive."""
+    known = schema.cache.get("contains_sensitive")
+    if known is None:
+        known = any(map(_attribute_sensitive, schema.attributes.values())) or any(
+            contains_sensitive(n.block) for n in schema.blocks.values()
+        )
+        schema.cache["contains_sensitive"] = known
+    return bool(known)
+
+
+def _attribute_sensitive(attribute: AttributeSchema) -> bool:
+    nested = attribute.nested
+    return attribute.sensitive or (nested is not None and any(map(_attribute_sensitive, nested.attributes.values())))
+
+
+def can_be_blocks(t: Type) -> bool:
+    """Whether an attribute of this type may also be written as blocks (lists and sets of objects)."""
+    return isinstance(t, (ListType, SetType)) and isinstance(t.element, ObjectType)

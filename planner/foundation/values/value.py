@@ -1,0 +1,352 @@
+"""The values of the language: plain Python values plus a few classes where Python has no equal.
+
+    string   str (NFC)                     tuple   Python tuple of values
+    bool     bool                          object  Python dict (str -> value)
+    number   int when whole, else mpfr     list    List(element type, items)
+             (512-bit binary float)        map     Map(element type, dict)
+    null     Null(type)                    set     Set(element type, items in the language's set order)
+    unknown  Unknown(type, refinement)     marked  Marked(value, marks): around any of them, at any depth
+
+Infinity is the mpfr infinity. A whole number is always an int (so equal numbers are equal Python values of one class);
+remember that bool is a subclass of int: test classes with `is`, never isinstance. Values are never changed in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from planner.foundation.values.types import (
+    BOOL,
+    DYNAMIC,
+    NUMBER,
+    STRING,
+    ListType,
+    MapType,
+    ObjectType,
+    SetType,
+    TupleType,
+    Type,
+)
+
+Value: TypeAlias = Any
+Mark: TypeAlias = Any
+
+SENSITIVE: Mark = "sensitive"
+EPHEMERAL: Mark = "ephemeral"  # deprecation marks are objects of their own
+
+
+class Null:
+    """The null of a type; NULL is the null of the dynamic type, as the literal `null` gives it."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: Type = DYNAMIC) -> None:
+        self.type = type
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is Null and self.type == other.type
+
+    def __hash__(self) -> int:
+        return hash(("null", self.type))
+
+    def __repr__(self) -> str:
+        return f"Null({self.type!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Null, (self.type,))
+
+
+NULL = Null()
+
+
+class Refinement:
+    """What is known of an unknown value. All None/empty: nothing. Bounds are (number, inclusive)."""
+
+    __slots__ = ("lower", "max_length", "min_length", "not_null", "prefix", "upper")
+
+    def __init__(
+        self,
+        not_null: bool = False,
+        prefix: str = "",
+        lower: tuple[Any, bool] | None = None,
+        upper: tuple[Any, bool] | None = None,
+        min_length: int | None = None,
+        max_length: int | None = None,
+    ) -> None:
+        self.not_null = not_null
+        self.prefix = prefix
+        self.lower = lower
+        self.upper = upper
+        self.min_length = min_length
+        self.max_length = max_length
+
+    def key(self) -> tuple[Any, ...]:
+        return (self.not_null, self.prefix, self.lower, self.upper, self.min_length, self.max_length)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Refinement) and self.key() == other.key()
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+    def __repr__(self) -> str:
+        return f"Refinement{self.key()!r}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Refinement, self.key())
+
+
+class Unknown:
+    """A value that will be known later; `refinement` narrows it (None: nothing is known but the type). Of a text that
+    is the JSON of a value with unknown parts, `document` is that value, without marks. It is told to policies, and is
+    nothing that two values could differ in."""
+
+    __slots__ = ("document", "refinement", "type")
+
+    def __init__(
+        self, type: Type = DYNAMIC, refinement: Refinement | None = None, document: Value | None = None
+    ) -> None:
+        self.type = type
+        self.refinement = refinement
+        self.document = document
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is Unknown and self.type == other.type and self.refinement == other.refinement
+
+    def __hash__(self) -> int:
+        return hash(("unknown", self.type, self.refinement))
+
+    def __repr__(self) -> str:
+        return f"Unknown({self.type!r}{f', {self.refinement!r}' if self.refinement else ''})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Unknown, (self.type, self.refinement, self.document))
+
+
+UNKNOWN = Unknown()
+NOT_NULL = Refinement(not_null=True)
+
+
+class Marked:
+    """A value with marks. Never nested directly (marks are merged), but may stand inside containers."""
+
+    __slots__ = ("marks", "value")
+
+    def __init__(self, value: Value, marks: frozenset[Mark]) -> None:
+        self.value = value
+        self.marks = marks
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is Marked and self.marks == other.marks and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.marks))
+
+    def __repr__(self) -> str:
+        return f"Marked({self.value!r}, {set(self.marks)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Marked, (self.value, self.marks))
+
+
+class _Sequence:
+    __slots__ = ("element", "items")
+
+    def __init__(self, element: Type, items: tuple[Value, ...]) -> None:
+        self.element = element
+        self.items = items
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is self.__class__ and self.element == other.element and self.items == other.items
+
+    def __hash__(self) -> int:
+        return hash((self.__class__.__name__, self.items))
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}({self.element!r}, {self.items!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.element, self.items))
+
+
+class List(_Sequence):
+    """list(element) with its items."""
+
+    __slots__ = ()
+
+
+class Set(_Sequence):
+    """set(element): items distinct and in the language's set order (build with
+    planner.foundation.values.sets.make_set)."""
+
+    __slots__ = ()
+
+
+class Map:
+    """map(element): items in no particular order; sort keys when order shows."""
+
+    __slots__ = ("element", "items")
+
+    def __init__(self, element: Type, items: dict[str, Value]) -> None:
+        self.element = element
+        self.items = items
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is Map and self.element == other.element and self.items == other.items
+
+    def __hash__(self) -> int:
+        return hash(("map", frozenset(self.items)))
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __repr__(self) -> str:
+        return f"Map({self.element!r}, {self.items!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Map, (self.element, self.items))
+
+
+NO_MARKS: frozenset[Mark] = frozenset()
+
+
+def type_of(value: Value) -> Type:
+    """The type of a value; marks do not count."""
+    cls = value.__class__
+    if cls is str:
+        return STRING
+    if cls is bool:
+        return BOOL
+    if cls is int:
+        return NUMBER
+    if cls is dict:
+        return ObjectType({k: type_of(v) for k, v in value.items()})
+    if cls is tuple:
+        return TupleType(tuple(type_of(v) for v in value))
+    if cls is Null or cls is Unknown:
+        return value.type  # type: ignore[no-any-return]
+    if cls is Marked:
+        return type_of(value.value)
+    if cls is List:
+        return ListType(value.element)
+    if cls is Map:
+        return MapType(value.element)
+    if cls is Set:
+        return SetType(value.element)
+    return NUMBER
+
+
+def mark(value: Value, marks: frozenset[Mark]) -> Value:
+    """The value with these marks added at its top."""
+    if not marks:
+        return value
+    if value.__class__ is Marked:
+        return value if marks <= value.marks else Marked(value.value, value.marks | marks)
+    return Marked(value, marks)
+
+
+def unmark(value: Value) -> tuple[Value, frozenset[Mark]]:
+    """The value without the marks at its top, and those marks. Marks deeper inside stay."""
+    if value.__class__ is Marked:
+        return value.value, value.marks
+    return value, NO_MARKS
+
+
+_WITHOUT_PARTS = frozenset((str, bool, int, Null, Unknown))
+
+
+def is_marked_deep(value: Value) -> bool:
+    """Whether there is a mark at any depth."""
+    cls = value.__class__
+    parts: Iterable[Value]
+    if cls is dict:
+        parts = value.values()
+    elif cls is tuple:
+        parts = value
+    elif cls is List or cls is Set:
+        parts = value.items
+    elif cls is Map:
+        parts = value.items.values()
+    else:
+        return cls is Marked
+    for part in parts:  # noqa: SIM110 -- every value of every plan comes by here several times
+        if part.__class__ not in _WITHOUT_PARTS and is_marked_deep(part):
+            return True
+    return False
+
+
+def unmark_deep(value: Value) -> tuple[Value, frozenset[Mark]]:
+    """The value without any marks at any depth, and all marks that were there."""
+    if not is_marked_deep(value):
+        return value, NO_MARKS
+    stripped: list[frozenset[Mark]] = []
+    plain = _strip(value, stripped)
+    return plain, frozenset().union(*stripped) if stripped else NO_MARKS
+
+
+def _strip(value: Value, found: list[frozenset[Mark]]) -> Value:
+    cls = value.__class__
+    if cls is Marked:
+        found.append(value.marks)
+        return _strip(value.value, found)
+    if cls is tuple:
+        items = tuple(_strip(v, found) for v in value)
+        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+    if cls is dict:
+        before = len(found)
+        items_ = {k: _strip(v, found) for k, v in value.items()}
+        return value if len(found) == before else items_
+    if cls is List or cls is Set:
+        before = len(found)
+        stripped = tuple(_strip(v, found) for v in value.items)
+        return value if len(found) == before else cls(value.element, stripped)
+    if cls is Map:
+        before = len(found)
+        mapped = {k: _strip(v, found) for k, v in value.items.items()}
+        return value if len(found) == before else Map(value.element, mapped)
+    return value
+
+
+def is_wholly_known(value: Value) -> bool:
+    """Whether the value and all its parts are known."""
+    cls = value.__class__
+    if cls is str or cls is bool or cls is int:
+        return True
+    if cls is Unknown:
+        return False
+    if cls is Marked:
+        return is_wholly_known(value.value)
+    if cls is tuple:
+        return all(map(is_wholly_known, value))
+    if cls is dict:
+        return all(map(is_wholly_known, value.values()))
+    if cls is List or cls is Set:
+        return all(map(is_wholly_known, value.items))
+    if cls is Map:
+        return all(map(is_wholly_known, value.items.values()))
+    return True
+
+
+def is_null(value: Value) -> bool:
+    """Whether the value is known to be null; marks do not count."""
+    cls = value.__class__
+    return cls is Null or (cls is Marked and value.value.__class__ is Null)
+
+
+def number_from_text(text: str) -> Value:
+    """The number a decimal text denotes, rounded to 512 bits like OpenTofu's (int when whole).
+
+    Raises ValueError when the text is no number."""
+    if text.isascii() and text.isdigit() and len(text) < 150:
+        return int(text)
+    return _parsed_number(text)
+
+
+def _parsed_number(text: str) -> Value:
+    from planner.foundation.values.numbers import parse_number
+
+    return parse_number(text)

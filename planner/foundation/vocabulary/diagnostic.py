@@ -1,0 +1,94 @@
+"""Diagnostic: an error or warning as a value; words come last.
+
+The shape of `to_json` is the ecosystem's (`validate -json`, the UI lines of `plan -json`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.foundation.vocabulary.span import Span
+
+Severity = Literal["error", "warning"]
+
+
+@frozen
+class Checked:
+    """The object with conditions that a diagnostic is about: `kind` is input_variable, output_value, resource or check,
+    `rule` which of its conditions (validation, precondition, postcondition, output, assertion; data: the data source of
+    a check). `was_error`: an error that became a warning because it belongs to a check."""
+
+    kind: str
+    address: str
+    rule: str
+    was_error: bool = False
+
+
+@frozen
+class Deprecation:
+    """What is deprecated (`module.a.old`), what its author says about it, if anything, and whether it belongs to a
+    module from elsewhere. As a mark: the value comes from it."""
+
+    by: str
+    message: str = ""
+    is_remote: bool = False
+
+
+@frozen
+class Diagnostic:
+    """One problem. `code` is stable and short (`config.duplicate_resource`); `summary` is a title without a full stop;
+    `detail` says what, why and what to do; `subject` is the span the caret points at; `context` the wider block shown;
+    `address` the object concerned; `values` are lines like `var.x is 5` about expression operands; `called` is the
+    function whose call failed; `is_check`: a check block says so, which never stands for others; `checked` is the
+    object whose condition says so; `difference`: the two values that were to be equal; `because`: where the values come
+    from, step by step (planner.answers.explain.assertions); `deprecation` is what the warning is about, which people
+    are told of once; `group`: it stands for others of its summary only if they have the same group."""
+
+    severity: Severity
+    code: str
+    summary: str
+    detail: str = ""
+    subject: Span | None = None
+    context: Span | None = None
+    address: str | None = None
+    values: tuple[tuple[str, str], ...] = ()
+    called: str = ""
+    is_check: bool = False
+    checked: Checked | None = None
+    deprecation: Deprecation | None = None
+    group: str = ""
+    difference: tuple[Any, Any] | None = field(default=None, eq=False, repr=False)
+    because: tuple[Any, ...] = field(default=(), eq=False, repr=False)
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity == "error"
+
+    def at(self, address: str) -> Diagnostic:
+        """The same diagnostic, about the object with this address unless it already names one."""
+        return self if self.address else evolve(self, address=address)
+
+
+def error(code: str, summary: str, detail: str = "", subject: Span | None = None, **more: Any) -> Diagnostic:
+    return Diagnostic("error", code, summary, detail, subject, **more)
+
+
+def warning(code: str, summary: str, detail: str = "", subject: Span | None = None, **more: Any) -> Diagnostic:
+    return Diagnostic("warning", code, summary, detail, subject, **more)
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    for d in diagnostics:  # noqa: SIM110 -- there are none nearly always, and asked it is of every object several times
+        if d.is_error:
+            return True
+    return False
+
+
+class Failure(Exception):
+    """Carries diagnostics out of a deep call; each stage catches it at its border and returns the diagnostics."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic) -> None:
+        self.diagnostics = [diagnostics] if isinstance(diagnostics, Diagnostic) else list(diagnostics)
+        super().__init__("; ".join(d.summary for d in self.diagnostics))

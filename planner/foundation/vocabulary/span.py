@@ -1,0 +1,121 @@
+"""Span: a piece of a source text, with its position computed only when somebody asks.
+
+Offsets count code points of the decoded text. Positions follow the ecosystem's diagnostics: lines and columns start at
+1, columns count grapheme clusters, bytes are 0-based offsets into the UTF-8 file, ends are exclusive.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any
+
+from planner.foundation.vocabulary.records import field, frozen
+
+
+@frozen
+class Position:
+    """A place in a file: 1-based line and column (grapheme clusters), 0-based byte offset."""
+
+    line: int
+    column: int
+    byte: int
+
+
+class Source:
+    """The text of one file (or other input) and its name as diagnostics print it. `is_secret`: they never show it."""
+
+    __slots__ = ("_ascii", "_lines", "filename", "is_secret", "text")
+
+    def __init__(self, filename: str, text: str, is_secret: bool = False) -> None:
+        self.filename = filename
+        self.text = text
+        self.is_secret = is_secret
+        self._lines: list[int] | None = None
+        self._ascii: bool | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The text is not cached with the syntax tree; whoever loads the tree sets it again.
+        return (Source, (self.filename, ""))
+
+    def __repr__(self) -> str:
+        return f"Source({self.filename!r})"
+
+    @property
+    def line_starts(self) -> list[int]:
+        if self._lines is None:
+            starts, find, at = [0], self.text.find, -1
+            while (at := find("\n", at + 1)) >= 0:
+                starts.append(at + 1)
+            self._lines = starts
+        return self._lines
+
+    def line_number(self, offset: int) -> int:
+        """1-based line of an offset."""
+        return bisect_right(self.line_starts, offset)
+
+    def line_text(self, number: int) -> str:
+        """The text of a 1-based line without its line break."""
+        starts = self.line_starts
+        end = starts[number] if number < len(starts) else len(self.text)
+        return self.text[starts[number - 1] : end].rstrip("\r\n")
+
+    def position(self, offset: int) -> Position:
+        offset = max(0, min(offset, len(self.text)))
+        line = self.line_number(offset)
+        start = self.line_starts[line - 1]
+        if self._ascii is None:
+            self._ascii = self.text.isascii()
+        column = 1
+        if self.filename.endswith(".json"):  # where OpenTofu counts a tab as two columns and a carriage return as none
+            column += self.text.count("\t", start, offset) - self.text.count("\r", start, offset)
+        if self._ascii:
+            return Position(line, offset - start + column, offset)
+        column += _characters(self.text[start:offset])
+        if line == 1 and offset and self.text.startswith("\ufeff"):  # a byte order mark takes no column
+            column -= 1
+        return Position(line, column, len(self.text[:offset].encode("utf-8", "surrogatepass")))
+
+
+@frozen
+class Span:
+    """The half-open range [start, end) of offsets in a source."""
+
+    source: Source = field(eq=lambda s: s.filename)
+    start: int
+    end: int
+
+    @property
+    def filename(self) -> str:
+        return self.source.filename
+
+    @property
+    def line(self) -> int:
+        return self.source.line_number(self.start)
+
+    @property
+    def start_position(self) -> Position:
+        return self.source.position(self.start)
+
+    @property
+    def end_position(self) -> Position:
+        return self.source.position(self.end)
+
+    @property
+    def place(self) -> str:
+        """File, line and columns, from the first character to behind the last."""
+        start, end = self.start_position, self.end_position
+        last = f"{end.column}" if start.line == end.line else f"{end.line},{end.column}"
+        return f"{self.filename}:{start.line},{start.column}-{last}"
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.start : self.end]
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.line}"
+
+
+def _characters(text: str) -> int:
+    from planner.foundation.vocabulary.graphemes import count_graphemes
+
+    return count_graphemes(text)

@@ -1,0 +1,139 @@
+"""The settings of a backend block, which static evaluation must give before there is any state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from planner.foundation.values.convert import ConversionError, convert
+from planner.foundation.values.plain import plain
+from planner.foundation.values.schema import AttributeSchema, BlockSchema
+from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Unknown, Value, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.records import field, frozen
+from planner.language.config.model import Config, Expr
+from planner.language.config.reading import Problems, expr_of
+from planner.language.config.static import StaticScope
+from planner.language.config.variables import RawVariables, given_values
+from planner.language.syntax.body import BlockSchema as BlockHeader
+from planner.language.syntax.body import Body, BodySchema
+
+
+@frozen
+class Overrides:
+    """What `-backend-config` says: texts by name, and bodies of files. The last one of a name counts."""
+
+    items: tuple[tuple[str, str] | Body, ...] = field(default=())
+
+
+def backend_settings(
+    config: Config,
+    given: RawVariables,
+    schema: BlockSchema,
+    workspace: str = "default",
+    overrides: Overrides | None = None,
+) -> tuple[dict[str, Any], list[Diagnostic]]:
+    """The settings of the root module's backend (or cloud) block as plain values, None for what it does not say.
+    `overrides` win. Secrets are refused: the settings are stored in clear."""
+    problems = Problems()
+    backend = config.root.backend
+    settings: dict[str, Any] = {}
+    if backend is None:
+        return settings, problems
+    root = config.root
+    scope = StaticScope(root.variables, root.locals, given_values(given), root.directory, workspace=workspace)
+    decoder = _Decoder(scope, f"backend.{backend.type}", problems)
+    settings = decoder.body(backend.body, schema)
+    for item in overrides.items if overrides is not None else ():
+        if isinstance(item, tuple):
+            name, text = item
+            value = decoder.typed(text, schema.attributes[name], name, None)
+            settings[name] = value
+        else:
+            said = decoder.body(item, schema)
+            settings.update({name: value for name, value in said.items() if value not in (None, [])})
+    return settings, problems
+
+
+class _Decoder:
+    """Reads bodies by a schema, with static evaluation."""
+
+    def __init__(self, scope: StaticScope, name: str, problems: Problems) -> None:
+        self.scope, self.name, self.problems = scope, name, problems
+
+    def body(self, body: Body, schema: BlockSchema) -> dict[str, Any]:
+        headers = tuple(BlockHeader(name, ()) for name in schema.blocks)
+        content = body.content(BodySchema(dict.fromkeys(schema.attributes, False), headers))
+        self.problems.extend(content.diagnostics)
+        result: dict[str, Any] = {}
+        for name, attribute in schema.attributes.items():
+            written = content.attributes.get(name)
+            result[name] = (
+                None if written is None else self._attribute(expr_of(written, self.problems), attribute, name)
+            )
+        for name, nested in schema.blocks.items():
+            blocks = [block for block in content.blocks if block.type == name]
+            items = [self.body(block.body, nested.block) for block in blocks]
+            single = nested.nesting in ("single", "group")
+            if (single and len(items) > 1) or 0 < nested.max_items < len(items):
+                most = nested.max_items or 1
+                detail = f'At most {most} block{"s" if most > 1 else ""} "{name}" may be here.'
+                self.problems.error("too_many_blocks", f"Too many {name} blocks", detail, blocks[most].span)
+            result[name] = (items[0] if items else None) if single else items
+        return result
+
+    def _attribute(self, expr: Expr, schema: AttributeSchema, name: str) -> Any:
+        value = self.scope.evaluate(expr, self.name, expr.span, self.problems)
+        if value is None:
+            return None
+        bare, marks = unmark_deep(value)
+        for secret, word in ((SENSITIVE, "sensitive"), (EPHEMERAL, "ephemeral")):
+            if secret in marks:
+                title = f"Backend config contains {word} values"
+                detail = (
+                    "The backend configuration is stored in .terraform/terraform.tfstate as well as plan files. "
+                    f"It is recommended to instead supply {word} credentials via backend specific environment "
+                    "variables"
+                )
+                self.problems.error("secret_in_backend", title, detail, expr.span)
+        if bare.__class__ is Unknown:
+            detail = f'The value of "{name}" is not known, but which state is meant has to be.'
+            self.problems.error("unknown_in_backend", "Unknown values within backend definition", detail, expr.span)
+            return None
+        return self.typed(bare, schema, name, expr)
+
+    def typed(self, value: Value, schema: AttributeSchema, name: str, expr: Expr | None) -> Any:
+        """A value as the setting's type has it, in plain data."""
+        try:
+            return plain(convert(value, schema.decode_type))
+        except ConversionError as bad:
+            detail = f'Inappropriate value for attribute "{name}": {bad}.'
+            where = expr.span if expr is not None else None
+            self.problems.error("attribute_type", "Incorrect attribute value type", detail, where)
+            return None
+
+
+def read_overrides(items: Iterable[str], schema: BlockSchema) -> tuple[Overrides, list[Diagnostic]]:
+    """What the values of -backend-config say: `NAME=VALUE`, or a file with arguments. An empty value says nothing; it
+    is how to take back what was given before."""
+    from planner.language.syntax.files import load_file
+
+    problems = Problems()
+    overrides: list[tuple[str, str] | Body] = []
+    for item in items:
+        name, equals, text = item.partition("=")
+        if not item:
+            continue
+        if not equals:
+            body, _, found = load_file(item, item, given=True, keep=False)
+            problems.extend(found)
+            overrides += [] if body is None else [body]
+        elif name in schema.attributes:
+            overrides.append((name, text))
+        else:
+            names: Mapping[str, Any] = {**schema.attributes, **schema.blocks}
+            what = "is a block: write it in a file" if name in schema.blocks else "is not a setting of this backend"
+            detail = f'"{name}" {what}.{did_you_mean(name, names)}'
+            problems.error("backend_argument", "Invalid backend configuration argument", detail)
+    return Overrides(tuple(overrides)), problems

@@ -1,0 +1,53 @@
+"""What an encryption block declares. Nothing in it is evaluated."""
+
+from __future__ import annotations
+
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.syntax.body import Attribute, Body
+
+
+@frozen(eq=False)
+class NamedBlock:
+    """A key_provider or method block. `alias`: the name of its metadata in envelopes ("": its address)."""
+
+    type: str
+    name: str
+    body: Body
+    alias: str = ""
+
+    @property
+    def address(self) -> str:
+        return f"{self.type}.{self.name}"
+
+
+@frozen(eq=False)
+class TargetDecl:
+    """What method encrypts, and which others may decrypt. `method` is None where it is missing; `span`: where it would
+    stand."""
+
+    method: Attribute | None
+    span: Span
+    fallback: TargetDecl | None = None
+    enforced: bool = False
+
+
+@frozen(eq=False)
+class RemoteTarget:
+    """The target for the data source of a name, as `planner.operations.encryption` makes names."""
+
+    name: str
+    target: TargetDecl
+
+
+@frozen(eq=False)
+class EncryptionDecl:
+    """An encryption block, or what several come to. `span`: the block's header; None where there is none."""
+
+    key_providers: tuple[NamedBlock, ...] = ()
+    methods: tuple[NamedBlock, ...] = ()
+    state: TargetDecl | None = None
+    plan: TargetDecl | None = None
+    remote_default: TargetDecl | None = None
+    remotes: tuple[RemoteTarget, ...] = ()
+    span: Span | None = None

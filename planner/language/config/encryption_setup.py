@@ -1,0 +1,353 @@
+"""An encryption block evaluated: its targets with their methods, the methods with their keys.
+
+Settings are evaluated when a method is set up, because those of a key provider may need the keys of another one. Only
+what the first method of a target needs is looked at from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from planner.foundation.encryption.go_json import members
+from planner.foundation.encryption.keys import (
+    Keys,
+    Metadata,
+    MetadataError,
+    ProviderError,
+    decoded,
+    method_module,
+    provider_module,
+)
+from planner.foundation.encryption.method import InvalidMethodError
+from planner.foundation.encryption.settings import Setting, Settings
+from planner.foundation.encryption.target import Ready, Target
+from planner.foundation.values.convert import ConversionError
+from planner.foundation.values.value import Value, is_null, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.encryption_model import EncryptionDecl, NamedBlock, TargetDecl
+from planner.language.config.encryption_values import converted, keys_in, keys_value, plain, type_name
+from planner.language.config.model import Expr
+from planner.language.config.reading import Problems, expr_of, piece, read, traversal_from_text, traversal_node
+from planner.language.config.static import StaticScope
+from planner.language.syntax import nodes
+from planner.language.syntax.body import Attribute, BlockSchema, Body, BodySchema
+from planner.language.syntax.nodes import GetAttr, Literal, Traversal, Variable, Wrap
+from planner.language.syntax.references import variables
+
+UNENCRYPTED = "unencrypted"
+_ONLY_REFERENCES = (
+    "A single static variable reference is required: only attribute access and indexing with constant keys. No "
+    "calculations, function calls, template expressions, etc are allowed here."
+)
+Name = tuple[str, str]
+"""type and name of a key provider"""
+
+
+def method_warnings(decl: EncryptionDecl) -> list[Diagnostic]:
+    """That a method is declared which encrypts nothing."""
+    detail = (
+        "Method unencrypted is present in configuration. This is a security risk and should only be enabled during "
+        "migrations."
+    )
+    title = "Unencrypted method configured"
+    found = [method for method in decl.methods if method.type == UNENCRYPTED]
+    return [warning("config.unencrypted_method", title, detail, decl.span) for _ in found]
+
+
+def set_up_target(
+    decl: EncryptionDecl, target: TargetDecl, name: str, scope: StaticScope, is_clear: Callable[[bytes], str]
+) -> Target:
+    """The target of an encryption block under a name, its first method ready. Raises Failure."""
+    problems = Problems()
+    methods = _methods(decl, target, problems)
+    if target.enforced and any(method.type == UNENCRYPTED for method in methods):
+        detail = "Unable to use unencrypted method since the enforced flag is set."
+        problems.error("unencrypted_forbidden", "Unencrypted method is forbidden", detail, decl.span)
+    if problems.has_errors:
+        raise Failure(problems)
+    return Target(name, [ConfiguredMethod(decl, method, scope) for method in methods], is_clear)
+
+
+def _methods(decl: EncryptionDecl, target: TargetDecl | None, problems: Problems) -> list[NamedBlock]:
+    """The methods that a target names, in the order in which they count."""
+    methods: list[NamedBlock] = []
+    while target is not None:
+        node = traversal_node(piece(target.method)) if target.method is not None else None
+        if node is None:
+            problems.error("reference_required", "Invalid expression", _ONLY_REFERENCES, target.span)
+        else:
+            words = _words(node)
+            if words is None or words[0] != "method":
+                detail = "Expected method of form method.<type>.<name>"
+                problems.error("method_identifier", "Invalid encryption method identifier", detail, target.span)
+                break
+            found = [m for m in decl.methods if (m.type, m.name) == words[1:]]
+            if not found:
+                title = "Reference to undeclared encryption method"
+                detail = f'There is no method "{words[1]}" "{words[2]}" block declared in the encryption block.'
+                problems.error("undeclared_method", title, detail, target.span)
+            methods += found
+        target = target.fallback
+    return methods
+
+
+def _words(node: Traversal | Variable) -> tuple[str, str, str] | None:
+    """The words of `a.b.c`; None for anything else."""
+    if not isinstance(node, Traversal) or len(node.steps) != 2:
+        return None
+    first, second = node.steps
+    if not isinstance(first, GetAttr) or not isinstance(second, GetAttr):
+        return None
+    return node.root, first.name, second.name
+
+
+@frozen(eq=False)
+class ConfiguredMethod:
+    """A method block, as planner.foundation.encryption.target asks for it."""
+
+    decl: EncryptionDecl
+    block: NamedBlock
+    scope: StaticScope
+
+    @property
+    def is_unencrypted(self) -> bool:
+        return self.block.type == UNENCRYPTED
+
+    def set_up(self, metadata: Mapping[str, bytes]) -> Ready:
+        """Raises Failure."""
+        return _SetUp(self.decl, self.scope, metadata).method(self.block)
+
+
+@frozen(eq=False)
+class _SetUp:
+    """One method being set up: the keys of the key providers that it needs so far, and the metadata that they want to
+    be kept."""
+
+    decl: EncryptionDecl
+    scope: StaticScope
+    given: Mapping[str, bytes]
+    keys: dict[Name, Keys | None] = field(factory=dict)
+    """None: its turn has come, but it is not there yet"""
+    kept: dict[str, bytes] = field(factory=dict)
+
+    def method(self, block: NamedBlock) -> Ready:
+        module = method_module(block.type)
+        if module is None:
+            title = f'Error fetching encryption method "{block.type}"'
+            detail = f"encryption method with ID {block.type} not found"
+            raise Failure(error("config.unknown_method", title, detail))
+        settings = self._settings(block.body, module.SETTINGS, f"encryption.method.{block.address}")
+        try:
+            return Ready(module.build(settings), self.kept)
+        except InvalidMethodError as bad:
+            title = "Invalid method configuration"
+            raise Failure(error("config.invalid_method", title, f"invalid method configuration: {bad}")) from None
+
+    # ------------------------------------------------------------ key providers
+
+    def _provider(self, name: Name, where: Span) -> Keys | None:
+        """The keys of a key provider; None when it is being set up just now, as where they refer to one another."""
+        if name in self.keys:
+            return self.keys[name]
+        block = next((b for b in self.decl.key_providers if (b.type, b.name) == name), None)
+        if block is None:
+            title = "Reference to undeclared key provider"
+            detail = f'There is no key_provider "{name[0]}" "{name[1]}" block declared in the encryption block.'
+            raise Failure(error("config.undeclared_key_provider", title, detail, where))
+        self.keys[name] = None
+        module = provider_module(block.type)
+        if module is None:
+            title = f'Error fetching key_provider "{block.type}"'
+            raise Failure(error("config.unknown_key_provider", title, f"key provider with ID {block.type} not found"))
+        settings = self._settings(block.body, module.SETTINGS, f"encryption.key_provider.{block.address}")
+        self.keys[name] = keys = self._provided(module, block, settings)
+        return keys
+
+    def _provided(self, module: Any, block: NamedBlock, settings: Mapping[str, Any]) -> Keys:
+        address = f"key_provider.{block.address}"
+        label = block.alias or address
+        try:
+            provider = module.build(settings)
+        except ProviderError as bad:
+            raise Failure(_failed("Unable to build encryption key data", label, bad)) from None
+        undecodable = "Unable to decode encrypted metadata (did you change your encryption config?)"
+        try:
+            metadata = decoded(self.given.get(label))
+            provided: tuple[Keys, Metadata] = provider.provide(metadata)
+        except MetadataError as bad:
+            detail = f"metadata decoder for {label} failed with error: {bad}"
+            raise Failure(error("config.key_metadata", undecodable, detail)) from None
+        except ProviderError as bad:
+            raise Failure(_failed("Unable to fetch encryption key data", label, bad)) from None
+        keys, kept = provided
+        if label in self.kept:
+            detail = (
+                f"The metadata key {label} is duplicated across multiple key providers for the same method; use the "
+                "encrypted_metadata_alias option to specify unique metadata keys for each key provider in an "
+                "encryption method"
+            )
+            raise Failure(error("config.duplicate_metadata", "Duplicate metadata key", detail))
+        self.kept[label] = members(kept)
+        if keys.decryption is None and metadata is None:
+            return Keys(keys.encryption, None, f"what was read has no metadata of {label}" if self.given else "")
+        if keys.decryption is None:
+            return Keys(keys.encryption, None, f"{label}: {keys.without_decryption}" if keys.without_decryption else "")
+        return keys
+
+    # ------------------------------------------------------------ settings
+
+    def _settings(self, body: Body, settings: Settings, subject: str) -> dict[str, Any]:
+        """What a block gives for its settings. Raises Failure, with all that is wrong."""
+        problems = Problems()
+        schema = BodySchema(
+            {name: setting.required for name, setting in settings.arguments.items()},
+            tuple(BlockSchema(name) for name in settings.blocks),
+        )
+        content = read(body, schema, problems)
+        if problems.has_errors:
+            raise Failure(problems)
+        given = self._arguments(content.attributes, settings.arguments, subject, problems)
+        for block in content.blocks:
+            if block.type in given:
+                detail = f"Only one {block.type} block is allowed."
+                problems.error("duplicate_block", f"Duplicate {block.type} block", detail, block.header_span)
+                continue
+            arguments = settings.blocks[block.type]
+            inner = read(block.body, BodySchema({name: s.required for name, s in arguments.items()}), problems)
+            given[block.type] = self._arguments(inner.attributes, arguments, subject, problems)
+        if problems.has_errors:
+            raise Failure(problems)
+        return given
+
+    def _arguments(
+        self, attributes: Mapping[str, Attribute], settings: Mapping[str, Setting], subject: str, problems: Problems
+    ) -> dict[str, Any]:
+        given: dict[str, Any] = {}
+        for name, setting in settings.items():
+            attribute = attributes.get(name)
+            if attribute is None:
+                continue
+            try:
+                value = self._keys(attribute, subject) if setting.keys else self._plain(attribute, setting, subject)
+            except Failure as failure:
+                problems.extend(failure.diagnostics)
+                continue
+            if value is not None:
+                given[name] = value
+        return given
+
+    def _plain(self, attribute: Attribute, setting: Setting, subject: str) -> Any:
+        """The value of an argument in Python's terms; None for null. Raises Failure."""
+        value = self._value(attribute, subject)
+        try:
+            value = converted(value, setting.type)
+            if is_null(value) and not setting.nullable:
+                raise ConversionError("null value is not allowed")
+            return plain(value)
+        except ConversionError as bad:
+            raise Failure(_unsuitable(attribute, str(bad))) from None
+
+    def _keys(self, attribute: Attribute, subject: str) -> Keys:
+        """The keys of an argument that takes them: those of a key provider, or some that are written out. Raises
+        Failure."""
+        where = attribute.expr_span
+        name = _provider_name(attribute)
+        if name is not None:
+            keys = self._provider(name, where)
+            if keys is None:
+                raise Failure(_no_keys("dynamic", where))
+            return keys
+        value = self._value(attribute, subject)
+        if value.__class__ is str and value.startswith("key_provider."):
+            node = traversal_from_text(value, 0, Literal(value, 0, len(value)))
+            words = _words(node) if node is not None else None
+            if words is not None:
+                keys = self._provider(words[1:], where)
+                if keys is not None:
+                    return keys
+        try:
+            found = keys_in(value)
+        except ConversionError as bad:
+            raise Failure(_unsuitable(attribute, str(bad))) from None
+        if found is None:
+            raise Failure(_no_keys(type_name(value), where))
+        if found == ():
+            title = "Missing encryption_key value"
+            detail = "An encryption_key value is required in the key_provider compatible object at this location"
+            raise Failure(error("config.missing_encryption_key", title, detail, where))
+        assert isinstance(found, Keys)
+        return found
+
+    def _value(self, attribute: Attribute, subject: str) -> Value:
+        """The value of an expression, which may refer to key providers. Raises Failure."""
+        problems = Problems()
+        expr = expr_of(attribute, problems)
+        value = None
+        if not problems.has_errors:
+            known = self._known(expr, attribute)
+            # where a block comes from elsewhere, as from the environment, there is none to point at
+            place = self.decl.span or attribute.span
+            value = self.scope.evaluate(expr, subject, place, problems, known)
+        if value is None or problems.has_errors:
+            raise Failure(evolve(problem, values=()) for problem in problems)  # what operands are is secret here
+        return unmark_deep(value)[0]
+
+    def _known(self, expr: Expr, attribute: Attribute) -> Mapping[str, Value]:
+        """The key providers that an expression refers to, as an object of objects. Raises Failure."""
+        mentioned = [node for node in variables(expr.node) if _is_provider(node)]
+        names = [_words(node) for node in mentioned]
+        for node, words in zip(mentioned, names, strict=True):
+            if words is None and isinstance(node, Traversal) and len(node.steps) == 2:
+                title = "Invalid Key Provider expression format"
+                detail = (
+                    "The key_provider symbol must be followed by two more attribute names specifying the type and "
+                    "name of the selected key provider."
+                )
+                where = Span(expr.source, node.start, node.end)
+                raise Failure(error("config.key_provider_format", title, detail, where))
+        if not names or None in names:  # one that is no key provider is found to be a dynamic value
+            return {}
+        found: dict[str, dict[str, Value]] = {}
+        for node, words in zip(mentioned, names, strict=True):
+            assert words is not None
+            where = Span(expr.source, node.start, node.end)
+            keys = self._provider(words[1:], where)
+            found.setdefault(words[1], {})[words[2]] = keys_value(keys)
+        return {"key_provider": found}
+
+
+def _is_provider(node: Traversal | Variable) -> bool:
+    return (node.name if isinstance(node, Variable) else node.root) == "key_provider"
+
+
+def _provider_name(attribute: Attribute) -> Name | None:
+    """The key provider that an expression is, and nothing else: then its keys need not be made yet."""
+    try:
+        node: nodes.Expression = attribute.expr
+    except Failure:
+        return None
+    if isinstance(node, Wrap):
+        node = node.expr
+    if attribute.is_json and isinstance(node, Literal) and node.value.__class__ is str:
+        found = traversal_node(piece(attribute)) if node.value.startswith("key_provider.") else None
+    else:
+        found = node if isinstance(node, Traversal) else None
+    words = _words(found) if found is not None else None
+    return words[1:] if words is not None and words[0] == "key_provider" else None
+
+
+def _failed(title: str, label: str, why: Exception) -> Diagnostic:
+    return error("config.key_provider", title, f"{label} failed with error: {why}")
+
+
+def _no_keys(found: str, where: Span) -> Diagnostic:
+    detail = f"Expected a key_provider compatible value, found {found} instead"
+    return error("config.expected_keys", "Expected key_provider value", detail, where)
+
+
+def _unsuitable(attribute: Attribute, why: str) -> Diagnostic:
+    where = attribute.expr_span
+    return error("config.unsuitable_value", "Unsuitable value type", f"Unsuitable value: {why}", where)

@@ -1,0 +1,114 @@
+"""What one configuration file declares, before the files of a module are put together."""
+
+from __future__ import annotations
+
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.checks import check_block
+from planner.language.config.merge import Declared
+from planner.language.config.model import (
+    CheckDecl,
+    ImportDecl,
+    LocalDecl,
+    MovedDecl,
+    OutputDecl,
+    ProviderDecl,
+    RemovedDecl,
+    ResourceDecl,
+    UnresolvedCall,
+    VariableDecl,
+)
+from planner.language.config.module_calls import module_block
+from planner.language.config.named_values import locals_block, output_block, variable_block
+from planner.language.config.provider_blocks import provider_block
+from planner.language.config.reading import Problems, read
+from planner.language.config.resources import declared_data, ephemeral_block, resource_block
+from planner.language.config.settings import Settings, check_versions, language_block, terraform_block
+from planner.language.config.statements import import_block, moved_block, removed_block
+from planner.language.syntax.body import Block, BlockSchema, Body, BodySchema
+
+_FILE = BodySchema(
+    {},
+    (
+        BlockSchema("language"),
+        BlockSchema("required_providers"),
+        BlockSchema("provider", ("name",)),
+        BlockSchema("variable", ("name",)),
+        BlockSchema("locals"),
+        BlockSchema("output", ("name",)),
+        BlockSchema("module", ("name",)),
+        BlockSchema("resource", ("type", "name")),
+        BlockSchema("data", ("type", "name")),
+        BlockSchema("ephemeral", ("type", "name")),
+        BlockSchema("moved"),
+        BlockSchema("import"),
+        BlockSchema("check", ("name",)),
+        BlockSchema("removed"),
+        BlockSchema("terraform"),
+    ),
+)
+
+
+class FileContent:
+    """The declarations of one file, kind by kind in source order."""
+
+    def __init__(self) -> None:
+        self.settings = Settings()
+        self.providers: list[ProviderDecl] = []
+        self.variables: list[Declared[VariableDecl]] = []
+        self.locals: list[LocalDecl] = []
+        self.outputs: list[Declared[OutputDecl]] = []
+        self.calls: list[Declared[UnresolvedCall]] = []
+        self.resources: dict[str, list[Declared[ResourceDecl]]] = {"managed": [], "data": [], "ephemeral": []}
+        self.moved: list[tuple[MovedDecl | None, Span]] = []
+        self.imports: list[tuple[ImportDecl | None, Span]] = []
+        self.removed: list[tuple[RemovedDecl | None, Span]] = []
+        self.checks: list[CheckDecl] = []
+
+
+def read_file(body: Body, filename: str, override: bool, problems: Problems) -> FileContent:
+    """Everything that a file declares; what is wrong with single blocks is reported."""
+    file = FileContent()
+    check_versions(body, filename, problems)
+    for block in read(body, _FILE, problems).blocks:
+        _read_block(block, file, override, problems)
+    return file
+
+
+def _read_block(block: Block, file: FileContent, override: bool, problems: Problems) -> None:
+    kind = block.type
+    if kind == "resource":
+        file.resources["managed"].append(resource_block(block, override, problems))
+    elif kind == "data":
+        file.resources["data"].append(declared_data(block, override, problems))
+    elif kind == "ephemeral":
+        file.resources["ephemeral"].append(ephemeral_block(block, override, problems))
+    elif kind == "variable":
+        file.variables.append(variable_block(block, override, problems))
+    elif kind == "locals":
+        file.locals += locals_block(block, problems)
+    elif kind == "output":
+        file.outputs.append(output_block(block, override, problems))
+    elif kind == "module":
+        file.calls.append(module_block(block, override, problems))
+    elif kind == "provider":
+        provider = provider_block(block, problems)
+        if provider is not None:
+            file.providers.append(provider)
+    elif kind == "terraform":
+        terraform_block(block, file.settings, problems)
+    elif kind == "language":
+        language_block(block, override, problems)
+    elif kind == "check":
+        check = check_block(block, override, problems)
+        if check is not None:
+            file.checks.append(check)
+    elif kind == "moved":
+        file.moved.append((moved_block(block, problems), block.header_span))
+    elif kind == "import":
+        file.imports.append((import_block(block, problems), block.header_span))
+    elif kind == "removed":
+        file.removed.append((removed_block(block, problems), block.header_span))
+    else:  # required_providers, known only to say where it belongs
+        where = Span(block.source, block.start, block.type_end)
+        detail = "A required_providers block stands inside a terraform block."
+        problems.error("misplaced_block", "Invalid required_providers block", detail, where)

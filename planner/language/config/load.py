@@ -1,0 +1,312 @@
+"""From the files of a root module to a Config: the module tree with everything that is declared in it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import posixpath
+from collections.abc import Callable
+from contextlib import suppress
+
+from planner.foundation.support.digests import sha256_of
+from planner.foundation.support.disk import read_whole
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.version_constraints import parse_constraints
+from planner.language.config.directory import located, module_files
+from planner.language.config.file_content import FileContent, read_file
+from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, VariableDecl
+from planner.language.config.module import ModuleBuilder
+from planner.language.config.modules_manifest import DATA_DIRECTORY, Manifest, module_key, read_manifest
+from planner.language.config.provider_checks import check_provider_configurations
+from planner.language.config.reading import MALFORMED_TEMPLATE, Problems, expr_of
+from planner.language.config.secrecy import is_secret
+from planner.language.config.settings import INCOMPATIBLE
+from planner.language.config.sources import without_secrets
+from planner.language.config.static import Given, StaticScope
+from planner.language.config.variables import RawVariables, given_values
+
+DEEPEST_RECURSION = 16
+"""how often a module may occur inside itself where its source depends on a variable, and so may come to an end"""
+
+Locate = Callable[[ModulePath, ModuleCall, str, Problems], "str | None"]
+"""The directory of a called module, relative to the root module: given the path and call, the caller's directory, and
+where to report. None when it cannot be had."""
+
+
+def load_config(
+    root_dir: str = ".",
+    *,
+    variables: RawVariables | None = None,
+    manifest: Manifest | None = None,
+    workspace: str = "default",
+    data_dir: str = DATA_DIRECTORY,
+    absolute: str = "",
+) -> tuple[Config | None, list[Diagnostic]]:
+    """The configuration in a directory, and all that is wrong with it as far as can be said without evaluating.
+
+    `variables` are the values given for root variables (static expressions may use them); `manifest` the installed
+    modules (read from the data directory when not given); `absolute` a folder with the directories that those name
+    absolutely, when they are not where their names say. File names in diagnostics are relative to the directory.
+    The Config is None when there are errors."""
+    problems = Problems()
+    if manifest is None:
+        manifest, diagnostics = read_manifest(root_dir, data_dir)
+        problems.extend(diagnostics)
+    config, diagnostics = load_tree(
+        root_dir,
+        variables=variables,
+        workspace=workspace,
+        locate=InstalledModules(manifest, root_dir, absolute).locate,
+        absolute=absolute,
+    )
+    problems.extend(diagnostics)
+    return (None if problems.has_errors else config), problems
+
+
+def load_root(
+    root_dir: str = ".", *, variables: RawVariables | None = None, workspace: str = "default"
+) -> tuple[Config | None, list[Diagnostic]]:
+    """The root module alone, without what it calls: enough to know the backend. None when there are errors."""
+    config, problems = _Loader(root_dir, variables or {}, workspace, lambda *call: None).load_root()
+    return (None if any(d.is_error for d in problems) else config), problems
+
+
+def load_tree(
+    root_dir: str,
+    *,
+    variables: RawVariables | None,
+    workspace: str,
+    locate: Locate,
+    absolute: str = "",
+    directory: str = ".",
+) -> tuple[Config, list[Diagnostic]]:
+    """The module tree as far as it can be loaded, `locate` saying where called modules are. `directory`: that of
+    another module than the one in `root_dir`, named from there, which is to be the root of the tree."""
+    collecting = gc.isenabled()
+    gc.disable()  # all that is made here stays: looking for garbage would double the time of large configurations
+    try:
+        return _Loader(root_dir, variables or {}, workspace, locate, absolute).load(directory)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+class InstalledModules:
+    """Finds called modules in the manifest that init wrote. `below`: the key that those of another root module have
+    before their own; `init`: the command that installs them."""
+
+    def __init__(
+        self, manifest: Manifest, root_dir: str, absolute: str = "", below: ModulePath = (), init: str = "init"
+    ) -> None:
+        self.manifest, self.init = manifest, init
+        self.root_dir, self.absolute, self.below = root_dir, absolute, below
+
+    def has(self, path: ModulePath, call: ModuleCall) -> bool:
+        """Whether a call at this path has what it asks for."""
+        record = self.manifest.get(module_key((*self.below, *path)))
+        return (
+            record is not None
+            and record.source == call.source
+            and (not call.version or _fits(call.version, record.version))
+        )
+
+    def locate(self, path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
+        """As `Locate`."""
+        record = self.manifest.get(module_key((*self.below, *path)))
+        if record is None:
+            detail = f"Module {call.name} is not installed. Run {self.init}, which installs all modules."
+            problems.error("module_not_installed", "Module not installed", detail, call.span)
+            return None
+        where = call.shown_span
+        if call.source and call.source != record.source:
+            old, new = without_secrets(record.source), without_secrets(call.source)
+            detail = f"The source changed from {old} to {new} since {self.init}. Run {self.init} again."
+            problems.error("module_source_changed", "Module source has changed", detail, where)
+        if call.version and not _fits(call.version, record.version):
+            detail = f"Installed is version {record.version or '(none)'}, wanted {call.version}. Run {self.init} again."
+            problems.error("module_version_changed", "Module version requirements have changed", detail, where)
+        if not os.path.isdir(located(self.root_dir, record.directory, self.absolute)):
+            detail = f"The directory {record.directory} of module {call.name} is gone. Run {self.init} again."
+            problems.error("module_not_installed", "Module not installed", detail, call.span)
+            return None
+        return record.directory
+
+
+def _fits(wanted: str, version: str | None) -> bool:
+    try:
+        return version is not None and parse_constraints(wanted).allows(version)
+    except ValueError:
+        return False
+
+
+_Read = tuple["FileContent | None", Problems]
+_lately_read: dict[tuple[str, str, bool], _Read] = {}
+"""what the last files said, by name and content: init, surveys and plans of one module follow each other"""
+_MOST_FILES = 64
+
+
+def _remember(key: tuple[str, str, bool], content: _Read) -> None:
+    while len(_lately_read) >= _MOST_FILES:
+        _lately_read.pop(next(iter(_lately_read)), None)
+    _lately_read[key] = content
+
+
+class _Loader:
+    def __init__(
+        self, root_dir: str, variables: RawVariables, workspace: str, locate: Locate, absolute: str = ""
+    ) -> None:
+        self.root_dir, self.absolute = root_dir, absolute
+        self.variables = variables
+        self.workspace = workspace
+        self.locate = locate
+        self.files: dict[str, str] = {}
+        self.contents: dict[str, _Read] = {}
+        self._root_files: dict[tuple[str, str], bytes] = {}
+        self._keeps: bool | None = None
+        """whether what files say may stand in the cache; decided with the root module, which comes first"""
+
+    def load(self, directory: str = ".") -> tuple[Config, list[Diagnostic]]:
+        problems = Problems()
+        root, scope = self._module((), directory, None, given_values(self.variables), problems)
+        warned = tuple(d for d in problems if not d.is_error)
+        if not any(d.is_error and d.code != MALFORMED_TEMPLATE for d in problems):
+            mine = Problems()
+            top = os.path.realpath(located(self.root_dir, directory, self.absolute))
+            root = self._with_children(root, scope, (top,), mine)
+            if not mine.has_errors:
+                check_provider_configurations(root, mine)
+            problems.extend(mine)
+        errors = [d for d in problems if d.is_error and d.code != MALFORMED_TEMPLATE]
+        shown = [d for d in problems if d.code != MALFORMED_TEMPLATE] if errors else list(problems)
+        return Config(root, self.files, warned), shown
+
+    def load_root(self) -> tuple[Config, list[Diagnostic]]:
+        """The root module, and nothing below it."""
+        problems = Problems()
+        root, _ = self._module((), ".", None, given_values(self.variables), problems)
+        return Config(root, self.files), problems
+
+    # ------------------------------------------------------------ one module
+
+    def _module(
+        self, path: ModulePath, directory: str, call: ModuleCall | None, given: Given, problems: Problems
+    ) -> tuple[ModuleConfig, StaticScope]:
+        mine = Problems()
+        normal, override = self._read(directory, mine)
+        builder = ModuleBuilder(path, directory, call)
+        builder.add_requirements(normal, override, mine)
+        for file in normal:
+            builder.add(file, mine)
+        for file in override:
+            builder.override(file, mine)
+        scope = StaticScope(builder.module.variables, builder.module.locals, given, directory, ".", self.workspace)
+        module = builder.finish(scope, mine)
+        incompatible = [d for d in mine if d.code == INCOMPATIBLE]
+        problems.extend(incompatible or mine)
+        return module, scope
+
+    def _read(self, directory: str, problems: Problems) -> tuple[list[FileContent], list[FileContent]]:
+        full = located(self.root_dir, directory, self.absolute)
+        try:
+            files = module_files(full)
+        except OSError:
+            where = posixpath.normpath(posixpath.join(self.root_dir, directory))
+            detail = f"The module directory {where} does not exist or cannot be read."
+            problems.error("unreadable_directory", "Failed to read module directory", detail)
+            return [], []
+        if self._keeps is None:
+            self._decide(directory, (*files.normal, *files.override))
+        normal = [self._file(directory, name, False, problems) for name in files.normal]
+        override = [self._file(directory, name, True, problems) for name in files.override]
+        return [f for f in normal if f is not None], [f for f in override if f is not None]
+
+    def _decide(self, directory: str, names: tuple[str, ...]) -> None:
+        folder = located(self.root_dir, directory, self.absolute)
+        for name in names:
+            with suppress(OSError):
+                self._root_files[directory, name] = read_whole(os.path.join(folder, name))
+        self._keeps = not is_secret(self._root_files.values())
+
+    def _data(self, directory: str, name: str) -> bytes:
+        """Raises OSError."""
+        known = self._root_files.pop((directory, name), None)
+        if known is not None:
+            return known
+        return read_whole(os.path.join(located(self.root_dir, directory, self.absolute), name))
+
+    def _file(self, directory: str, name: str, override: bool, problems: Problems) -> FileContent | None:
+        """What a file declares. A file of a module that is called several times is read once: what is wrong with its
+        text is reported once, what is wrong with its declarations for every call."""
+        from planner.language.syntax.files import load_text
+
+        shown = posixpath.normpath(posixpath.join(directory, name))
+        if shown not in self.contents:
+            try:
+                data = self._data(directory, name)
+            except OSError as bad:
+                problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror or bad}.")
+                return None
+            digest = self.files[shown] = sha256_of(data)
+            known = _lately_read.get((shown, digest, override))
+            if known is None:
+                body, _, diagnostics = load_text(data, shown, bool(self._keeps))
+                problems.extend(diagnostics)
+                found = Problems()
+                known = (read_file(body, name, override, found) if body is not None else None, found)
+                if not diagnostics:
+                    _remember((shown, digest, override), known)
+            self.contents[shown] = known
+        content, found = self.contents[shown]
+        problems.extend(found)
+        return content
+
+    # ------------------------------------------------------------ the tree
+
+    def _with_children(
+        self, module: ModuleConfig, scope: StaticScope, above: tuple[str, ...], problems: Problems
+    ) -> ModuleConfig:
+        children: dict[str, ModuleConfig] = {}
+        for name in sorted(module.calls):
+            call = module.calls[name]
+            child = self._child(module, scope, call, above, problems)
+            if child is not None:
+                children[name] = child
+        return evolve(module, children=children)
+
+    def _child(
+        self, module: ModuleConfig, scope: StaticScope, call: ModuleCall, above: tuple[str, ...], problems: Problems
+    ) -> ModuleConfig | None:
+        path = (*module.path, call.name)
+        directory = self.locate(path, call, module.directory, problems)
+        if directory is None:
+            return None
+        real = os.path.realpath(located(self.root_dir, directory, self.absolute))
+        if above.count(real) > (0 if call.source_is_constant else DEEPEST_RECURSION):
+            detail = f"The directory {directory} is already being loaded: the module would contain itself without end."
+            problems.error("cyclic_module", "Module calls itself", detail, call.span)
+            return None
+
+        def given(variable: VariableDecl, found: Problems) -> Value | None:
+            attribute = call.inputs.get(variable.name)
+            if attribute is not None:
+                expr = expr_of(attribute, found)
+                return scope.evaluate(expr, f"var.{variable.name}", attribute.span, found)
+            if variable.default is None:
+                title = "Missing required variable in module call"
+                detail = f"Module {call.name} needs a value for {variable.name}."
+                where = call.body.missing_span if call.body else call.span
+                found.error("missing_input", title, detail, where)
+            return variable.default
+
+        child, child_scope = self._module(path, directory, call, given, problems)
+        child = evolve(child, is_remote=module.is_remote or call.source_kind != "local")
+        child = self._with_children(child, child_scope, (*above, real), problems)
+        if child.backend is not None and child.backend.type != "cloud":
+            detail = "State is kept by the root module's backend; this one has no effect."
+            problems.warning("ignored_backend", "Backend configuration ignored", detail, child.backend.span)
+        if child.imports:
+            detail = f"Imports belong to the root module, not to module {'.'.join(path)}."
+            problems.error("import_in_module", "Invalid import configuration", detail, child.imports[0].span)
+        return child

@@ -1,0 +1,66 @@
+"""What stands for real objects while modules are tested: values of mocked providers and of overridden resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.address import ResourceAddress
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.span import Span
+
+Values: TypeAlias = Mapping[str, Value]
+"""attributes that are not to be generated, by name"""
+
+
+@frozen(eq=False)
+class Override:
+    """`override_resource` or `override_data`: the objects of the resource `target` (without keys) are made up. `mode`
+    is what the block is for."""
+
+    mode: str
+    target: ResourceAddress
+    values: Values
+    span: Span
+    """the target as it is written"""
+    known_late: bool = False
+    """what is made up of a new object is known when it is applied, and not when it is planned"""
+
+    @property
+    def block(self) -> str:
+        return "override_data" if self.mode == "data" else "override_resource"
+
+
+@frozen(eq=False)
+class Mocking:
+    """`mock_provider`: no object of the provider is real. `defaults` are by mode and type."""
+
+    defaults: Mapping[tuple[str, str], Values] = field(factory=dict)
+    overrides: tuple[Override, ...] = ()
+    known_late: bool = False
+    """what is made up of new objects is known when they are applied, and not when they are planned"""
+    late_types: Mapping[str, bool] = field(factory=dict)
+    """types of managed objects for which it says that itself"""
+
+    def with_shared(self, other: Mocking) -> Mocking:
+        """This, and what another one says of other types and resources."""
+        mine = {str(override.target) for override in self.overrides}
+        more = tuple(override for override in other.overrides if str(override.target) not in mine)
+        late = {**other.late_types, **self.late_types}
+        return Mocking({**other.defaults, **self.defaults}, (*self.overrides, *more), self.known_late, late)
+
+    def is_late(self, mode: str, type: str, config_address: str) -> bool:
+        """Whether what is made up of a new object is not known when it is planned."""
+        override = self.override(mode, config_address)
+        return self.late_types.get(type, self.known_late) if override is None else override.known_late
+
+    def override(self, mode: str, config_address: str) -> Override | None:
+        """The override of a resource."""
+        mine = (o for o in self.overrides if o.mode == mode and str(o.target) == config_address)
+        return next(mine, None)
+
+    def values(self, mode: str, type: str, config_address: str) -> Values:
+        """What the objects of a resource are given; what is missing is generated."""
+        override = self.override(mode, config_address)
+        return self.defaults.get((mode, type), {}) if override is None else override.values

@@ -1,0 +1,400 @@
+"""The configuration as later stages read it: a tree of modules, each a set of declared objects with their syntax.
+
+Nothing here is evaluated, except what must be known early (module sources, backend settings, type constraints,
+defaults). Every object keeps the span of its declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.address import ResourceAddress
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.syntax.body import Attribute, Block, Body, BodySchema
+from planner.language.syntax.nodes import Expression, Traversal, Variable
+
+if TYPE_CHECKING:
+    from planner.language.config.encryption_model import EncryptionDecl
+    from planner.language.config.mocking import Mocking, Override
+    from planner.language.expressions.constraints import TypeConstraint
+
+ModulePath: TypeAlias = tuple[str, ...]
+Mode: TypeAlias = Literal["managed", "data", "ephemeral"]
+
+
+@frozen(eq=False)
+class Expr:
+    """An expression with the source it stands in."""
+
+    node: Expression
+    source: Source
+
+    @property
+    def span(self) -> Span:
+        return Span(self.source, self.node.start, self.node.end)
+
+
+@frozen(eq=False)
+class Reference:
+    """A bare traversal where only an address may stand (depends_on, ignore_changes, providers)."""
+
+    node: Traversal | Variable
+    source: Source
+
+    @property
+    def span(self) -> Span:
+        return Span(self.source, self.node.start, self.node.end)
+
+
+@frozen(eq=False)
+class CheckRule:
+    """A validation, precondition, postcondition or assertion."""
+
+    condition: Expr
+    error_message: Expr | None
+    span: Span
+
+
+@frozen(eq=False)
+class VariableDecl:
+    """`variable "name"`: `default` is None when the variable is required (a null default is the value NULL)."""
+
+    name: str
+    constraint: TypeConstraint
+    default: Value | None
+    description: str
+    sensitive: bool
+    ephemeral: bool
+    nullable: bool
+    validations: tuple[CheckRule, ...]
+    deprecated: str | None
+    span: Span
+    default_span: Span | None = None
+    const: bool | None = None
+    """whether static evaluation may use it; None when not said"""
+    verbatim: bool = True
+    """whether text given on the command line or in the environment is the string itself, not an expression"""
+
+
+@frozen(eq=False)
+class LocalDecl:
+    name: str
+    expr: Expr
+    span: Span
+
+
+@frozen(eq=False)
+class OutputDecl:
+    name: str
+    value: Expr
+    description: str
+    sensitive: bool
+    ephemeral: bool
+    deprecated: str | None
+    depends_on: tuple[Reference, ...]
+    preconditions: tuple[CheckRule, ...]
+    span: Span
+    type: TypeConstraint | None = None
+    made_up: tuple[bool, Span] | None = None
+    """a test makes up its module: whether it gives this value, or leaves it null; and where it says so"""
+
+
+@frozen(eq=False)
+class Provisioner:
+    """`when` is "create" or "destroy", `on_failure` "fail" or "continue"."""
+
+    type: str
+    when: str
+    on_failure: str
+    connection: Body | None
+    body: Body
+    span: Span
+    connection_span: Span | None = None
+    type_span: Span | None = None
+
+
+@frozen(eq=False)
+class Lifecycle:
+    """`ignore_changes` is "all" or the attribute paths; `destroy` and `prevent_destroy` may be expressions."""
+
+    create_before_destroy: bool | None = None
+    prevent_destroy: Expr | None = None
+    destroy: Expr | None = None
+    ignore_changes: Literal["all"] | tuple[Reference, ...] = ()
+    replace_triggered_by: tuple[Expr, ...] = ()
+    preconditions: tuple[CheckRule, ...] = ()
+    postconditions: tuple[CheckRule, ...] = ()
+    span: Span | None = None
+    create_before_destroy_span: Span | None = None
+
+
+@frozen(eq=False)
+class ProviderRef:
+    """`provider = aws.west` or the implied local name; `key` is the index expression of `aws.by_region[each.key]`.
+    `span` covers the local name."""
+
+    name: str
+    alias: str | None = None
+    key: Expr | None = None
+    span: Span | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}.{self.alias}" if self.alias else self.name
+
+
+@frozen(eq=False)
+class ResourceDecl:
+    """`resource`, `data` or `ephemeral`: `body` is what the provider's schema decodes; meta arguments are taken out."""
+
+    mode: Mode
+    type: str
+    name: str
+    provider: ProviderRef | None
+    count: Expr | None
+    for_each: Expr | None
+    enabled: Expr | None
+    depends_on: tuple[Reference, ...]
+    lifecycle: Lifecycle
+    provisioners: tuple[Provisioner, ...]
+    connection: Body | None
+    body: Body
+    span: Span
+    """the header: `resource "type" "name"`"""
+    block: Block
+    check: str | None = None
+    """the check block that a nested data source belongs to"""
+    connection_span: Span | None = None
+    type_span: Span | None = None
+    """the label with the type"""
+    made_up: Override | None = None
+    """with what a test replaces the objects"""
+
+    @cached_property
+    def key(self) -> str:
+        """`type.name`, `data.type.name` or `ephemeral.type.name`: unique in its module."""
+        prefix = "" if self.mode == "managed" else f"{self.mode}."
+        return f"{prefix}{self.type}.{self.name}"
+
+    @cached_property
+    def provider_name(self) -> str:
+        """The local name of the provider: named, or implied by the type (`aws_vpc` -> `aws`)."""
+        return self.provider.name if self.provider else self.type.split("_", 1)[0]
+
+
+@frozen(eq=False)
+class ModuleCall:
+    """`module "name"`: `inputs` are the arguments; `providers` maps the child's name to the parent's configuration."""
+
+    name: str
+    source: str
+    version: str | None
+    count: Expr | None
+    for_each: Expr | None
+    enabled: Expr | None
+    depends_on: tuple[Reference, ...]
+    providers: tuple[tuple[ProviderRef, ProviderRef], ...]
+    inputs: dict[str, Attribute]
+    span: Span
+    block: Block
+    source_span: Span | None = None
+    body: Body | None = None
+    """what stands in the block besides meta-arguments; `inputs` are its attributes"""
+    source_kind: str = "local"
+    """local, registry or remote"""
+    source_is_constant: bool = True
+    """whether the source is written out rather than computed"""
+    written_source: str = ""
+    """the source as it is written, before it is put in its usual form"""
+
+    @property
+    def shown_span(self) -> Span:
+        """What diagnostics about the source show: the source, but not when there is a password or key in it."""
+        from planner.language.config.sources import without_secrets
+
+        return self.source_span if self.source_span and without_secrets(self.source) == self.source else self.span
+
+
+@frozen(eq=False)
+class UnresolvedCall:
+    """A module block before its source and version are evaluated."""
+
+    call: ModuleCall
+    body: Body
+    source: Attribute | None
+    version: Attribute | None = field(default=None)
+
+    @property
+    def name(self) -> str:
+        return self.call.name
+
+    @property
+    def span(self) -> Span:
+        return self.call.span
+
+
+@frozen(eq=False)
+class ProviderDecl:
+    """`provider "name"` configuration; `for_each` makes keyed instances (with an alias)."""
+
+    name: str
+    alias: str | None
+    for_each: Expr | None
+    body: Body
+    span: Span
+    name_span: Span | None = None
+    version: str | None = None
+    """the old way to constrain versions"""
+    instances: dict[str, Value] | None = None
+    """with for_each: the value of each.value by key"""
+    mocking: Mocking | None = None
+    """with what values a test replaces the provider"""
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}.{self.alias}" if self.alias else self.name
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing: in a called module the old way to say that a configuration is expected."""
+        return self.version is None and not has_errors(self.body.content(BodySchema()).diagnostics)
+
+
+@frozen(eq=False)
+class RequiredProvider:
+    """An entry of required_providers; `source` is the full address `host/namespace/type`."""
+
+    name: str
+    source: str
+    version: str | None
+    configuration_aliases: tuple[ProviderRef, ...]
+    span: Span | None
+
+
+@frozen(eq=False)
+class MovedDecl:
+    """`from_` and `to` are addresses relative to the module, as written (text of the traversal)."""
+
+    from_: str
+    to: str
+    span: Span
+    from_span: Span
+    to_span: Span
+
+
+@frozen(eq=False)
+class RemovedDecl:
+    """`destroy` is what lifecycle says (without it False: objects are forgotten); provisioners run when the object is
+    destroyed."""
+
+    from_: str
+    destroy: bool
+    provisioners: tuple[Provisioner, ...]
+    span: Span
+    from_span: Span
+
+
+@frozen(eq=False)
+class ImportDecl:
+    """`to` is the traversal (index expressions allowed), `id` (or `identity`) an expression."""
+
+    to: Expr
+    id: Expr | None
+    identity: Expr | None
+    for_each: Expr | None
+    provider: ProviderRef | None
+    span: Span
+    target: ResourceAddress | None = None
+    """the resource block that `to` names (no keys)"""
+    instance: ResourceAddress | None = None
+    """the instance that `to` names, when all its keys are constants"""
+
+
+@frozen(eq=False)
+class CheckDecl:
+    name: str
+    data: ResourceDecl | None
+    assertions: tuple[CheckRule, ...]
+    span: Span
+
+
+@frozen(eq=False)
+class BackendDecl:
+    """`backend "type"` (or `cloud`, type "cloud")."""
+
+    type: str
+    body: Body
+    span: Span
+
+
+@frozen(eq=False)
+class ModuleConfig:
+    """One module: everything its files declare (after overrides), and its child modules."""
+
+    path: ModulePath
+    directory: str
+    call: ModuleCall | None
+    """the call in the parent; None for the root"""
+    variables: dict[str, VariableDecl] = field(factory=dict)
+    locals: dict[str, LocalDecl] = field(factory=dict)
+    outputs: dict[str, OutputDecl] = field(factory=dict)
+    resources: dict[str, ResourceDecl] = field(factory=dict)
+    """managed, data and ephemeral by ResourceDecl.key, including data nested in checks"""
+    calls: dict[str, ModuleCall] = field(factory=dict)
+    providers: dict[str, ProviderDecl] = field(factory=dict)
+    required_providers: dict[str, RequiredProvider] = field(factory=dict)
+    moved: tuple[MovedDecl, ...] = ()
+    removed: tuple[RemovedDecl, ...] = ()
+    imports: tuple[ImportDecl, ...] = ()
+    checks: dict[str, CheckDecl] = field(factory=dict)
+    backend: BackendDecl | None = None
+    provider_metas: dict[str, Body] = field(factory=dict)
+    """by local provider name"""
+    encryption: EncryptionDecl | None = None
+    """only that of the root module counts"""
+    children: dict[str, ModuleConfig] = field(factory=dict)
+    is_remote: bool = False
+    """whether it, or a module that it is in, is called from elsewhere than a local directory"""
+
+    def provider_source(self, local_name: str) -> str:
+        """The full provider address that a local name stands for: from required_providers, else the default
+        (`terraform` is the builtin one)."""
+        required = self.required_providers.get(local_name)
+        if required is not None:
+            return required.source
+        if local_name == "terraform":
+            return "terraform.io/builtin/terraform"
+        return f"registry.opentofu.org/hashicorp/{local_name}"
+
+    def provider_block(self, source: str, alias: str) -> ProviderDecl | None:
+        """The block that configures a provider (by its full address) here, under an alias ("": the default one)."""
+        for block in self.providers.values():
+            if (block.alias or "") == alias and self.provider_source(block.name) == source:
+                return block
+        return None
+
+    def walk(self) -> Iterator[ModuleConfig]:
+        """This module and all below it, parents first, siblings by name."""
+        yield self
+        for name in sorted(self.children):
+            yield from self.children[name].walk()
+
+    def descendant(self, path: ModulePath) -> ModuleConfig | None:
+        here: ModuleConfig | None = self
+        for name in path:
+            here = here.children.get(name) if here else None
+        return here
+
+
+@frozen(eq=False)
+class Config:
+    """The module tree, and the files that were read for it (path -> SHA-256) for caches and batch selection."""
+
+    root: ModuleConfig
+    files: dict[str, str] = field(factory=dict)
+    root_warnings: tuple[Diagnostic, ...] = ()
+    """what the root module's own files were warned about: finding the backend reads them too, and says it again"""

@@ -1,0 +1,112 @@
+"""`module` blocks."""
+
+from __future__ import annotations
+
+from planner.foundation.vocabulary.address import valid_identifier
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.joined_body import JoinedBody, optional
+from planner.language.config.merge import Declared
+from planner.language.config.model import Expr, ModuleCall, ProviderRef, UnresolvedCall
+from planner.language.config.named_values import label_span
+from planner.language.config.provider_blocks import provider_reference
+from planner.language.config.provisioners import duplicate_escape, reserved_block
+from planner.language.config.reading import (
+    BAD_NAME,
+    Piece,
+    Problems,
+    expr_of,
+    pairs,
+    piece,
+    read,
+    read_some,
+    references,
+)
+from planner.language.config.resources import exclusive
+from planner.language.syntax.body import Block, BlockSchema, BodySchema
+
+_MODULE = BodySchema(
+    {"source": True, **dict.fromkeys(("version", "count", "for_each", "depends_on", "providers"), False)},
+    (BlockSchema("_"), BlockSchema("lifecycle"), BlockSchema("locals"), BlockSchema("provider", ("type",))),
+)
+_OVERRIDE = optional(_MODULE)
+_LIFECYCLE = BodySchema({"enabled": False})
+
+
+def module_block(block: Block, override: bool, problems: Problems) -> Declared[UnresolvedCall]:
+    """A module call; in override files the source may be left out."""
+    content, body = read_some(block.body, _OVERRIDE if override else _MODULE, problems)
+    attributes = content.attributes
+    name = block.labels[0].value
+    if not valid_identifier(name):
+        problems.error("invalid_name", "Invalid module instance name", BAD_NAME, label_span(block, 0))
+    repetition: dict[str, Span] = {}
+    repeated: dict[str, Expr | None] = {"count": None, "for_each": None, "enabled": None}
+    for word in ("count", "for_each"):
+        if word in attributes:
+            repetition[word] = attributes[word].name_span
+            repeated[word] = expr_of(attributes[word], problems)
+    depends_on = references(attributes["depends_on"], problems) if "depends_on" in attributes else ()
+    providers = passed_providers(piece(attributes["providers"]), problems) if "providers" in attributes else ()
+    lifecycle: Block | None = None
+    escape: Block | None = None
+    for inner in content.blocks:
+        if inner.type == "lifecycle":
+            if lifecycle is not None:
+                detail = f"There is already a lifecycle block at {lifecycle.header_span}."
+                problems.error("duplicate_lifecycle", "Duplicate lifecycle block", detail, inner.header_span)
+                continue
+            lifecycle = inner
+            lifecycle_content = read(inner.body, _LIFECYCLE, problems)
+            if "enabled" in lifecycle_content.attributes:
+                repetition["enabled"] = lifecycle_content.attributes["enabled"].name_span
+                repeated["enabled"] = expr_of(lifecycle_content.attributes["enabled"], problems)
+        elif inner.type == "_":
+            if escape is not None:
+                duplicate_escape(inner, escape, problems)
+                continue
+            escape = inner
+            body = JoinedBody(body, inner.body)
+        else:
+            reserved_block(inner, "module", problems)
+    exclusive(repetition, "module instances", problems)
+    call = ModuleCall(
+        name,
+        "",
+        None,
+        repeated["count"],
+        repeated["for_each"],
+        repeated["enabled"],
+        depends_on,
+        providers,
+        {},
+        block.header_span,
+        block,
+    )
+    unresolved = UnresolvedCall(call, body, attributes.get("source"), attributes.get("version"))
+    given = set(attributes) | {"enabled"} & set(repetition)
+    return Declared(unresolved, frozenset(given))
+
+
+def passed_providers(expr: Piece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderRef], ...]:
+    """What a `providers` argument says: names inside, each with the configuration outside that it stands for."""
+    entries = pairs(expr)
+    if entries is None:
+        detail = "providers is an object: names of the called module, each with a configuration of this one."
+        problems.error("map_required", "Invalid expression", detail, expr.start_span)
+        return ()
+    passed: dict[str, tuple[ProviderRef, ProviderRef]] = {}
+    first: dict[str, Span] = {}
+    for key, value, bare in entries:
+        mine = Problems()
+        inner = provider_reference(key, "providers", mine, bare)
+        outer = provider_reference(value, "providers", mine)
+        problems.extend(mine)
+        if inner is None or outer is None or mine.has_errors:
+            continue
+        if str(inner) in passed:
+            detail = f"{inner} is already given at {first[str(inner)]}."
+            problems.error("duplicate_provider", "Duplicate provider address", detail, value.span)
+            continue
+        passed[str(inner)] = (inner, outer)
+        first[str(inner)] = Span(key.source, key.node.start, value.node.end)
+    return tuple(passed.values())

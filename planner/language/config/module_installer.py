@@ -1,0 +1,173 @@
+"""What init does for modules: every called module is located or fetched while the tree is loaded, and recorded."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Iterable
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.language.config.load import Locate, load_tree
+from planner.language.config.model import ModuleCall, ModulePath
+from planner.language.config.modules_manifest import (
+    DATA_DIRECTORY,
+    Manifest,
+    ModuleRecord,
+    fits,
+    manifest_path,
+    module_key,
+    read_manifest,
+    write_manifest,
+)
+from planner.language.config.reading import Problems
+from planner.language.config.sources import split_subdirectory, without_secrets
+from planner.language.config.variables import RawVariables
+
+Fetch = Callable[[ModulePath, ModuleCall, Problems], "ModuleRecord | None"]
+"""Installs a module that is not local: given the path and call, and where to report. None when it cannot be had."""
+
+
+def install_modules(
+    root_dir: str,
+    *,
+    variables: RawVariables | None = None,
+    workspace: str = "default",
+    upgrade: bool = False,
+    data_dir: str = DATA_DIRECTORY,
+    fetch: Fetch | None = None,
+    others: Iterable[tuple[ModulePath, ModuleCall]] = (),
+) -> tuple[list[ModuleRecord], list[Diagnostic]]:
+    """What init does for modules: find every called module and record it. Gives the records new or changed. `others`
+    are modules that nothing in the configuration calls, with the paths to record them under.
+
+    `fetch` installs a module that is not local; without it such a module is kept when it is already installed as
+    called, else refused."""
+
+    def load(recorder: Recorder, problems: Problems) -> None:
+        _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=recorder.locate)
+        problems.extend(more)
+        for path, call in others:
+            directory = recorder.locate(path, call, ".", problems)
+            if directory is not None:
+                locate = recorder.below(path)
+                _, more = load_tree(
+                    root_dir, variables=variables, workspace=workspace, locate=locate, directory=directory
+                )
+                problems.extend(more)
+
+    return install(root_dir, load, upgrade, data_dir, fetch)
+
+
+def install(
+    root_dir: str,
+    load: Callable[[Recorder, Problems], None],
+    upgrade: bool = False,
+    data_dir: str = DATA_DIRECTORY,
+    fetch: Fetch | None = None,
+) -> tuple[list[ModuleRecord], list[Diagnostic]]:
+    """The same for anything that calls modules: `load` reads it, and asks the recorder where modules are."""
+    known, diagnostics = read_manifest(root_dir, data_dir)
+    problems = Problems(diagnostics)
+    recorder = Recorder({} if upgrade else known, root_dir, fetch)
+    if upgrade and fetch is None:
+        recorder.kept = known
+    load(recorder, problems)
+    # modules that were found are installed even if something is wrong in one of them: only then can it be told in full
+    if not problems.has_errors or len(recorder.manifest) > 1:
+        try:
+            write_manifest(recorder.manifest, root_dir, data_dir)
+        except OSError as bad:
+            detail = f"{manifest_path(root_dir, data_dir)}: {bad.strerror or bad}."
+            problems.error("unwritable_manifest", "Failed to update the module manifest", detail)
+    return recorder.installed, problems
+
+
+class Recorder:
+    """Locates called modules while the tree is loaded, and remembers them."""
+
+    def __init__(self, known: Manifest, root_dir: str, fetch: Fetch | None) -> None:
+        self.known = known
+        self.kept: Manifest = known
+        self.fetch = fetch
+        self.root_dir = root_dir
+        self.manifest: Manifest = {"": ModuleRecord("", "", ".")}
+        self.installed: list[ModuleRecord] = []
+
+    def locate(self, path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
+        """The directory of a called module, None when it cannot be had (reported)."""
+        key = module_key(path)
+        record = self.known.get(key)
+        if record is not None and fits(record, call, self.root_dir):
+            self.manifest[key] = record
+            return record.directory
+        for inner in [k for k in self.known if k == key or k.startswith(f"{key}.")]:
+            del self.known[inner]  # what the former module called may be something else now
+        if call.source_kind != "local" and self.fetch is not None:
+            record = self.fetch(path, call, problems)
+            if record is None:
+                return None
+            self.manifest[key] = record
+            self.installed.append(record)
+            return record.directory
+        if call.source_kind != "local":
+            record = self.kept.get(key)
+            if record is not None and record.source == call.source and self._is_dir(record.directory):
+                self.manifest[key] = record
+                return record.directory
+            detail = f"This program installs local modules only (./ or ../), not {without_secrets(call.source)}."
+            problems.error("remote_module", "Module source is not supported", detail, call.shown_span)
+            return None
+        if call.version:
+            detail = "A local module has no versions; leave out the argument version."
+            problems.error("local_version", "Invalid version constraint", detail, call.span)
+        directory = posixpath.normpath(posixpath.join(parent, call.source))
+        if not self._is_dir(directory):
+            detail = f"There is no directory {directory}, which module {call.name} names as its source."
+            outside = self._leaves_package(path, call)
+            if outside:
+                detail = f"{detail} It would be outside of the package {outside}, in which the calling module is."
+            problems.error("missing_module", "Unreadable module directory", detail, call.span)
+            return None
+        directory = self._real(directory)
+        record = ModuleRecord(key, call.source, directory)
+        self.manifest[key] = record
+        self.installed.append(record)
+        return directory
+
+    def below(self, base: ModulePath) -> Locate:
+        """The same for what a module calls that is recorded under this path."""
+        return lambda path, call, parent, problems: self.locate((*base, *path), call, parent, problems)
+
+    def _leaves_package(self, path: ModulePath, call: ModuleCall) -> str:
+        """The source of the package that a local module of it would be outside of; "" when it would not."""
+        steps = [call.source]
+        for length in range(len(path) - 1, 0, -1):
+            record = self.manifest.get(module_key(path[:length]))
+            if record is None:
+                return ""
+            if not record.source.startswith(("./", "../")):
+                package, sub = split_subdirectory(record.source)
+                inside = posixpath.normpath(posixpath.join("*", sub, *reversed(steps)))
+                return "" if inside == "*" or inside.startswith("*/") else without_secrets(package)
+            steps.append(record.source)
+        return ""
+
+    def _is_dir(self, directory: str) -> bool:
+        return os.path.isdir(os.path.join(self.root_dir, directory))
+
+    def _real(self, directory: str) -> str:
+        """The directory with the links in its path resolved one by one, as others record it: it becomes absolute only
+        where a link is, such as that to a package which is a directory of this machine."""
+        done = "/" if directory.startswith("/") else ""
+        left = directory.split("/")[::-1]
+        while left:
+            part = left.pop()
+            done = posixpath.normpath(posixpath.join(done, part))
+            try:
+                target = os.readlink(os.path.join(self.root_dir, done)) if part not in ("", ".", "..") else ""
+            except OSError:
+                continue
+            if target:
+                done = posixpath.normpath(posixpath.join(done, "..", "/" if target.startswith("/") else "."))
+                left += target.split("/")[::-1]
+        return done

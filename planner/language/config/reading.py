@@ -1,0 +1,341 @@
+"""Reading meta-arguments: constants, references, keywords and lists taken from syntax without evaluating anything else.
+
+In JSON syntax a reference or expression that is read for its shape stands in a string.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from planner.foundation.values.types import PRIMITIVES
+from planner.foundation.values.value import UNKNOWN, Unknown, Value, is_null
+from planner.foundation.vocabulary.address import AddressError, Step, scan_traversal
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.model import Expr, Reference
+from planner.language.syntax import nodes
+from planner.language.syntax.body import Attribute, Body, BodySchema, Content
+from planner.language.syntax.nodes import Expression
+
+BAD_NAME = (
+    "A name must start with a letter or underscore and may contain only letters, digits, underscores, and dashes."
+)
+
+
+class Problems(list[Diagnostic]):
+    """The diagnostics of a piece of work, in the order they were found."""
+
+    def error(self, code: str, summary: str, detail: str, subject: Span | None = None, **more: Any) -> None:
+        self.append(error(f"config.{code}", summary, detail, subject, **more))
+
+    def warning(self, code: str, summary: str, detail: str, subject: Span | None = None, **more: Any) -> None:
+        self.append(warning(f"config.{code}", summary, detail, subject, **more))
+
+    @property
+    def has_errors(self) -> bool:
+        return has_errors(self)
+
+
+@frozen(eq=False)
+class Piece:
+    """An expression read for its shape: `json` says that strings in it are verbatim (and may hold expressions)."""
+
+    node: Expression
+    source: Source
+    json: bool = False
+
+    @property
+    def span(self) -> Span:
+        return Span(self.source, self.node.start, self.node.end)
+
+    @property
+    def start_span(self) -> Span:
+        """Where an expression begins: what diagnostics about its type point at."""
+        from planner.language.expressions.environment import start_range
+
+        if self.json and isinstance(self.node, nodes.Literal):
+            return self.span
+        return Span(self.source, *start_range(self.node, self.source))
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether it is a quoted string (or template) of native syntax."""
+        node = self.node
+        return not self.json and (
+            isinstance(node, nodes.Template) or (isinstance(node, nodes.Literal) and node.value.__class__ is str)
+        )
+
+
+def read(body: Body, schema: BodySchema, problems: Problems) -> Content:
+    """The body's content; what the schema does not know is reported."""
+    content = body.content(schema)
+    problems.extend(content.diagnostics)
+    return content
+
+
+def read_some(body: Body, schema: BodySchema, problems: Problems) -> tuple[Content, Body]:
+    """What the schema names, and the body without it."""
+    content, rest = body.partial_content(schema)
+    problems.extend(content.diagnostics)
+    return content, rest
+
+
+MALFORMED_TEMPLATE = "config.malformed_template"
+
+
+def expr_of(attribute: Attribute, problems: Problems) -> Expr:
+    """The attribute's expression. A malformed template (in JSON syntax, where templates are read late) becomes unknown;
+    its problems count only where nothing else is wrong, as they would be found when it is evaluated."""
+    try:
+        return Expr(attribute.expr, attribute.source)
+    except Failure as failure:
+        problems.extend(evolve(d, code=MALFORMED_TEMPLATE) for d in failure.diagnostics)
+        written = attribute.literal
+        return Expr(nodes.Literal(UNKNOWN, written.start, written.end), attribute.source)
+
+
+def piece(attribute: Attribute) -> Piece:
+    return Piece(attribute.literal, attribute.source, attribute.is_json)
+
+
+# ---------------------------------------------------------------- constants
+
+
+def constant(expr: Piece, problems: Problems) -> Value | None:
+    """The value of an expression that may not refer to anything or call functions; None when there is none
+    (reported)."""
+    if isinstance(expr.node, nodes.Literal):
+        return expr.node.value
+    return _computed(expr, problems)
+
+
+def _computed(expr: Piece, problems: Problems) -> Value | None:
+    from planner.language.expressions.evaluate import try_evaluate
+    from planner.language.expressions.scope import ConstantScope
+    from planner.language.syntax.references import function_calls, variables
+
+    before = len(problems)
+    calls: list[nodes.Call] = []
+    for call in function_calls(expr.node):
+        if not calls or call.start >= calls[-1].end:  # what stands inside a call is not looked at
+            calls.append(call)
+            span = Span(expr.source, call.start, call.end)
+            problems.error(
+                "functions_not_allowed", "Function calls not allowed", "Functions may not be called here.", span
+            )
+    for node in variables(expr.node):
+        if not any(call.start <= node.start < call.end for call in calls):
+            root = node.end if isinstance(node, nodes.Variable) else node.root_end
+            span = Span(expr.source, node.start, root)
+            problems.error("variables_not_allowed", "Variables not allowed", "Variables may not be used here.", span)
+    if len(problems) > before:
+        return None
+    value, diagnostics = try_evaluate(expr.node, ConstantScope(), expr.source)
+    problems.extend(diagnostics)
+    return None if has_errors(diagnostics) else value
+
+
+def constant_of_type(attribute: Attribute, want: str, problems: Problems) -> Any:
+    """A constant string or bool (converted when another primitive); None when it is none (reported)."""
+    from planner.foundation.values.convert import ConversionError, convert
+
+    expr = piece(attribute)
+    value = constant(expr, problems)
+    if value is None or value.__class__ is Unknown:
+        return None
+    try:
+        value = convert(value, PRIMITIVES[want])
+        if is_null(value):
+            raise ConversionError(f"a {want} is required, not null")
+    except ConversionError as problem:
+        detail = f"The value of {attribute.name} does not fit: {problem}."
+        problems.error("unsuitable_value", "Unsuitable value type", detail, expr.start_span, context=expr.span)
+        return None
+    return value
+
+
+def constant_string(attribute: Attribute, problems: Problems) -> str | None:
+    value: str | None = constant_of_type(attribute, "string", problems)
+    return value
+
+
+def constant_bool(attribute: Attribute, problems: Problems) -> bool | None:
+    value: bool | None = constant_of_type(attribute, "bool", problems)
+    return value
+
+
+# ---------------------------------------------------------------- shapes
+
+
+def elements(expr: Piece, problems: Problems) -> list[Piece] | None:
+    """The items of a list written out; None when it is none (reported)."""
+    if isinstance(expr.node, nodes.Tuple):
+        return [Piece(item, expr.source, expr.json) for item in expr.node.items]
+    problems.error("list_required", "Invalid expression", "A list in brackets is required here.", expr.start_span)
+    return None
+
+
+def pairs(expr: Piece) -> list[tuple[Piece, Piece, bool]] | None:
+    """The keys and values of an object written out, and whether the key is a bare name; None when it is none."""
+    if not isinstance(expr.node, nodes.Object):
+        return None
+    items = []
+    for item in expr.node.items:
+        key = Piece(item.key, expr.source, expr.json)
+        items.append((key, Piece(item.value, expr.source, expr.json), item.bare))
+    return items
+
+
+def keyword(expr: Piece) -> str:
+    """The single name that the expression is, or an empty text."""
+    node = traversal_node(expr)
+    return node.name if isinstance(node, nodes.Variable) else ""
+
+
+def traversal_node(expr: Piece, bare: bool = False) -> nodes.Traversal | nodes.Variable | None:
+    """The constant traversal that an expression is, else None. `bare`: the expression is a bare object key."""
+    node = expr.node
+    if isinstance(node, nodes.Traversal | nodes.Variable):
+        return node
+    if isinstance(node, nodes.Literal):
+        if bare:
+            return nodes.Variable(node.value, node.start, node.end)
+        if expr.json and node.value.__class__ is str:
+            return traversal_from_text(node.value, node.start, node)
+        if not expr.json and (node.value is True or node.value is False or is_null(node.value)):
+            name = "null" if is_null(node.value) else str(node.value).lower()
+            return nodes.Variable(name, node.start, node.end)
+    if isinstance(node, nodes.Relative) and not expr.json:
+        source = traversal_node(Piece(node.source, expr.source))
+        if source is not None:
+            return _traversal(steps_of(source), node.steps, node.start, node.end)
+    return None
+
+
+def traversal_from_text(text: str, offset: int, inside: nodes.Node) -> nodes.Traversal | nodes.Variable | None:
+    """The traversal that a string holds, None when it holds none; `offset` is where the text begins."""
+    try:
+        return _placed(scan_traversal(text), offset, inside)
+    except AddressError:
+        return None
+
+
+def _placed(steps: list[Step], offset: int, inside: nodes.Node) -> nodes.Traversal | nodes.Variable:
+    """Steps of a text inside a string as a traversal in the file; the string's end bounds positions."""
+
+    def place(at: int) -> int:
+        return min(offset + at, inside.end)
+
+    shifted = [Step(s.value, s.is_index, place(s.start), place(s.end)) for s in steps]
+    return _traversal(shifted, (), shifted[0].start, shifted[-1].end)
+
+
+def _traversal(
+    head: Iterable[Step], tail: tuple[nodes.Step, ...], start: int, end: int
+) -> nodes.Traversal | nodes.Variable:
+    root, *rest = head
+    steps: list[nodes.Step] = []
+    for step in rest:
+        steps.append((nodes.GetIndex if step.is_index else nodes.GetAttr)(step.value, step.start, step.end))
+    steps.extend(tail)
+    if not steps:
+        return nodes.Variable(str(root.value), start, end)
+    return nodes.Traversal(str(root.value), root.end, tuple(steps), start, end)
+
+
+def steps_of(node: nodes.Traversal | nodes.Variable) -> list[Step]:
+    """A traversal as the steps that addresses are made of."""
+    if isinstance(node, nodes.Variable):
+        return [Step(node.name, False, node.start, node.end)]
+    steps = [Step(node.root, False, node.start, node.root_end)]
+    for step in node.steps:
+        if isinstance(step, nodes.GetAttr):
+            steps.append(Step(step.name, False, step.start, step.end))
+        else:
+            steps.append(Step(_key(step.key), True, step.start, step.end))
+    return steps
+
+
+def _key(value: Value) -> str | int | float:
+    """A constant as a key. What can be none (a fraction, a truth value, null) is a float."""
+    return value if value.__class__ in (str, int) else math.nan
+
+
+def reference(expr: Piece, problems: Problems, unquote: bool = False) -> Reference | None:
+    """A constant traversal; None when it is none (reported). `unquote`: a quoted one is taken, with a warning."""
+    if unquote:
+        expr = unquoted(expr, problems)
+    node = traversal_node(expr)
+    if node is not None:
+        return Reference(node, expr.source)
+    detail = (
+        "A single static variable reference is required: only attribute access and indexing with constant keys. No "
+        "calculations, function calls, template expressions, etc are allowed here."
+    )
+    problems.error("reference_required", "Invalid expression", detail, expr.span)
+    return None
+
+
+def references(attribute: Attribute, problems: Problems) -> tuple[Reference, ...]:
+    """The references of a list such as depends_on."""
+    return named_by(elements(piece(attribute), problems) or [], problems)
+
+
+def named_by(items: Iterable[Piece], problems: Problems) -> tuple[Reference, ...]:
+    """The references that these are; others are reported."""
+    known = [reference(item, problems, unquote=True) for item in items]
+    return tuple(r for r in known if r is not None)
+
+
+def unquoted(expr: Piece, problems: Problems, what: str = "references") -> Piece:
+    """The traversal in a quoted string of native syntax, with a warning that the quotes are old style."""
+    if not expr.is_quoted or not isinstance(expr.node, nodes.Literal):
+        return expr
+    text, start = expr.node.value, expr.node.start + 1
+    try:
+        steps = scan_traversal(text)
+    except AddressError as bad:
+        where = Span(expr.source, start + bad.start, start + bad.end)
+        problems.error("malformed_reference", bad.summary, bad.detail, where)
+        steps = bad.steps  # what could be read counts, so that nothing else is said about it
+    node = _placed(steps, start, expr.node) if steps else None
+    detail = f"Quotes around {what} are an old form that may stop working; leave them out."
+    problems.warning("quoted_reference", f"Quoted {what} are deprecated", detail, expr.span)
+    if node is None:
+        return expr
+    # The warning's range, quotes included, is also the range of the reference.
+    if isinstance(node, nodes.Variable):
+        return Piece(nodes.Variable(node.name, expr.node.start, expr.node.end), expr.source)
+    return Piece(nodes.Traversal(node.root, node.root_end, node.steps, expr.node.start, expr.node.end), expr.source)
+
+
+def native(expr: Piece, problems: Problems) -> Piece | None:
+    """The expression itself, or the one that a JSON string holds; None when it holds none (reported)."""
+    if not expr.json:
+        return expr
+    if not isinstance(expr.node, nodes.Literal) or expr.node.value.__class__ is not str:
+        detail = "In JSON syntax this is a string that holds an expression."
+        problems.error("string_required", "Expected string expression", detail, expr.span)
+        return None
+    return _held_by_string(expr, expr.node.value, problems)
+
+
+def interpolated(expr: Piece) -> Piece:
+    """The same where the string of JSON syntax holds its expression as `${...}`: without these marks, in its place."""
+    text = expr.node.value if expr.json and isinstance(expr.node, nodes.Literal) else None
+    if text.__class__ is not str or not (text.startswith("${") and text.endswith("}")):
+        return expr
+    return evolve(expr, node=nodes.Literal(f"  {text[2:-1]} ", expr.node.start, expr.node.end))
+
+
+def _held_by_string(expr: Piece, text: str, problems: Problems) -> Piece | None:
+    from planner.language.syntax.parse import parse_expression
+
+    # The string's text at the place where the string stands, so that positions are those of the file.
+    source = Source(expr.source.filename, expr.source.text[: expr.node.start] + text)
+    node, diagnostics = parse_expression(source, expr.node.start)
+    problems.extend(diagnostics)
+    return None if node is None else Piece(node, source)

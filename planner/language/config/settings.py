@@ -1,0 +1,161 @@
+"""`terraform` and `language` blocks: backend, provider requirements, and which versions of the program are wanted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.foundation.vocabulary.span import Span
+from planner.foundation.vocabulary.version_constraints import parse_constraints
+from planner.language.config.model import BackendDecl, RequiredProvider
+from planner.language.config.provider_blocks import check_provider_name, required_providers_block, version_constraint
+from planner.language.config.reading import Problems, constant, elements, keyword, piece, read
+from planner.language.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
+
+if TYPE_CHECKING:
+    from planner.language.config.encryption_model import EncryptionDecl
+
+COMPATIBLE_VERSION = "1.12.6"
+"""the OpenTofu version whose language this is"""
+
+EDITION = "tofu2024"
+
+_TERRAFORM = BodySchema(
+    {"required_version": False, "experiments": False, "language": False},
+    (
+        BlockSchema("backend", ("type",)),
+        BlockSchema("cloud"),
+        BlockSchema("required_providers"),
+        BlockSchema("provider_meta", ("provider",)),
+        BlockSchema("encryption"),
+    ),
+)
+_LANGUAGE = BodySchema({"edition": False, "experiments": False}, (BlockSchema("compatible_with"),))
+_VERSION_BLOCKS = BodySchema({}, (BlockSchema("terraform"), BlockSchema("language")))
+_REQUIRED_VERSION = BodySchema({"required_version": False})
+_COMPATIBLE_BLOCKS = BodySchema({}, (BlockSchema("compatible_with"),))
+_COMPATIBLE = BodySchema({"opentofu": False})
+
+INCOMPATIBLE = "config.incompatible_module"
+"""code of the diagnostic that makes all others of the module worthless"""
+
+
+class Settings:
+    """What the terraform blocks of one file say."""
+
+    def __init__(self) -> None:
+        self.backends: list[BackendDecl] = []
+        self.clouds: list[BackendDecl] = []
+        self.required_providers: list[tuple[dict[str, RequiredProvider], Span]] = []
+        self.provider_metas: list[tuple[str, Body, Span]] = []
+        self.encryptions: list[EncryptionDecl] = []
+
+
+def terraform_block(block: Block, settings: Settings, problems: Problems) -> None:
+    """One terraform block."""
+    for inner in read(block.body, _TERRAFORM, problems).blocks:
+        span = inner.header_span
+        if inner.type == "backend":
+            settings.backends.append(BackendDecl(inner.labels[0].value, inner.body, span))
+        elif inner.type == "cloud":
+            settings.clouds.append(BackendDecl("cloud", inner.body, span))
+        elif inner.type == "required_providers":
+            settings.required_providers.append((required_providers_block(inner, problems), span))
+        elif inner.type == "provider_meta":
+            _provider_meta(inner, settings, problems)
+        else:
+            _encryption(inner, settings, problems)
+
+
+def _encryption(block: Block, settings: Settings, problems: Problems) -> None:
+    from planner.language.config.encryption import encryption_block
+
+    decl = encryption_block(block.body, block.header_span, problems)
+    if decl is not None:
+        settings.encryptions.append(decl)
+
+
+def _provider_meta(block: Block, settings: Settings, problems: Problems) -> None:
+    """Constant settings that a module hands to a provider."""
+    attributes, diagnostics = block.body.just_attributes()
+    mine = Problems(diagnostics)
+    if not mine.has_errors:
+        for attribute in attributes.values():
+            constant(piece(attribute), mine)
+        check_provider_name(block.labels[0].value, block.header_span, mine)
+    problems.extend(mine)
+    if not mine.has_errors:
+        settings.provider_metas.append((block.labels[0].value, block.body, block.header_span))
+
+
+def check_versions(body: Body, filename: str, problems: Problems) -> None:
+    """Refuse modules meant for other versions. `required_version` of a terraform block counts only in files that are
+    written for OpenTofu (`.tofu`)."""
+    content, _ = body.partial_content(_VERSION_BLOCKS)
+    problems.extend(content.diagnostics)
+    for block in content.blocks:
+        if block.type == "language":
+            inner, _ = block.body.partial_content(_COMPATIBLE_BLOCKS)
+            problems.extend(inner.diagnostics)
+            for nested in inner.blocks:
+                _check_version(_compatible_with(nested, problems), problems)
+        elif filename.endswith((".tofu", ".tofu.json")):
+            inner, _ = block.body.partial_content(_REQUIRED_VERSION)
+            _check_version(inner.attributes.get("required_version"), problems)
+
+
+def _check_version(attribute: Attribute | None, problems: Problems) -> None:
+    if attribute is None:
+        return
+    text = version_constraint(attribute, problems)
+    if text is None:
+        return
+    constraints = parse_constraints(text)
+    prerelease = [str(c) for c in constraints.items if c.version.prerelease]
+    if prerelease:
+        detail = f"A constraint may not name a prerelease: {', '.join(prerelease)}."
+        problems.error("prerelease_constraint", "Invalid required_version constraint", detail, attribute.span)
+    elif not constraints.allows(COMPATIBLE_VERSION):
+        detail = f"The module wants version {text}; this program is compatible with {COMPATIBLE_VERSION}."
+        problems.error("incompatible_module", "Incompatible module", detail, attribute.span)
+
+
+def _compatible_with(block: Block, problems: Problems) -> Attribute | None:
+    content, _ = block.body.partial_content(_COMPATIBLE)
+    problems.extend(content.diagnostics)
+    return content.attributes.get("opentofu")
+
+
+def language_block(block: Block, override: bool, problems: Problems) -> None:
+    """The language edition and experiments that a module asks for."""
+    if override:
+        detail = "Language settings belong to the normal files, not to override files."
+        problems.error("language_in_override", "Language selections in override file", detail, block.header_span)
+        return
+    content = read(block.body, _LANGUAGE, problems)
+    if "edition" in content.attributes:
+        expr = piece(content.attributes["edition"])
+        word = keyword(expr)
+        if word != EDITION:
+            title = "Unsupported language edition" if word else "Invalid language edition"
+            problems.error("unsupported_edition", title, f"The only edition is {EDITION}.", expr.span)
+    if "experiments" in content.attributes:
+        for item in elements(piece(content.attributes["experiments"]), problems) or ():
+            word = keyword(item)
+            title = "Unknown experiment keyword" if word else "Invalid experiment keyword"
+            problems.error("unknown_experiment", title, "There are no experiments now.", item.span)
+    seen = False
+    for inner in content.blocks:
+        if seen:
+            detail = "A language block has at most one compatible_with block."
+            problems.error("duplicate_compatible_with", "Duplicate compatible_with block", detail, block.header_span)
+            continue
+        mine = Problems()
+        attribute = _compatible_with(inner, mine)
+        text = version_constraint(attribute, mine) if attribute else None
+        problems.extend(mine)
+        if attribute is None or text is None:
+            continue
+        seen = True
+        if parse_constraints(text).allows("1.11.0"):
+            detail = "compatible_with is known since version 1.12.0 only, so the constraint should exclude older ones."
+            problems.warning("ineffective_constraint", "Ineffective version constraint", detail, attribute.span)

@@ -1,0 +1,204 @@
+"""Where providers and modules come from: the addresses of `source` arguments, validated and normalized.
+
+Provider addresses are `host/namespace/type` with DNS label rules for each part; module sources are local paths,
+registry addresses (`[host/]namespace/name/system[//subdir]`), or anything else that a downloader understands (kept in
+the downloader's normal form, which is what modules.json records).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from functools import lru_cache
+
+from planner.foundation.vocabulary.records import frozen
+
+DEFAULT_HOST = "registry.opentofu.org"
+BUILTIN = "terraform.io/builtin/terraform"
+
+_NAME = r"[0-9A-Za-z](?:[0-9A-Za-z_-]{0,62}[0-9A-Za-z])?"
+
+
+class SourceError(ValueError):
+    """Why a text is no valid source; the message is a plain sentence."""
+
+
+# ---------------------------------------------------------------- providers
+
+
+@lru_cache(maxsize=1024)
+def provider_part(text: str) -> str:
+    """A namespace or type in normal form: lower case, letters, digits and single dashes inside.
+
+    Raises SourceError."""
+    if not text:
+        raise SourceError("A provider name must have at least one character.")
+    if text.startswith("-") or text.endswith("-"):
+        raise SourceError("A provider name must not begin or end with a dash.")
+    if "--" in text:
+        raise SourceError("A provider name must not have two dashes in a row.")
+    normal = text.lower()
+    if "_" in normal or "." in normal or not all(c == "-" or c.isalnum() for c in normal):
+        raise SourceError("A provider name may contain only letters, digits and dashes.")
+    return normal
+
+
+def default_provider(name: str) -> str:
+    """The provider that a local name stands for when nothing else says so."""
+    return BUILTIN if name == "terraform" else f"{DEFAULT_HOST}/hashicorp/{name}"
+
+
+def is_default_provider(address: str) -> bool:
+    return address.startswith(f"{DEFAULT_HOST}/hashicorp/")
+
+
+def provider_display(address: str) -> str:
+    """The address as people write it: without the default host."""
+    return address.removeprefix(f"{DEFAULT_HOST}/")
+
+
+@lru_cache(maxsize=1024)
+def parse_provider_source(text: str) -> str:
+    """`type`, `namespace/type` or `host/namespace/type` as a full address. Raises SourceError."""
+    parts = text.split("/")
+    if len(parts) > 3 or not all(parts):
+        raise SourceError("A provider source has the form [hostname/][namespace/]name.")
+    type_ = provider_part(parts[-1])
+    if len(parts) == 1:
+        return f"{DEFAULT_HOST}/hashicorp/{type_}"
+    namespace = "-" if parts[-2] == "-" else provider_part(parts[-2])
+    host = _host(parts[0]) if len(parts) == 3 else DEFAULT_HOST
+    if namespace == "-" and host != DEFAULT_HOST:
+        raise SourceError(f"The namespace - exists only on {DEFAULT_HOST}.")
+    for prefix in ("terraform-", "opentofu-"):
+        if type_.startswith(prefix):
+            hint = type_.removeprefix(f"{prefix}provider-").removeprefix(prefix)
+            raise SourceError(f"A provider type must not begin with {prefix}; write {namespace}/{hint}, perhaps.")
+    return f"{host}/{namespace}/{type_}"
+
+
+def _host(text: str) -> str:
+    host, colon, port = text.partition(":")
+    host = host.lower().removesuffix(".")
+    labels = host.split(".")
+    sound = all(
+        label and not label.startswith("-") and not label.endswith("-") and all(c == "-" or c.isalnum() for c in label)
+        for label in labels
+    )
+    if not sound or "--" in host or (colon and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536)):
+        raise SourceError(f"{text} is not a valid host name.")
+    return f"{host}:{int(port)}" if colon and int(port) != 443 else host
+
+
+# ---------------------------------------------------------------- modules
+
+
+@frozen
+class ModuleSource:
+    """`kind` is local, registry or remote; `text` is the normal form that modules.json records."""
+
+    kind: str
+    text: str
+
+
+def parse_module_source(text: str, registry_only: bool = False) -> ModuleSource:
+    """A module source in normal form; `registry_only` when a version is given, which only registries know.
+
+    Raises SourceError."""
+    local = text.startswith(("./", "../", ".\\", "..\\"))
+    if registry_only:
+        if local:
+            raise SourceError(f"{text} is a local directory, and versions exist only for modules of a registry.")
+        return ModuleSource("registry", _registry(text))
+    if local:
+        clean = posixpath.normpath(text.replace("\\", "/"))
+        return ModuleSource("local", clean if clean.startswith("../") else f"./{clean}")
+    try:
+        return ModuleSource("registry", _registry(text))
+    except SourceError:
+        return ModuleSource("remote", _remote(text))
+
+
+def split_subdirectory(text: str) -> tuple[str, str]:
+    """A source and the sub-directory after its double slash ("" when there is none)."""
+    query = text.find("?")
+    stop = len(text) if query < 0 else query
+    scheme = text.find("://", 0, stop)
+    at = text.find("//", scheme + 3 if scheme >= 0 else 0, stop)
+    if at < 0:
+        return text, ""
+    sub = text[at + 2 : stop]
+    return text[:at] + text[stop:], posixpath.normpath(sub) if sub else ""
+
+
+_USER = re.compile(r"(https?://)[^/?#\s'\"]*@", re.IGNORECASE)
+_PASSWORD = re.compile(r"(://[^/?#\s'\":@]*):[^/?#\s'\"]*@")
+_SSH_KEY = re.compile(r"([?&]sshkey=)[^&#\s'\"]*")
+
+
+def without_secrets(text: str) -> str:
+    """A text for people in which sources have no passwords, tokens or keys."""
+    return _SSH_KEY.sub(r"\1...", _PASSWORD.sub(r"\1@", _USER.sub(r"\1", text)))
+
+
+def _registry(text: str) -> str:
+    package, sub = split_subdirectory(text)
+    if sub.partition("/")[0] == "..":
+        raise SourceError(f"The sub-directory {sub} leads out of the module package.")
+    parts = package.split("/")
+    if len(parts) not in (3, 4):
+        raise SourceError("The address of a registry module has three or four parts separated by slashes.")
+    host = DEFAULT_HOST
+    if len(parts) == 4:
+        host = _host(parts[0])
+        if "." not in host:
+            raise SourceError("The host name of a module registry must contain a dot.")
+        parts = parts[1:]
+    if host in ("github.com", "bitbucket.org"):
+        raise SourceError(f"{host} is not a module registry.")
+    if not (re.fullmatch(_NAME, parts[0]) and re.fullmatch(_NAME, parts[1])):
+        raise SourceError("A namespace or module name has 1 to 64 letters, digits, dashes and underscores.")
+    if not re.fullmatch("[0-9a-z]{1,64}", parts[2]):
+        raise SourceError("The target system has 1 to 64 lower-case letters and digits.")
+    address = "/".join((host, *parts))
+    return f"{address}//{sub}" if sub else address
+
+
+def _remote(text: str) -> str:
+    package, sub = split_subdirectory(text)
+    if sub.partition("/")[0] == "..":
+        raise SourceError(f"The sub-directory {sub} leads out of the module package.")
+    normal, more = split_subdirectory(_detect(package))
+    if more:
+        sub = posixpath.normpath(posixpath.join(more, sub)) if sub else more
+    if not sub:
+        return normal
+    base, question, query = normal.partition("?")
+    return f"{base}//{sub}{question}{query}"
+
+
+def _detect(text: str) -> str:
+    """What downloaders call the detect phase: shorthand to a URL with the protocol in front."""
+    forced = re.match(r"([A-Za-z0-9]+)::(.+)", text, re.DOTALL)
+    protocol, rest = (forced[1], forced[2]) if forced else ("", text)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", rest) or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:[^@]*$", rest):
+        return text
+    if rest.startswith("github.com/"):
+        package, question, query = rest.partition("?")
+        parts = package.split("/")
+        if len(parts) < 3:
+            raise SourceError("A GitHub source has the form github.com/owner/repository.")
+        repository = "/".join(parts[:3])
+        repository += "" if repository.endswith(".git") else ".git"
+        inner = "//" + "/".join(parts[3:]) if len(parts) > 3 else ""
+        return f"{protocol or 'git'}::https://{repository}{inner}{question}{query}"
+    ssh = re.fullmatch(r"(?:([^@]+)@)?([^:]+):/?(.+)", rest)
+    if ssh and ssh[1] == "git":
+        return f"{protocol or 'git'}::ssh://git@{ssh[2]}/{ssh[3]}"
+    if rest.startswith("/"):
+        url = f"file://{rest}"
+        return f"{protocol}::{url}" if protocol else url
+    raise SourceError(
+        f"No way is known to install {without_secrets(text)}. A directory relative to the calling module begins with "
+        "./ or ../."
+    )

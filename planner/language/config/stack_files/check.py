@@ -1,0 +1,253 @@
+"""What can be said of a stack without any value: what its blocks refer to, what modules take and are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.model import Config, Expr, ProviderRef, Reference
+from planner.language.config.reading import Problems
+from planner.language.config.sources import BUILTIN, provider_display
+from planner.language.config.stack_files.check_deployments import check_deployments, check_inputs
+from planner.language.config.stack_files.model import (
+    ComponentDecl,
+    ProviderSource,
+    RemovedComponent,
+    StackConfig,
+    StackModule,
+)
+from planner.language.syntax import nodes
+from planner.language.syntax.references import variables
+
+Mention = nodes.Traversal | nodes.Variable
+
+
+def check_stack(config: StackConfig) -> list[Diagnostic]:
+    """All that is wrong with what a loaded stack refers to, stack by stack, then with its deployments."""
+    problems = Problems()
+    for module in config.root.walk():
+        _Checks(module, problems).check()
+    check_deployments(config, problems)
+    return problems
+
+
+@frozen
+class Place:
+    """Where an expression stands: `what` names it in sentences; `each` is there with for_each only."""
+
+    what: str
+    has_each: bool = False
+
+
+class _Checks:
+    """The checks of one stack."""
+
+    def __init__(self, module: StackModule, problems: Problems) -> None:
+        self.module, self.problems = module, problems
+
+    def check(self) -> None:
+        module = self.module
+        for local in module.locals.values():
+            self.expression(local.expr, Place(f"local.{local.name}"))
+        for output in module.outputs.values():
+            self.expression(output.value, Place(f"output.{output.name}"))
+        for key, provider in module.providers.items():
+            if provider.type not in module.required_providers:
+                detail = (
+                    f"required_providers has no entry {provider.type}, which would say where the provider comes from."
+                    f"{did_you_mean(provider.type, module.required_providers)}"
+                )
+                self.error("provider_not_required", "Provider is not required", detail, provider.span)
+            self.expression(provider.for_each, Place(f"for_each of {key}"))
+            if provider.config is not None:
+                place = Place(f"the configuration of {key}", provider.for_each is not None)
+                for node in variables(provider.config):
+                    self.mention(node, provider.span.source, place)
+        for component in module.components.values():
+            self.component(component)
+        for removed in module.removed:
+            self.removed(removed)
+
+    def error(self, code: str, title: str, detail: str, span: Span) -> None:
+        self.problems.error(code, title, detail, span)
+
+    # ------------------------------------------------------------ components
+
+    def component(self, component: ComponentDecl) -> None:
+        place = Place(component.key, component.for_each is not None)
+        self.expression(component.for_each, Place(f"for_each of {component.key}"))
+        self.expression(component.inputs, place)
+        self.providers(component.providers, place)
+        for reference in component.depends_on:
+            self.dependency(reference)
+        if component.config is not None:
+            self.called(component.key, component.config, component.inputs, component.span)
+            self.passed(component.key, component.config, component.providers, component.span)
+        child = self.module.children.get(component.name) if component.kind == "stack" else None
+        if child is not None:
+            check_inputs(component.key, child.variables, component.inputs, component.span, self.problems)
+
+    def removed(self, removed: RemovedComponent) -> None:
+        key = f"{removed.kind}.{removed.name}"
+        place = Place(f"the removed {key}", removed.for_each is not None)
+        self.expression(removed.for_each, Place(f"for_each of the removed {key}"))
+        self.expression(removed.inputs, place)
+        self.expression(removed.key, place)
+        self.providers(removed.providers, place)
+        declared = self.module.components.get(key)
+        if declared is not None and removed.key is None and declared.for_each is None:
+            detail = f"{key} is said to be removed, but it is still declared: delete one of the two."
+            self.error("removed_still_declared", "Removed component still exists", detail, removed.span)
+        if removed.config is not None:
+            self.passed(f"The removed {key}", removed.config, removed.providers, removed.span)
+
+    def dependency(self, reference: Reference) -> None:
+        node = reference.node
+        if isinstance(node, nodes.Traversal) and node.root in ("component", "stack"):
+            self.mention(node, reference.source, Place("depends_on"), whole=True)
+            return
+        detail = "depends_on names component.NAME and stack.NAME."
+        self.error("invalid_dependency", "Invalid depends_on reference", detail, reference.span)
+
+    def called(self, key: str, config: Config, inputs: Expr | None, span: Span) -> None:
+        """What a component's module takes, and what it may not have."""
+        check_inputs(key, config.root.variables, inputs, span, self.problems)
+        for module in config.root.walk():
+            where = f"module {'.'.join(module.path)} of it" if module.path else "its module"
+            for provider in module.providers.values():
+                if provider.is_empty and module.path:
+                    continue
+                detail = f"Providers are configured in the stack, and given to {key} by its argument providers."
+                title = f"Provider configuration in {where}"
+                self.error("provider_in_component", title, detail, provider.span)
+            if module.encryption is not None and not module.path:
+                detail = "Only TF_ENCRYPTION says how the states of a stack are encrypted."
+                self.error("encryption_in_component", f"Encryption in {where}", detail, module.encryption.span or span)
+            if module.backend is not None and not module.path:
+                detail = "The states of a stack are kept by the stack; a module that it calls may not say where."
+                self.error("backend_in_component", f"Backend in {where}", detail, module.backend.span)
+
+    # ------------------------------------------------------------ providers
+
+    def providers(self, given: Iterable[tuple[ProviderRef, ProviderSource]], place: Place) -> None:
+        for _, source in given:
+            provider = self.module.providers.get(source.name)
+            if provider is None:
+                hint = did_you_mean(source.name, self.module.providers)
+                detail = f"There is no {source.name} in this stack.{hint}"
+                self.error("undeclared_provider", "Undeclared provider configuration", detail, source.span)
+            elif provider.for_each is None and source.key is not None:
+                detail = f"{source.name} has no for_each, so it is a single configuration without a key."
+                self.error("provider_key", "Unexpected key of a provider configuration", detail, source.span)
+            elif provider.for_each is not None and source.key is None:
+                detail = f"{source.name} has for_each: say which of them with a key, such as {source.name}[each.key]."
+                self.error("provider_key", "Missing key of a provider configuration", detail, source.span)
+            self.expression(source.key, place)
+
+    def passed(
+        self, key: str, config: Config, given: tuple[tuple[ProviderRef, ProviderSource], ...], span: Span
+    ) -> None:
+        """Whether the configurations given are those that the module takes, of the same providers."""
+        root = config.root
+        wanted = needed_configurations(config)
+        for inner, outer in given:
+            source, own = root.provider_source(inner.name), self.module.required_providers.get(outer.type)
+            if inner.alias is not None and str(inner) not in wanted:
+                detail = f"The module of {key} declares no configuration_aliases {inner}."
+                self.error("unexpected_provider", "Undeclared provider alias", detail, inner.span or span)
+            if own is not None and own.source != source:
+                detail = (
+                    f"{inner} of {key} is {provider_display(source)}, and {outer.name} is of "
+                    f"{provider_display(own.source)}."
+                )
+                self.error("other_provider", "Configuration of another provider", detail, outer.span)
+        there = {str(inner) for inner, _ in given}
+        for name in sorted(set(wanted) - there):
+            detail = (
+                f"{key} uses {provider_display(wanted[name])}. Give it a configuration: "
+                f"providers = {{ {name} = provider.{name.partition('.')[0]}.NAME }}."
+            )
+            self.error("missing_provider", "Missing provider configuration", detail, span)
+
+    # ------------------------------------------------------------ references
+
+    def expression(self, expr: Expr | None, place: Place) -> None:
+        if expr is not None:
+            for node in variables(expr.node):
+                self.mention(node, expr.source, place)
+
+    def mention(self, node: Mention, source: Source, place: Place, whole: bool = False) -> None:
+        """A reference. `whole`: to a component itself rather than to what it gives."""
+        root = node.name if isinstance(node, nodes.Variable) else node.root
+        steps = () if isinstance(node, nodes.Variable) else node.steps
+        span = Span(source, node.start, node.end)
+        first = steps[0] if steps else None
+        name = first.name if isinstance(first, nodes.GetAttr) else ""
+        if root == "each":
+            if not place.has_each:
+                detail = f"{place.what} is there once: each.key and each.value are for what has for_each."
+                self.error("each_without_for_each", "Reference to each", detail, span)
+        elif root in ("var", "local"):
+            among: Mapping[str, object] = self.module.variables if root == "var" else self.module.locals
+            called = "variable" if root == "var" else "local value"
+            if name not in among:
+                detail = f"This stack has no {called} {name or 'without a name'}.{did_you_mean(name, among)}"
+                self.error("undeclared_reference", f"Undeclared {called}", detail, span)
+        elif root in ("component", "stack"):
+            self.output_of(root, name, steps[1:], span, whole)
+        else:
+            detail = (
+                f"{root} means nothing in a stack. There are var, local, component, stack, and each where there is "
+                "for_each."
+            )
+            self.error("unknown_reference", "Invalid reference", detail, span)
+
+    def output_of(self, root: str, name: str, rest: tuple[nodes.Step, ...], span: Span, whole: bool) -> None:
+        component = self.module.components.get(f"{root}.{name}")
+        if component is None:
+            alike = [c.name for c in self.module.components.values() if c.kind == root]
+            detail = f"This stack has no {root} {name or 'without a name'}.{did_you_mean(name, alike)}"
+            self.error("undeclared_reference", f"Undeclared {root}", detail, span)
+            return
+        if component.for_each is not None:
+            rest = rest[1:] if rest and isinstance(rest[0], nodes.GetIndex) else ()
+        elif rest and isinstance(rest[0], nodes.GetIndex):
+            detail = f"{component.key} has no for_each, so it is there once, without a key."
+            self.error("unexpected_key", f"Unexpected key of a {root}", detail, span)
+            return
+        if whole or not rest or not isinstance(rest[0], nodes.GetAttr):
+            return
+        outputs = self.outputs(component)
+        if outputs is not None and rest[0].name not in outputs:
+            detail = f"{component.key} has no output {rest[0].name}.{did_you_mean(rest[0].name, outputs)}"
+            where = Span(span.source, rest[0].start, rest[0].end)
+            self.error("undeclared_output", "Undeclared output", detail, where)
+
+    def outputs(self, component: ComponentDecl) -> Mapping[str, object] | None:
+        if component.kind == "component":
+            return component.config.root.outputs if component.config is not None else None
+        child = self.module.children.get(component.name)
+        return child.outputs if child is not None else None
+
+
+def needed_configurations(config: Config) -> dict[str, str]:
+    """The provider configurations that a component's module takes from outside, by `name` or `name.alias`, with the
+    addresses of their providers. The builtin provider needs none."""
+    found: dict[str, str] = {}
+    root = config.root
+    for required in root.required_providers.values():
+        found |= {str(ref): required.source for ref in required.configuration_aliases}
+    for module in root.walk():
+        if module.path and (module.call is None or module.call.providers):
+            continue  # takes what its caller names, which is looked at there
+        for resource in module.resources.values():
+            ref = resource.provider
+            if ref is None or ref.alias is None:
+                found.setdefault(resource.provider_name, module.provider_source(resource.provider_name))
+        for call in module.calls.values():
+            for _, outer in call.providers:
+                found.setdefault(str(outer), module.provider_source(outer.name))
+    return {name: source for name, source in found.items() if source != BUILTIN}

@@ -1,0 +1,271 @@
+"""The blocks of component files: components, child stacks, providers, variables, outputs, removed ones."""
+
+from __future__ import annotations
+
+from planner.foundation.vocabulary.address import valid_identifier
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import Expr, ModuleCall, OutputDecl, ProviderRef, Reference, VariableDecl
+from planner.language.config.named_values import label_span, output_block, variable_block
+from planner.language.config.provider_blocks import check_provider_name, provider_reference, version_constraint
+from planner.language.config.reading import (
+    BAD_NAME,
+    Piece,
+    Problems,
+    constant_bool,
+    constant_string,
+    elements,
+    expr_of,
+    interpolated,
+    named_by,
+    native,
+    pairs,
+    piece,
+    read,
+    traversal_node,
+)
+from planner.language.config.sources import SourceError, parse_module_source, without_secrets
+from planner.language.config.stack_files.model import (
+    ComponentDecl,
+    Kind,
+    ProviderSource,
+    RemovedComponent,
+    StackProvider,
+)
+from planner.language.expressions.constraints import parse_type_constraint
+from planner.language.syntax import nodes
+from planner.language.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
+
+_COMPONENT = BodySchema(
+    {"source": True, **dict.fromkeys(("version", "inputs", "providers", "for_each", "depends_on"), False)}
+)
+_STACK = BodySchema({"source": True, **dict.fromkeys(("version", "inputs", "for_each", "depends_on"), False)})
+_PROVIDER = BodySchema({"for_each": False}, (BlockSchema("config"),))
+_REMOVED = BodySchema(
+    {"from": True, "source": True, **dict.fromkeys(("version", "inputs", "providers", "for_each"), False)},
+    (BlockSchema("lifecycle"),),
+)
+_LIFECYCLE = BodySchema({"destroy": False})
+_VARIABLE = BodySchema(
+    {"type": True, **dict.fromkeys(("default", "description", "sensitive", "nullable", "ephemeral"), False)}
+)
+_OUTPUT = BodySchema({"type": True, "value": True, **dict.fromkeys(("description", "sensitive", "ephemeral"), False)})
+
+
+def component_block(block: Block, problems: Problems) -> ComponentDecl | None:
+    """A `component` or `stack` block; None when there is no telling what it calls (reported)."""
+    kind: Kind = "component" if block.type == "component" else "stack"
+    content = read(block.body, _COMPONENT if kind == "component" else _STACK, problems)
+    attributes = content.attributes
+    name = block.labels[0].value
+    if not valid_identifier(name):
+        problems.error("invalid_name", f"Invalid {kind} name", BAD_NAME, label_span(block, 0))
+    call = module_call(name, attributes, block, problems)
+    if call is None:
+        return None
+    return ComponentDecl(
+        kind,
+        name,
+        call,
+        expr_of(attributes["inputs"], problems) if "inputs" in attributes else None,
+        given_providers(piece(attributes["providers"]), problems) if "providers" in attributes else (),
+        expr_of(attributes["for_each"], problems) if "for_each" in attributes else None,
+        _dependencies(attributes["depends_on"], problems) if "depends_on" in attributes else (),
+        block.header_span,
+    )
+
+
+def _dependencies(attribute: Attribute, problems: Problems) -> tuple[Reference, ...]:
+    return named_by(map(interpolated, elements(piece(attribute), problems) or ()), problems)
+
+
+def module_call(name: str, attributes: dict[str, Attribute], block: Block, problems: Problems) -> ModuleCall | None:
+    """What `source` and `version` name, as modules are called; None when they name nothing (reported)."""
+    if "source" not in attributes:
+        return None
+    where = attributes["source"].span
+    text = constant_string(attributes["source"], problems)
+    version = version_constraint(attributes["version"], problems) if "version" in attributes else None
+    if text is None:
+        return None
+    try:
+        source = parse_module_source(text, registry_only="version" in attributes)
+    except SourceError as bad:
+        shown = where if without_secrets(text) == text else block.header_span
+        problems.error("invalid_source", "Invalid source address", str(bad), shown)
+        return None
+    return ModuleCall(
+        name,
+        source.text,
+        version,
+        None,
+        None,
+        None,
+        (),
+        (),
+        {},
+        block.header_span,
+        block,
+        where,
+        source_kind=source.kind,
+        written_source=text,
+    )
+
+
+# ---------------------------------------------------------------- providers
+
+
+def given_providers(expr: Piece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderSource], ...]:
+    """What a `providers` argument says: names in the module, each with a configuration of the stack."""
+    entries = pairs(expr)
+    if entries is None:
+        detail = "providers is an object: names in the module, each with provider.TYPE.ALIAS."
+        problems.error("map_required", "Invalid expression", detail, expr.start_span)
+        return ()
+    given: dict[str, tuple[ProviderRef, ProviderSource]] = {}
+    first: dict[str, Span] = {}
+    for key, value, bare in entries:
+        inner = provider_reference(_unquoted_key(key, bare), "providers", problems, bare)
+        outer = provider_source(value, problems)
+        if inner is None or outer is None:
+            continue
+        if str(inner) in given:
+            detail = f"{inner} is already given at {first[str(inner)]}."
+            problems.error("duplicate_provider", "Duplicate provider address", detail, value.span)
+            continue
+        given[str(inner)] = (inner, outer)
+        first[str(inner)] = Span(key.source, key.node.start, value.node.end)
+    return tuple(given.values())
+
+
+def _unquoted_key(key: Piece, bare: bool) -> Piece:
+    """`"aws.west"`: the quotes are needed there, so they are no old style."""
+    return key if bare or not isinstance(key.node, nodes.Literal) else evolve(key, json=True)
+
+
+def provider_source(expr: Piece, problems: Problems) -> ProviderSource | None:
+    """`provider.TYPE.ALIAS`, `[...]` perhaps; None when it is none (reported)."""
+    written = native(interpolated(expr), problems)
+    if written is None:
+        return None
+    names, key = _keyed(written)
+    if len(names) == 3 and names[0] == "provider":
+        return ProviderSource(names[1], names[2], key, written.span)
+    detail = "A provider configuration of a stack is provider.TYPE.ALIAS, with a key if it has for_each."
+    problems.error("invalid_provider_reference", "Invalid provider configuration", detail, written.span)
+    return None
+
+
+def _keyed(written: Piece) -> tuple[list[str], Expr | None]:
+    """`a.b.c[key]` as names and the key; no names where it is something else."""
+    node, key = written.node, None
+    if isinstance(node, nodes.Index):
+        key = Expr(node.key, written.source)
+        node = node.collection
+    traversal = traversal_node(Piece(node, written.source))
+    if not isinstance(traversal, nodes.Traversal):
+        return [], None
+    steps = traversal.steps
+    if key is None and isinstance(steps[-1], nodes.GetIndex):
+        key = Expr(nodes.Literal(steps[-1].key, steps[-1].start, steps[-1].end), written.source)
+        steps = steps[:-1]
+    names = [step.name for step in steps if isinstance(step, nodes.GetAttr)]
+    return ([traversal.root, *names], key) if len(names) == len(steps) else ([], None)
+
+
+def stack_provider(block: Block, problems: Problems) -> StackProvider | None:
+    """A `provider` block, which has two labels; None when its type is no name (reported)."""
+    content = read(block.body, _PROVIDER, problems)
+    type_, alias = (label.value for label in block.labels)
+    if not check_provider_name(type_, label_span(block, 0), problems):
+        return None
+    if not valid_identifier(alias):
+        problems.error("invalid_name", "Invalid provider configuration name", BAD_NAME, label_span(block, 1))
+    config: Body | None = None
+    for inner in content.blocks:
+        if config is not None:
+            detail = "A provider has one config block, with all of its arguments."
+            problems.error("duplicate_config", "Duplicate config block", detail, inner.header_span)
+            continue
+        config = inner.body
+    for_each = content.attributes.get("for_each")
+    return StackProvider(type_, alias, expr_of(for_each, problems) if for_each else None, config, block.header_span)
+
+
+# ---------------------------------------------------------------- variables and outputs
+
+
+def stack_variable(block: Block, problems: Problems) -> VariableDecl | None:
+    """A `variable`: as in modules, but with a type, and without validations; None for another (reported)."""
+    mine = Problems()
+    read(block.body, _VARIABLE, mine)
+    if not mine.has_errors:
+        return variable_block(block, False, problems).value
+    problems.extend(mine)
+    return None
+
+
+def stack_output(block: Block, problems: Problems) -> OutputDecl | None:
+    """An `output`: as in modules, but with a type, and without conditions; None for another (reported)."""
+    mine = Problems()
+    attributes = read(block.body, _OUTPUT, mine).attributes
+    problems.extend(mine)
+    if mine.has_errors:
+        return None
+    _, rest = block.body.partial_content(BodySchema({"type": True}))
+    plain = Block("output", block.type_end, block.labels, block.header_end, rest, block.source, block.start, block.end)
+    declared = output_block(plain, False, problems).value
+    written = native(piece(attributes["type"]), problems)
+    if written is None:
+        return declared
+    constraint, diagnostics = parse_type_constraint(written.node, written.source)
+    problems.extend(diagnostics)
+    return evolve(declared, type=constraint)
+
+
+# ---------------------------------------------------------------- removed
+
+
+def removed_component(block: Block, problems: Problems) -> RemovedComponent | None:
+    """A `removed` block; None when what it is about cannot be told (reported)."""
+    mine = Problems()
+    content = read(block.body, _REMOVED, mine)
+    attributes = content.attributes
+    destroy = True
+    for inner in content.blocks:
+        found = read(inner.body, _LIFECYCLE, mine).attributes
+        if "destroy" in found:
+            destroy = constant_bool(found["destroy"], mine) is not False
+    call = module_call("", attributes, block, mine)
+    from_ = _removed_from(piece(attributes["from"]), mine) if "from" in attributes else None
+    if from_ is not None and from_[2] is None and "for_each" in attributes:
+        detail = f"from = {from_[0]}.{from_[1]} means all of its instances. Name one by a key: [each.key]."
+        mine.error("invalid_removed", 'Invalid "removed" block', detail, from_[3])
+    problems.extend(mine)
+    if from_ is None or call is None or mine.has_errors:
+        return None
+    kind, name, key, span = from_
+    return RemovedComponent(
+        kind,
+        name,
+        key,
+        evolve(call, name=name),
+        expr_of(attributes["inputs"], problems) if "inputs" in attributes else None,
+        given_providers(piece(attributes["providers"]), problems) if "providers" in attributes else (),
+        expr_of(attributes["for_each"], problems) if "for_each" in attributes else None,
+        destroy,
+        block.header_span,
+        span,
+    )
+
+
+def _removed_from(expr: Piece, problems: Problems) -> tuple[Kind, str, Expr | None, Span] | None:
+    written = native(interpolated(expr), problems)
+    if written is None:
+        return None
+    names, key = _keyed(written)
+    if len(names) == 2 and names[0] in ("component", "stack"):
+        return "component" if names[0] == "component" else "stack", names[1], key, written.span
+    detail = "from names what was there: component.NAME or stack.NAME, with a key in brackets for one instance."
+    problems.error("invalid_removed", 'Invalid "removed" block', detail, written.span)
+    return None

@@ -1,0 +1,305 @@
+"""From the files of a stack to a StackConfig: components with their modules, stacks below it, deployments."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import TypeVar
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.directory import is_module, located
+from planner.language.config.load import InstalledModules, Locate, load_tree
+from planner.language.config.model import (
+    Config,
+    LocalDecl,
+    ModuleCall,
+    ModulePath,
+    OutputDecl,
+    RequiredProvider,
+    VariableDecl,
+)
+from planner.language.config.modules_manifest import DATA_DIRECTORY, Manifest, read_manifest
+from planner.language.config.named_values import locals_block
+from planner.language.config.provider_blocks import required_providers_block
+from planner.language.config.reading import Problems, read
+from planner.language.config.stack_files.components import (
+    component_block,
+    removed_component,
+    stack_output,
+    stack_provider,
+    stack_variable,
+)
+from planner.language.config.stack_files.deployments import DeploymentFiles
+from planner.language.config.stack_files.discover import OLD, is_stack, stack_files
+from planner.language.config.stack_files.model import (
+    ComponentDecl,
+    Deployments,
+    RemovedComponent,
+    StackConfig,
+    StackModule,
+    StackProvider,
+)
+from planner.language.syntax.body import BlockSchema, Body, BodySchema
+from planner.language.syntax.files import load_text
+
+T = TypeVar("T")
+
+_FILE = BodySchema(
+    {},
+    (
+        *(BlockSchema(kind, ("name",)) for kind in ("component", "stack", "variable", "output")),
+        BlockSchema("provider", ("type", "name")),
+        BlockSchema("required_providers"),
+        BlockSchema("locals"),
+        BlockSchema("removed"),
+    ),
+)
+DEEPEST = 32
+"""stacks within stacks"""
+
+
+_INIT = "planner stacks init"
+
+
+@frozen(eq=False)
+class Places:
+    """Where what a stack calls is: `locate` finds a component's module or a child stack, `below` gives what finds the
+    modules that one calls."""
+
+    locate: Locate
+    below: Callable[[ModulePath], Locate]
+    shares: bool = True
+    """whether a directory that several components call is loaded once, and not recorded for each"""
+    alike: Callable[[ModulePath, ModuleCall], ModulePath | None] = lambda path, call: path
+    """what is there for a removed component of the stack at a path, which was another one when that was installed"""
+
+
+def installed(root_dir: str, manifest: Manifest) -> Places:
+    """What `init` recorded."""
+    found = InstalledModules(manifest, root_dir, init=_INIT)
+
+    def alike(path: ModulePath, call: ModuleCall) -> ModulePath | None:
+        if found.has(path, call):
+            return path
+        stack = path[:-3]
+        places = [tuple(key.split(".")) for key in sorted(manifest)]
+        kinds = ((*stack, path[-2]), (*stack, *path[-3:-1]))
+        return next((place for place in places if place[:-1] in kinds and found.has(place, call)), None)
+
+    def below(path: ModulePath) -> Locate:
+        return InstalledModules(manifest, root_dir, below=path, init=_INIT).locate
+
+    return Places(found.locate, below, alike=alike)
+
+
+def load_stack(
+    root_dir: str = ".", *, places: Places | None = None, data_dir: str = DATA_DIRECTORY
+) -> tuple[StackConfig, list[Diagnostic]]:
+    """The stack in a directory as far as it can be loaded, and what is wrong with its text, in the order of files.
+    `places`: other than those that `init` recorded. What its blocks refer to is not looked at."""
+    problems = Problems()
+    if places is None:
+        manifest, found = read_manifest(root_dir, data_dir)
+        problems.extend(found)
+        places = installed(root_dir, manifest)
+    loader = _Loader(root_dir, places)
+    root = loader.stack((), ".", (os.path.realpath(root_dir),), problems)
+    deployments = loader.deployments(problems)
+    return StackConfig(root, deployments, loader.files), problems
+
+
+class _Content:
+    """What the component files of one directory declare."""
+
+    def __init__(self) -> None:
+        self.variables: dict[str, VariableDecl] = {}
+        self.locals: dict[str, LocalDecl] = {}
+        self.outputs: dict[str, OutputDecl] = {}
+        self.required: dict[str, RequiredProvider] = {}
+        self.providers: dict[str, StackProvider] = {}
+        self.components: dict[str, ComponentDecl] = {}
+        self.removed: list[RemovedComponent] = []
+        self.requirements: Span | None = None
+
+    def add(self, body: Body, problems: Problems) -> None:
+        for block in read(body, _FILE, problems).blocks:
+            kind, name = block.type, block.labels[-1].value if block.labels else ""
+            if kind in ("component", "stack"):
+                _put(self.components, f"{kind}.{name}", component_block(block, problems), problems)
+            elif kind == "variable":
+                _put(self.variables, name, stack_variable(block, problems), problems)
+            elif kind == "output":
+                _put(self.outputs, name, stack_output(block, problems), problems)
+            elif kind == "provider":
+                _put(
+                    self.providers,
+                    f"provider.{block.labels[0].value}.{name}",
+                    stack_provider(block, problems),
+                    problems,
+                )
+            elif kind == "locals":
+                for local in locals_block(block, problems):
+                    _put(self.locals, local.name, local, problems)
+            elif kind == "removed":
+                removed = removed_component(block, problems)
+                self.removed += [] if removed is None else [removed]
+            elif self.requirements is not None:
+                detail = f"There is already a required_providers block at {self.requirements.place}."
+                problems.error("duplicate", "Duplicate required_providers", detail, block.header_span)
+            else:
+                self.requirements = block.header_span
+                self.required = required_providers_block(block, problems)
+
+
+def _put(into: dict[str, T], name: str, made: T | None, problems: Problems) -> None:
+    if made is None:
+        return
+    first = into.setdefault(name, made)
+    if first is not made:
+        kind = _KINDS.get(type(made), "component")
+        kind = getattr(made, "kind", kind)
+        short = name.removeprefix(f"{kind}.")
+        detail = f'There is already a {kind} "{short}" at {first.span.place}.'  # type: ignore[attr-defined]
+        problems.error("duplicate", f"Duplicate {kind}", detail, made.span)  # type: ignore[attr-defined]
+
+
+_KINDS: Mapping[type, str] = {
+    VariableDecl: "variable",
+    OutputDecl: "output",
+    LocalDecl: "local value",
+    StackProvider: "provider configuration",
+}
+
+
+class _Loader:
+    def __init__(self, root_dir: str, places: Places) -> None:
+        self.root_dir, self.places = root_dir, places
+        self.files: dict[str, str] = {}
+        self.known: dict[tuple[str, str], Config] = {}
+
+    # ------------------------------------------------------------ files
+
+    def _bodies(self, directory: str, names: tuple[str, ...], problems: Problems) -> list[Body]:
+        bodies = []
+        for name in names:
+            shown = posixpath.normpath(posixpath.join(directory, name))
+            try:
+                data = read_whole(os.path.join(located(self.root_dir, directory), name))
+            except OSError as bad:
+                problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror or bad}.")
+                continue
+            self.files[shown] = sha256(data).hexdigest()
+            body, source, diagnostics = load_text(data, shown, False)
+            problems.extend(diagnostics)
+            if name.endswith(OLD):
+                ending = name[name.rindex(".tfstack") :]
+                detail = f"Files with component configuration end in {ending.replace('stack', 'component')} now."
+                problems.warning("old_ending", "Deprecated file name", detail, Span(source, 0, 0))
+            bodies += [] if body is None else [body]
+        return bodies
+
+    def deployments(self, problems: Problems) -> Deployments:
+        found = DeploymentFiles()
+        try:
+            names = stack_files(self.root_dir).deployments
+        except OSError:
+            return found.result()  # reported with the components
+        for body in self._bodies(".", names, problems):
+            found.add(body, problems)
+        return found.result()
+
+    # ------------------------------------------------------------ stacks
+
+    def stack(self, path: ModulePath, directory: str, above: tuple[str, ...], problems: Problems) -> StackModule:
+        content = _Content()
+        try:
+            names = stack_files(located(self.root_dir, directory)).components
+        except OSError as bad:
+            problems.error(
+                "unreadable_directory", "Failed to read stack directory", f"{directory}: {bad.strerror or bad}."
+            )
+            names = ()
+        for body in self._bodies(directory, names, problems):
+            content.add(body, problems)
+        components: dict[str, ComponentDecl] = {}
+        children: dict[str, StackModule] = {}
+        for key, component in sorted(content.components.items()):
+            where = self._where(path, component.kind, component.name, component.call, directory, problems)
+            components[key] = component
+            if where is None:
+                continue
+            if component.kind == "component":
+                components[key] = evolve(component, config=self._module(path, component.call, where, problems))
+            else:
+                child = self._child(path, component, where, above, problems)
+                children |= {} if child is None else {component.name: child}
+        removed = [self._removed(path, number, r, directory, problems) for number, r in enumerate(content.removed)]
+        return StackModule(
+            path[1::2],
+            directory,
+            content.variables,
+            content.locals,
+            content.outputs,
+            content.required,
+            content.providers,
+            components,
+            tuple(removed),
+            children,
+        )
+
+    def _where(
+        self, path: ModulePath, kind: str, name: str, call: ModuleCall, parent: str, problems: Problems
+    ) -> str | None:
+        where = self.places.locate((*path, kind, name), call, parent, problems)
+        if where is None:
+            return None
+        full = located(self.root_dir, where)
+        if kind == "component" and not is_module(full):
+            detail = f"There is no configuration (*.tf, *.tofu) in {where}."
+            problems.error("empty_module", "No module", detail, call.shown_span)
+            return None
+        if kind == "stack" and not is_stack(full):
+            detail = f"There is no stack (*.tfcomponent.hcl) in {where}."
+            problems.error("empty_stack", "No stack", detail, call.shown_span)
+            return None
+        return where
+
+    def _module(self, path: ModulePath, call: ModuleCall, where: str, problems: Problems) -> Config:
+        below = (*path, "component", call.name)
+        # modules that stand in directories of the stack are the same for all who call them
+        key = (where, "" if self.places.shares and call.source_kind == "local" else ".".join(below))
+        if key not in self.known:
+            locate = self.places.below(below)
+            config, found = load_tree(
+                self.root_dir, variables=None, workspace="default", locate=locate, directory=where
+            )
+            problems.extend(found)
+            self.known[key] = config
+            self.files |= config.files
+        return self.known[key]
+
+    def _child(
+        self, path: ModulePath, component: ComponentDecl, where: str, above: tuple[str, ...], problems: Problems
+    ) -> StackModule | None:
+        real = os.path.realpath(located(self.root_dir, where))
+        if real in above or len(above) > DEEPEST:
+            detail = f"The directory {where} is already being loaded: the stack would contain itself without end."
+            problems.error("cyclic_stack", "Stack calls itself", detail, component.span)
+            return None
+        return self.stack((*path, "stack", component.name), where, (*above, real), problems)
+
+    def _removed(
+        self, path: ModulePath, number: int, removed: RemovedComponent, parent: str, problems: Problems
+    ) -> RemovedComponent:
+        """A removed component still needs its module: what it declares says how its objects are destroyed."""
+        place: ModulePath = (*path, "removed", removed.kind, f"{removed.name}-{number}")
+        *base, _, name = self.places.alike(place, removed.call) or place
+        where = self._where(tuple(base), removed.kind, name, removed.call, parent, problems)
+        if where is None or removed.kind == "stack":
+            return removed
+        return evolve(removed, config=self._module(tuple(base), evolve(removed.call, name=name), where, problems))

@@ -1,0 +1,227 @@
+"""What stack files say: components, child stacks, providers, removed ones; deployments and what decides about them.
+Nothing is evaluated, except what must be known early: sources, types, defaults.
+
+Source: HashiCorp's public documentation of Terraform Stacks (block reference).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import (
+    Config,
+    Expr,
+    LocalDecl,
+    ModuleCall,
+    OutputDecl,
+    ProviderRef,
+    Reference,
+    RequiredProvider,
+    VariableDecl,
+)
+from planner.language.syntax.body import Body
+
+StackPath = tuple[str, ...]
+"""names of `stack` blocks, from the outside"""
+Kind = Literal["component", "stack"]
+
+
+@frozen(eq=False)
+class ProviderSource:
+    """`provider.TYPE.ALIAS`, perhaps with a key: a provider configuration of the stack."""
+
+    type: str
+    alias: str
+    key: Expr | None
+    span: Span
+
+    @property
+    def name(self) -> str:
+        return f"provider.{self.type}.{self.alias}"
+
+
+@frozen(eq=False)
+class ComponentDecl:
+    """`component "NAME"` and `stack "NAME"`: `call` is the source as modules are called, by which it is installed."""
+
+    kind: Kind
+    name: str
+    call: ModuleCall
+    inputs: Expr | None
+    providers: tuple[tuple[ProviderRef, ProviderSource], ...]
+    """(name in the module, configuration of the stack); empty for child stacks"""
+    for_each: Expr | None
+    depends_on: tuple[Reference, ...]
+    span: Span
+    config: Config | None = None
+    """the component's module with all that it calls, once it is loaded"""
+
+    @property
+    def key(self) -> str:
+        """`component.NAME` or `stack.NAME`: unique in its stack."""
+        return f"{self.kind}.{self.name}"
+
+
+@frozen(eq=False)
+class StackProvider:
+    """`provider "TYPE" "ALIAS"`: `config` is what the provider's schema decodes."""
+
+    type: str
+    alias: str
+    for_each: Expr | None
+    config: Body | None
+    span: Span
+
+    @property
+    def key(self) -> str:
+        return f"provider.{self.type}.{self.alias}"
+
+
+@frozen(eq=False)
+class RemovedComponent:
+    """`removed`: what becomes of a component (or child stack) that is no longer declared. `key`: of the one instance
+    that is meant; None for all, `destroy`: False where its objects are only forgotten."""
+
+    kind: Kind
+    name: str
+    key: Expr | None
+    call: ModuleCall
+    inputs: Expr | None
+    providers: tuple[tuple[ProviderRef, ProviderSource], ...]
+    for_each: Expr | None
+    destroy: bool
+    span: Span
+    from_span: Span
+    config: Config | None = None
+
+
+@frozen(eq=False)
+class StackModule:
+    """One stack: everything that its component files declare, and the stacks below it."""
+
+    path: StackPath
+    directory: str
+    variables: Mapping[str, VariableDecl] = field(factory=dict)
+    locals: Mapping[str, LocalDecl] = field(factory=dict)
+    outputs: Mapping[str, OutputDecl] = field(factory=dict)
+    required_providers: Mapping[str, RequiredProvider] = field(factory=dict)
+    providers: Mapping[str, StackProvider] = field(factory=dict)
+    """by `provider.TYPE.ALIAS`"""
+    components: Mapping[str, ComponentDecl] = field(factory=dict)
+    """components and child stacks by `component.NAME` and `stack.NAME`"""
+    removed: tuple[RemovedComponent, ...] = ()
+    children: Mapping[str, StackModule] = field(factory=dict)
+    """the stacks of `stack` blocks by their names"""
+
+    def walk(self) -> Iterator[StackModule]:
+        """This stack and all below it, parents first, siblings by name."""
+        yield self
+        for name in sorted(self.children):
+            yield from self.children[name].walk()
+
+
+# ---------------------------------------------------------------- deployments
+
+
+@frozen(eq=False)
+class Deployment:
+    """`deployment "NAME"`: `group` is the name of its group, None for its own (`NAME_default`)."""
+
+    name: str
+    inputs: Expr | None
+    group: str | None
+    group_span: Span | None
+    destroy: Expr | None
+    imported: Expr | None
+    span: Span
+
+
+@frozen(eq=False)
+class DeploymentGroup:
+    """`checks`: names of `deployment_auto_approve` blocks, each with its place."""
+
+    name: str
+    checks: tuple[tuple[str, Span], ...]
+    span: Span
+
+
+@frozen(eq=False)
+class ApprovalCheck:
+    """A `check`: `reason` says why not when the condition does not hold."""
+
+    condition: Expr
+    reason: Expr | None
+    span: Span
+
+
+@frozen(eq=False)
+class ApprovalRule:
+    """`deployment_auto_approve "NAME"`, or the old `orchestrate "KIND" "NAME"`, which is for every deployment."""
+
+    name: str
+    checks: tuple[ApprovalCheck, ...]
+    span: Span
+    orchestrates: Literal["", "auto_approve", "replan"] = ""
+
+
+@frozen(eq=False)
+class IdentityToken:
+    name: str
+    audience: Expr | None
+    span: Span
+
+
+@frozen(eq=False)
+class ValueStore:
+    """`store "TYPE" "NAME"`: `settings` are its arguments."""
+
+    type: str
+    name: str
+    settings: Mapping[str, Expr]
+    span: Span
+
+
+@frozen(eq=False)
+class PublishedOutput:
+    name: str
+    value: Expr
+    description: str
+    span: Span
+
+
+@frozen(eq=False)
+class UpstreamInput:
+    """`upstream_input "NAME"`: what the stack at `source` has published last."""
+
+    name: str
+    source: str
+    span: Span
+    source_span: Span
+
+
+@frozen(eq=False)
+class Deployments:
+    """Everything that the deployment files of a stack say."""
+
+    deployments: Mapping[str, Deployment] = field(factory=dict)
+    groups: Mapping[str, DeploymentGroup] = field(factory=dict)
+    rules: Mapping[str, ApprovalRule] = field(factory=dict)
+    orchestrations: tuple[ApprovalRule, ...] = ()
+    tokens: Mapping[str, IdentityToken] = field(factory=dict)
+    stores: Mapping[str, ValueStore] = field(factory=dict)
+    """by `TYPE.NAME`"""
+    published: Mapping[str, PublishedOutput] = field(factory=dict)
+    upstream: Mapping[str, UpstreamInput] = field(factory=dict)
+    locals: Mapping[str, LocalDecl] = field(factory=dict)
+
+
+@frozen(eq=False)
+class StackConfig:
+    """A stack with its deployments, and the files that were read for it (path -> SHA-256)."""
+
+    root: StackModule
+    deployments: Deployments
+    files: dict[str, str] = field(factory=dict)

@@ -1,0 +1,165 @@
+"""`moved`, `removed` and `import` blocks."""
+
+from __future__ import annotations
+
+from planner.foundation.vocabulary.address import Address, ModuleAddress, ResourceAddress, join, parse_address
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.endpoints import import_target, move_endpoint, removed_endpoint
+from planner.language.config.model import Config, Expr, ImportDecl, ModuleConfig, MovedDecl, RemovedDecl
+from planner.language.config.provider_blocks import provider_reference
+from planner.language.config.provisioners import provisioner_block
+from planner.language.config.reading import Problems, constant_bool, expr_of, native, piece, read, reference
+from planner.language.syntax.body import Block, BlockSchema, BodySchema
+
+_MOVED = BodySchema({"from": True, "to": True})
+_REMOVED = BodySchema({"from": True}, (BlockSchema("lifecycle"), BlockSchema("provisioner", ("type",))))
+_REMOVED_LIFECYCLE = BodySchema({"destroy": False})
+_IMPORT = BodySchema({"provider": False, "id": False, "identity": False, "to": True, "for_each": False})
+
+
+def moved_block(block: Block, problems: Problems) -> MovedDecl | None:
+    """A move from one address to another of the same kind; None when it is invalid (reported)."""
+    before = len(problems)
+    content = read(block.body, _MOVED, problems)
+    span = block.header_span
+    ends: dict[str, tuple[Address, Span]] = {}
+    for name in ("from", "to"):
+        attribute = content.attributes.get(name)
+        ref = reference(piece(attribute), problems) if attribute else None
+        address = move_endpoint(ref, problems) if ref else None
+        if address is not None and ref is not None:
+            ends[name] = (address, ref.span)
+    for name in ("from", "to"):
+        address = ends[name][0] if name in ends else None
+        if address is None or (isinstance(address, ResourceAddress) and address.mode == "ephemeral"):
+            detail = f'What "{name}" names is nothing that can move.'
+            problems.error("immovable", 'Invalid "moved" address', detail, span)
+    if Problems(problems[before:]).has_errors:
+        return None
+    (from_, from_span), (to, to_span) = ends["from"], ends["to"]
+    if isinstance(from_, ModuleAddress) != isinstance(to, ModuleAddress):
+        detail = "A module moves to a module and a resource to a resource."
+        problems.error("move_between_kinds", 'Invalid "moved" addresses', detail, span)
+        return None
+    return MovedDecl(str(from_), str(to), span, from_span, to_span)
+
+
+def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
+    """What happens to objects whose block is gone; None when it is invalid (reported)."""
+    mine = Problems()
+    content = read(block.body, _REMOVED, mine)
+    span = block.header_span
+    attribute = content.attributes.get("from")
+    ref = reference(piece(attribute), mine) if attribute else None
+    address = removed_endpoint(ref, mine) if ref else None
+    destroy: bool | None = None
+    lifecycle: Block | None = None
+    provisioners = []
+    for inner in content.blocks:
+        if inner.type == "lifecycle":
+            if lifecycle is not None:
+                detail = f"There is already a lifecycle block at {lifecycle.header_span}."
+                mine.error("duplicate_lifecycle", "Duplicate lifecycle block", detail, inner.header_span)
+                continue
+            lifecycle = inner
+            found = read(inner.body, _REMOVED_LIFECYCLE, mine)
+            if "destroy" in found.attributes:
+                destroy = bool(constant_bool(found.attributes["destroy"], mine))
+        else:
+            provisioner = provisioner_block(inner, mine)
+            if provisioner is None:
+                continue
+            if provisioner.when != "destroy":
+                detail = "When a removed block acts, objects are destroyed: its provisioners need when = destroy."
+                mine.error("create_provisioner", 'Invalid "removed.provisioner" block', detail, inner.header_span)
+            elif isinstance(address, ModuleAddress):
+                detail = "Provisioners belong to a resource, but this block removes a module."
+                mine.error("module_provisioner", 'Invalid "removed" block', detail, span)
+            else:
+                provisioners.append(provisioner)
+    if not mine.has_errors:
+        if destroy is None:
+            detail = "Say in a lifecycle block whether to destroy the objects; without it they are only forgotten."
+            mine.warning("removed_without_lifecycle", "Missing lifecycle from the removed block", detail, span)
+        elif not destroy and provisioners:
+            detail = "The objects are forgotten, not destroyed, so the provisioners of this block never run."
+            mine.warning("idle_provisioners", "Removed block provisioners will not be executed", detail, span)
+    problems.extend(mine)
+    if address is None or ref is None or mine.has_errors:
+        return None
+    return RemovedDecl(str(address), bool(destroy), tuple(provisioners), span, ref.span)
+
+
+def import_block(block: Block, problems: Problems) -> ImportDecl | None:
+    """An object to take under management; None when the address is invalid (reported)."""
+    content = read(block.body, _IMPORT, problems)
+    attributes = content.attributes
+    span = block.header_span
+    to, target, instance = None, None, None
+    if "to" in attributes:
+        written = native(piece(attributes["to"]), problems)
+        if written is None:
+            return None
+        to = Expr(written.node, written.source)
+        target, instance = import_target(written, problems)
+        if target is None:
+            return None
+    provider = None
+    if "provider" in attributes:
+        if target is not None and not target.module.is_root:
+            detail = "In a module the provider follows from the providers argument of its call."
+            where = attributes["provider"].span
+            problems.error("import_provider_in_module", "Invalid import provider argument", detail, where)
+        provider = provider_reference(piece(attributes["provider"]), "provider", problems)
+    for_each = expr_of(attributes["for_each"], problems) if "for_each" in attributes else None
+    id_, identity = attributes.get("id"), attributes.get("identity")
+    if id_ is None and identity is None:
+        detail = "An import needs id or identity to find the object."
+        problems.error("import_without_id", "Missing required import argument", detail, span)
+    if id_ is not None and identity is not None:
+        first, last = sorted((id_, identity), key=lambda a: a.start)
+        detail = "id and identity both say which object is meant; use one of them."
+        both = Span(block.source, first.start, last.end)
+        problems.error("import_with_two_ids", "Conflicting import arguments", detail, both)
+    if to is None:
+        return None
+    return ImportDecl(
+        to,
+        expr_of(id_, problems) if id_ else None,
+        expr_of(identity, problems) if identity else None,
+        for_each,
+        provider,
+        span,
+        target,
+        instance,
+    )
+
+
+def check_removed(root: ModuleConfig) -> Problems:
+    """Removed blocks whose object is still declared: an error when planning (not when validating)."""
+    problems = Problems()
+    for module in root.walk():
+        for removed in module.removed:
+            address = parse_address(removed.from_)
+            path = (*module.path, *address.path)
+            declared = root.descendant(path)
+            if declared is None:
+                continue
+            if isinstance(address, ModuleAddress):
+                title = "Removed module block still exists"
+            elif address.relative in declared.resources:
+                title = "Removed resource block still exists"
+            else:
+                continue
+            detail = f"{removed.from_} is said to be removed, but it is still declared: delete one of the two."
+            problems.error("removed_still_declared", title, detail, removed.span)
+    return problems
+
+
+def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
+    """The removed blocks of all modules, parents first, each with the full address that it is about."""
+    return [
+        (join(".".join(f"module.{name}" for name in module.path), block.from_), block)
+        for module in config.root.walk()
+        for block in module.removed
+    ]

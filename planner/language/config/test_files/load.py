@@ -1,0 +1,203 @@
+"""All test files of a root module, and the modules that their runs are about."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterable
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.directory import is_module, located
+from planner.language.config.load import InstalledModules, load_tree
+from planner.language.config.model import Config, ModuleCall, ModulePath
+from planner.language.config.modules_manifest import DATA_DIRECTORY, Manifest, module_key, read_manifest
+from planner.language.config.reading import Problems
+from planner.language.config.secrecy import is_secret_directory
+from planner.language.config.test_files.discover import DEFAULT_DIRECTORY, MOCKS, OWN, find_test_files
+from planner.language.config.test_files.model import RunModule, TestFile, TestRun
+from planner.language.config.test_files.read import read_test_file
+from planner.language.config.variables import RawVariables
+from planner.language.syntax.body import Body
+from planner.language.syntax.files import load_text
+
+
+@frozen(eq=False)
+class TestFiles:
+    """The test files of a root module, by name in byte order."""
+
+    __test__ = False
+
+    files: tuple[TestFile, ...]
+    problems: tuple[Diagnostic, ...] = ()
+
+
+def read_test_files(root_dir: str, directory: str = "", names: Iterable[str] | None = None) -> TestFiles:
+    """What the test files say, without the modules of their runs. `directory`: the one that was asked for, "" for the
+    usual one; `names`: these files only."""
+    problems = Problems()
+    found, is_there = find_test_files(root_dir, directory or DEFAULT_DIRECTORY)
+    if directory and not is_there:
+        title, detail = "Test directory does not exist", f"Requested test directory {directory} does not exist."
+        problems.warning("no_test_directory", title, detail)
+    keep = not is_secret_directory(root_dir)
+    files = []
+    for name in found if names is None else names:
+        file = _read(root_dir, name, keep, problems)
+        files += [] if file is None else [file]
+    return TestFiles(tuple(files), tuple(problems))
+
+
+def _read(root_dir: str, name: str, keep: bool, problems: Problems) -> TestFile | None:
+    try:
+        data = read_whole(os.path.join(root_dir, name))
+    except OSError as bad:
+        problems.error("unreadable_file", "Failed to read file", f"{name}: {bad.strerror or bad}.")
+        return None
+    body, _, diagnostics = load_text(data, name, keep)
+    problems.extend(diagnostics)
+    if body is None:
+        return None
+    if not name.endswith(OWN):
+        return read_test_file(body, name, problems)
+    mocks = _MockFiles(root_dir, keep)
+    file = read_test_file(body, name, problems, mocks.read)
+    return evolve(file, sources=tuple(mocks.asked))
+
+
+class _MockFiles:
+    """Finds files of mocks in a directory, which is named from the root module's."""
+
+    def __init__(self, root_dir: str, keep: bool) -> None:
+        self.root_dir, self.keep = root_dir, keep
+        self.asked: dict[str, None] = {}
+        """the directories"""
+
+    def read(self, directory: str, span: Span, problems: Problems) -> list[Body]:
+        """What they say, by name."""
+        self.asked[directory] = None
+        folder = located(self.root_dir, directory)
+        try:
+            names = sorted(name for name in os.listdir(folder) if name.endswith(MOCKS) and not name.startswith("."))
+            found = [(name, read_whole(os.path.join(folder, name))) for name in names]
+        except OSError as bad:
+            detail = f"{bad.filename or directory}: {bad.strerror or bad}."
+            problems.error("unreadable_mocks", "Failed to read mock files", detail, span)
+            return []
+        if not found:
+            detail = f"There is no file *{MOCKS} in {directory}."
+            problems.error("no_mocks", "Failed to read mock files", detail, span)
+        bodies = []
+        for name, data in found:
+            body, _, diagnostics = load_text(data, posixpath.normpath(posixpath.join(directory, name)), self.keep)
+            problems.extend(diagnostics)
+            bodies += [] if body is None else [body]
+        return bodies
+
+
+def load_test_files(
+    root_dir: str,
+    directory: str = "",
+    *,
+    variables: RawVariables | None = None,
+    workspace: str = "default",
+    data_dir: str = DATA_DIRECTORY,
+    manifest: Manifest | None = None,
+) -> TestFiles:
+    """The same with the modules of their runs, which init must have installed."""
+    read = read_test_files(root_dir, directory)
+    problems = Problems(read.problems)
+    if problems.has_errors or not any(run.module for file in read.files for run in file.runs):
+        return read
+    if manifest is None:
+        manifest, found = read_manifest(root_dir, data_dir)
+        problems.extend(found)
+    known: dict[tuple[str, str], Config] = {}
+    files = []
+    for file in read.files:
+        runs = [_with_module(root_dir, file, run, variables, workspace, manifest, known, problems) for run in file.runs]
+        files.append(evolve(file, runs=tuple(runs)))
+    return TestFiles(tuple(files), tuple(problems))
+
+
+def _with_module(
+    root_dir: str,
+    file: TestFile,
+    run: TestRun,
+    variables: RawVariables | None,
+    workspace: str,
+    manifest: Manifest,
+    known: dict[tuple[str, str], Config],
+    problems: Problems,
+) -> TestRun:
+    if run.module is None:
+        return run
+    below = run_key(file.name, run.name)
+    where = _installed(root_dir, run.module, manifest, module_key(below), problems)
+    if where is None:
+        return run
+    # modules that stand in directories of the root module are the same for all runs
+    key = (where, "" if run.module.source_kind == "local" else module_key(below))
+    if key not in known:
+        locate = InstalledModules(manifest, root_dir, below=below).locate
+        config, found = load_tree(root_dir, variables=variables, workspace=workspace, locate=locate, directory=where)
+        problems.extend(found)
+        known[key] = config
+    return evolve(run, config=known[key])
+
+
+def _installed(root_dir: str, module: RunModule, manifest: Manifest, key: str, problems: Problems) -> str | None:
+    record = manifest.get(key)
+    title, hint = "Module not installed", 'Run "planner init" to install all modules required by this configuration.'
+    is_local = module.source_kind == "local"
+    if record is None and is_local and is_module(root_dir) and not os.path.isdir(located(root_dir, module.source)):
+        detail = f"This module's local cache directory could not be read. {hint}"
+        problems.error("module_not_installed", title, detail, module.span)
+        return None
+    if record is None:
+        problems.error("module_not_installed", title, f"This module is not yet installed. {hint}", module.span)
+        return None
+    if record.source != module.source:
+        detail = (
+            'The source address was changed since this module was installed. Run "planner init" to install all '
+            "modules required by this configuration."
+        )
+        problems.error("module_source_changed", "Module source has changed", detail, module.source_span)
+    if not os.path.isdir(located(root_dir, record.directory)):
+        detail = f"This module's local cache directory {record.directory} could not be read. {hint}"
+        problems.error("module_not_installed", title, detail, module.span)
+        return None
+    return record.directory
+
+
+def module_calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
+    """The modules that runs are about, as calls, with the paths under which they are recorded."""
+    found: dict[ModulePath, ModuleCall] = {}
+    for file in tests.files:
+        for run in file.runs:
+            module = run.module
+            if module is not None:
+                found[run_key(file.name, run.name)] = ModuleCall(
+                    run.name,
+                    module.source,
+                    module.version,
+                    None,
+                    None,
+                    None,
+                    (),
+                    (),
+                    {},
+                    module.span,
+                    module.block,
+                    module.source_span,
+                    source_kind=module.source_kind,
+                    written_source=module.written,
+                )
+    return list(found.items())
+
+
+def run_key(file: str, run: str) -> tuple[str, ...]:
+    """The path under which the module of a run is recorded."""
+    return ("test", *file.removesuffix(".tftest.hcl").split("/"), run)

@@ -1,0 +1,123 @@
+"""What test files say: runs with their assertions, variables, providers, mocks and overrides. Nothing is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.mocking import Override
+from planner.language.config.model import CheckRule, Config, Expr, ProviderDecl, ProviderRef, Reference
+from planner.language.syntax.body import Block
+
+Command = Literal["apply", "plan"]
+
+
+@frozen(eq=False)
+class ModuleOverride:
+    """`override_module`: `path` is the module whose `outputs` stand for all that it would do."""
+
+    path: tuple[str, ...]
+    target: Reference
+    outputs: Mapping[str, object]
+
+
+@frozen(eq=False)
+class PlanSettings:
+    """`plan_options` of a run."""
+
+    mode: Literal["normal", "refresh-only"] = "normal"
+    refresh: bool = True
+    replace: tuple[Reference, ...] = ()
+    targets: tuple[Reference, ...] = ()
+    span: Span | None = None
+
+
+@frozen(eq=False)
+class RunModule:
+    """`module` of a run: what is run instead of the root module. `written` is the source as it is written."""
+
+    source: str
+    source_kind: str
+    version: str | None
+    span: Span
+    source_span: Span
+    block: Block
+    written: str = ""
+
+
+@frozen(eq=False)
+class PolicyExpectation:
+    """`policy "CODE"` of a run: what policies are to say of its plan: `verdict` is pass, deny, warn, undecided, broken,
+    overridden, waived or info; about the object with this address, or about any."""
+
+    code: str
+    verdict: str
+    address: str | None
+    span: Span
+
+
+@frozen(eq=False)
+class QueryExpectation:
+    """`query` of a run: how many answers a question about its plan is to have; `rows` is None for any number but none.
+    `message`: what to say if not."""
+
+    question: str
+    rows: int | None
+    message: str
+    span: Span
+
+
+@frozen(eq=False)
+class TestRun:
+    """A `run` block."""
+
+    __test__ = False
+
+    name: str
+    command: Command
+    span: Span
+    settings: PlanSettings = PlanSettings()
+    variables: Mapping[str, Expr] = field(factory=dict)
+    providers: tuple[tuple[ProviderRef, ProviderRef], ...] = ()
+    """(name in the module, name in the test file)"""
+    assertions: tuple[CheckRule, ...] = ()
+    expected: tuple[Reference, ...] = ()
+    module: RunModule | None = None
+    overrides: tuple[Override, ...] = ()
+    module_overrides: tuple[ModuleOverride, ...] = ()
+    state_key: str = ""
+    """the state that it shares with other runs; "" for that of its module"""
+    policies: tuple[PolicyExpectation, ...] = ()
+    queries: tuple[QueryExpectation, ...] = ()
+    config: Config | None = None
+    """the configuration of its module"""
+    parallel: bool = False
+    """it may be carried out beside other parallel runs"""
+    keeps_state: bool = False
+    """what it makes is not cleaned up"""
+
+
+def state_name(run: TestRun) -> str:
+    """The state that a run works with: "" is that of the module under test, shared with all runs of that module."""
+    return run.state_key or (run.module.source if run.module is not None else "")
+
+
+@frozen(eq=False)
+class TestFile:
+    """One test file; `name` is its path from the root module, by which it is known everywhere."""
+
+    __test__ = False
+
+    name: str
+    runs: tuple[TestRun, ...] = ()
+    variables: Mapping[str, Expr] = field(factory=dict)
+    providers: Mapping[str, ProviderDecl] = field(factory=dict)
+    """by `name` or `name.alias`"""
+    mocks: Mapping[str, ProviderDecl] = field(factory=dict)
+    """the same of `mock_provider` blocks"""
+    overrides: tuple[Override, ...] = ()
+    module_overrides: tuple[ModuleOverride, ...] = ()
+    sources: tuple[str, ...] = ()
+    """the directories whose files of mocks it reads"""

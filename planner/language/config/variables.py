@@ -1,0 +1,371 @@
+"""Values of the root module's input variables: collected from everywhere, then made fit for the declarations.
+
+Precedence, later wins: environment (TF_VAR_name), terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and
+*.auto.tfvars.json in lexical order, then -var and -var-file in command line order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from planner.foundation.support.disk import read_given, read_whole
+from planner.foundation.values.value import EPHEMERAL, Unknown, Value, is_null, is_wholly_known, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.model import VariableDecl
+from planner.language.config.reading import Piece, Problems, constant, piece
+from planner.language.config.secrecy import is_secret_directory
+from planner.language.config.static import Given, marked
+from planner.language.syntax.body import BlockSchema, Body, BodySchema
+
+Origin = Literal["environment", "automatic file", "named file", "command line", "input", "default", "plan"]
+
+_PREFIX = "TF_VAR_"
+_DECLARATIONS = BodySchema({}, (BlockSchema("variable", ("name",)),))
+
+
+@frozen(eq=False)
+class RawValue:
+    """A value as given: an expression from a file, or text whose meaning depends on the variable's type."""
+
+    name: str
+    origin: Origin
+    text: str | None = None
+    expr: Piece | None = None
+    given: Value | None = None
+    """the value itself, where another program gives it and no text does; it may be unknown"""
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether a program made it that stands for the environment; it may make another one each time."""
+        return self.origin == "environment" and self.given is not None
+
+    @property
+    def span(self) -> Span | None:
+        """Where it stands, for values from files."""
+        return self.expr.span if self.expr else None
+
+    @property
+    def source(self) -> str:
+        """Who gave it, in words: an option, a variable of the environment, a line of a file."""
+        words = {
+            "environment": f"{_PREFIX}{self.name} of the environment",
+            "automatic file": f"{self.span}",
+            "named file": f"-var-file, {self.span}",
+            "command line": f"-var={self.name}=...",
+            "input": "an answer",
+            "plan": "the plan",
+        }
+        return words.get(self.origin, self.origin)
+
+    def value(self, verbatim: bool, problems: Problems) -> Value | None:
+        """The value before any conversion; None when the expression has none (reported). `verbatim`: text is the
+        string itself."""
+        if self.given is not None:
+            return _surrounding(self.given, verbatim) if self.origin == "environment" else self.given
+        if self.expr is not None:
+            return constant(self.expr, problems)
+        text = self.text or ""
+        if verbatim:
+            return _normal_form(text)
+        return _parsed(Source(f"<value for var.{self.name}>", text), problems)
+
+
+RawVariables = dict[str, RawValue]
+
+
+@frozen(eq=False)
+class RootVariable:
+    """A root variable's final value: converted, defaulted, marked. `raw` is what was given (None: nothing), which is
+    what a saved plan records and compares; `giver` says by whom, in words."""
+
+    value: Value
+    raw: Value | None
+    origin: Origin
+    span: Span | None
+    giver: str = ""
+
+
+# ---------------------------------------------------------------- collecting
+
+
+def collect_variables(
+    directory: str,
+    arguments: Sequence[tuple[str, str]] = (),
+    environment: Mapping[str, str] | None = None,
+) -> tuple[RawVariables, list[Diagnostic]]:
+    """All values given for root variables. `arguments` are ("var", "name=value") and ("var-file", path) in the order of
+    the command line; files are found in `directory`; `environment` defaults to the process's."""
+    problems = Problems()
+    variables: RawVariables = {}
+    keeps: list[bool] = []
+
+    def add_file(filename: str, origin: Origin) -> None:
+        if not keeps:
+            keeps.append(not is_secret_directory(directory or "."))
+        _add_file(directory, filename, origin, variables, problems, keeps[0])
+
+    for key, text in sorted((os.environ if environment is None else environment).items()):
+        if key.startswith(_PREFIX):
+            name = key.removeprefix(_PREFIX)
+            variables[name] = RawValue(name, "environment", text)
+    for filename in _automatic_files(directory):
+        add_file(filename, "automatic file")
+    for kind, argument in arguments:
+        if kind == "var":
+            _add_argument(argument, variables, problems)
+        else:
+            add_file(argument, "named file")
+    return variables, problems
+
+
+def add_automatic_files(directory: str, folder: str, found: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
+    """Values with those of a folder's files that are read without being named; these win."""
+    problems = Problems()
+    found = dict(found)
+    for filename in _automatic_files(os.path.join(directory, folder)):
+        keep = not is_secret_directory(directory or ".")
+        _add_file(directory, os.path.join(folder, filename), "automatic file", found, problems, keep)
+    return found, problems
+
+
+def _automatic_files(directory: str) -> Iterable[str]:
+    try:
+        names = set(os.listdir(directory or "."))
+    except OSError:
+        return
+    for name in ("terraform.tfvars", "terraform.tfvars.json"):
+        if name in names:
+            yield name
+    yield from sorted(n for n in names if n.endswith((".auto.tfvars", ".auto.tfvars.json")))
+
+
+def _add_argument(argument: str, found: RawVariables, problems: Problems) -> None:
+    name, equals, text = argument.partition("=")
+    if not equals:
+        detail = f'-var {argument!r} has no equals sign; the form is -var="name=value".'
+        problems.error("invalid_var_option", "Invalid -var option", detail)
+    elif name.endswith(" "):
+        detail = f'The name {name!r} ends with a space; the form is -var="{name.strip()}={text.strip()}".'
+        problems.error("invalid_var_option", "Invalid -var option", detail)
+    else:
+        found[name] = RawValue(name, "command line", text)
+
+
+def _add_file(
+    directory: str, filename: str, origin: Origin, found: RawVariables, problems: Problems, keep: bool
+) -> None:
+    try:
+        data = (read_given if origin == "named file" else read_whole)(os.path.join(directory, filename))
+    except FileNotFoundError:
+        detail = f"The file {filename} does not exist."
+        problems.error("unreadable_variables", "Failed to read variables file", detail)
+        return
+    except (OSError, ValueError) as bad:
+        detail = f"The file {filename} cannot be read: {getattr(bad, 'strerror', None) or bad}."
+        problems.error("unreadable_variables", "Failed to read variables file", detail)
+        return
+    body, mine = _values_body(data, filename, keep)
+    if body is not None:
+        declarations, _ = body.partial_content(_DECLARATIONS)
+        for block in declarations.blocks:
+            name = block.labels[0].value
+            detail = f"This file gives values only: declare {name} in a .tf file, and write {name} = ... here."
+            where = Span(block.source, block.start, block.type_end)
+            mine.error("declaration_in_values", "Variable declaration in .tfvars file", detail, where)
+    problems.extend(mine)
+    if body is None or mine.has_errors:
+        return
+    attributes, diagnostics = body.just_attributes()
+    problems.extend(diagnostics)
+    for name, attribute in attributes.items():
+        found[name] = RawValue(name, origin, expr=piece(attribute))
+
+
+def _surrounding(value: Value, verbatim: bool) -> Value:
+    """A value as the environment would give it: texts are expressions (or else themselves) with nothing to be filled in
+    where no text is wanted, and all that is no text is JSON where one is."""
+    from planner.foundation.support.exact_json import dumps
+    from planner.foundation.values.json_codec import simple_json
+
+    if value.__class__ is str and not verbatim:
+        mine = Problems()
+        literal = value.replace("${", "$${").replace("%{", "%%{")
+        parsed = _parsed(Source("<value of an input>", literal), mine)
+        return value if parsed is None or mine.has_errors else parsed
+    if not verbatim or value.__class__ in (str, Unknown) or is_null(value) or not is_wholly_known(value):
+        return value
+    return dumps(simple_json(unmark_deep(value)[0]), escape_html=False).decode("utf-8")
+
+
+def _normal_form(text: str) -> str:
+    from unicodedata import normalize
+
+    return normalize("NFC", text)
+
+
+def _parsed(source: Source, problems: Problems) -> Value | None:
+    from planner.language.syntax.parse import parse_expression
+
+    node, diagnostics = parse_expression(source)
+    problems.extend(diagnostics)
+    return None if node is None else constant(Piece(node, source), problems)
+
+
+def _json_body(source: Source) -> tuple[Body | None, Problems]:
+    from planner.language.syntax.json_body import parse_json
+
+    body, diagnostics = parse_json(source)
+    return body, Problems(diagnostics)
+
+
+def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, Problems]:
+    """The body of a values file: JSON by its name, or by its first character where the name says nothing."""
+    from planner.language.syntax.files import load_text
+
+    if not filename.endswith((".json", ".tfvars")) and data.strip().startswith(b"{"):
+        return _json_body(Source(filename, data.decode("utf-8", "replace")))
+    body, _, diagnostics = load_text(data, filename, keep)
+    return body, Problems(diagnostics)
+
+
+def given_values(given: RawVariables) -> Given:
+    """Root variables for static evaluation: what was given, else the default."""
+
+    def value(variable: VariableDecl, problems: Problems) -> Value | None:
+        raw = given.get(variable.name)
+        if raw is not None:
+            return raw.value(variable.verbatim, problems)
+        if variable.default is None:
+            detail = f"var.{variable.name} has no default, but must be known when modules are loaded: give it a value."
+            problems.error("missing_variable", "No value for required variable", detail, variable.span)
+        return variable.default
+
+    return value
+
+
+# ---------------------------------------------------------------- final values
+
+
+def root_variables(
+    declared: Mapping[str, VariableDecl], given: RawVariables
+) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
+    """The value of every declared root variable, with what is wrong: values that do not fit, required ones missing, and
+    values for names that are not declared (an error on the command line, a warning in files)."""
+    problems = Problems()
+    values: dict[str, RootVariable] = {}
+    for name in sorted(declared):
+        variable = declared[name]
+        raw = given.get(name)
+        mine = Problems()
+        value = raw.value(variable.verbatim, mine) if raw is not None else None
+        problems.extend(evolve(d, detail=f"{d.detail}\n\nIt was given by {raw.source}.") if raw else d for d in mine)
+        if raw is None or value is None or mine.has_errors:
+            if variable.default is None:
+                detail = f"The variable {name} has no default: give it a value with -var, -var-file or TF_VAR_{name}."
+                problems.error("missing_variable", "No value for required variable", detail, variable.span)
+                values[name] = RootVariable(Unknown(variable.constraint.type), None, "default", variable.span)
+            else:
+                values[name] = RootVariable(marked(variable.default, variable), None, "default", variable.span)
+            continue
+        final = finalize(value, variable, raw.span, problems, raw.source)
+        values[name] = RootVariable(marked(final, variable), value, raw.origin, raw.span, raw.source)
+    problems.extend(undeclared_values(declared, given))
+    return values, problems
+
+
+def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: Problems, giver: str = "") -> Value:
+    """A given value converted to the variable's type, with defaults for null where null is not allowed. `giver`: who
+    gave it, where that is no line of the configuration."""
+    from planner.foundation.values.convert import ConversionError
+
+    _, marks = unmark_deep(value)
+    if EPHEMERAL in marks and not variable.ephemeral:
+        detail = f"The value is ephemeral, so the variable {variable.name} must be declared with ephemeral = true."
+        where = span or variable.span
+        problems.error("ephemeral_variable", "Variable does not allow ephemeral value", detail, where)
+        return Unknown(variable.constraint.type)
+    try:
+        final = variable.constraint.convert(value)
+    except ConversionError as bad:
+        source = f" given by {giver}" if giver else f" given at {span}" if span else ""
+        detail = f"The value of var.{variable.name}{source} does not fit its type: {bad}."
+        problems.error("variable_does_not_fit", "Invalid value for input variable", detail, variable.span)
+        return Unknown(variable.constraint.type)
+    if is_null(final) and not variable.nullable:
+        if variable.default is not None:
+            return variable.default
+        detail = f"var.{variable.name} may not be null{f', which {giver} makes it' if giver else ''}."
+        problems.error("null_variable", "Required variable not set", detail, span or variable.span)
+        return Unknown(variable.constraint.type)
+    return final
+
+
+def undeclared_values(declared: Mapping[str, VariableDecl], given: RawVariables) -> list[Diagnostic]:
+    """Values for names that are not declared: errors on the command line, warnings in files, nothing elsewhere."""
+    problems = Problems()
+    in_files = 0
+    for name in sorted(given):
+        raw = given[name]
+        if name in declared or raw.origin == "environment" or raw.value(True, Problems()) is None:
+            continue
+        if raw.origin == "command line":
+            detail = f"The root module declares no variable {name}. Declare it, or leave the option out."
+            problems.error("undeclared_value", "Value for undeclared variable", detail)
+            continue
+        in_files += 1
+        if in_files <= 2:
+            where = raw.span.filename if raw.span else ""
+            detail = f"{where} gives a value to {name}, but the root module declares no such variable."
+            problems.warning("undeclared_value", "Value for undeclared variable", detail)
+    if in_files > 2:
+        detail = f"{in_files - 2} more values in files are for variables that are not declared."
+        problems.warning("undeclared_values", "Values for undeclared variables", detail)
+    return problems
+
+
+def check_plan_variables(
+    planned: Mapping[str, Value],
+    declared: Mapping[str, VariableDecl],
+    given: RawVariables,
+) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
+    """The variables for applying a saved plan. `planned` are the raw values that the plan recorded (not for ephemeral
+    variables, which have to be given again); what is given now must agree with them."""
+    problems = Problems()
+    for name in sorted(set(planned) - set(declared)):
+        detail = f"The plan has a value for {name}, which the configuration does not declare."
+        problems.error("unknown_plan_variable", "Missing variable in configuration", detail)
+    values: dict[str, RootVariable] = {}
+    for name in sorted(declared):
+        variable, raw = declared[name], given.get(name)
+        now = raw.value(variable.verbatim, problems) if raw else None
+        origin: Origin = raw.origin if raw else "default"
+        if name in planned:
+            if now is not None and not (raw and raw.is_computed) and not same_value(now, planned[name]):
+                detail = f"The value now given for {name} is not the one that the plan was made with."
+                problems.error("plan_variable_mismatch", "Mismatch between input and plan variable value", detail)
+                continue
+            now, origin = planned[name], "plan"
+        if now is None:
+            if variable.default is None:
+                detail = f"The variable {name} has no default and is not in the plan: give it a value."
+                problems.error("missing_variable", "No value for required variable", detail, variable.span)
+                continue
+            values[name] = RootVariable(marked(variable.default, variable), None, "default", variable.span)
+            continue
+        final = finalize(now, variable, raw.span if raw and origin != "plan" else None, problems)
+        values[name] = RootVariable(marked(final, variable), now, origin, raw.span if raw else None)
+    return values, problems
+
+
+def same_value(left: Value, right: Value) -> bool:
+    """Whether two values are equal, types included; marks do not count. Unknown values equal everything."""
+    left, right = unmark_deep(left)[0], unmark_deep(right)[0]
+    if left.__class__ is Unknown or right.__class__ is Unknown:
+        return True
+    if is_null(left) or is_null(right):
+        return is_null(left) and is_null(right)
+    return left.__class__ is right.__class__ and bool(left == right)

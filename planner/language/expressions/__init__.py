@@ -1,0 +1,1 @@
+"""The configuration language: evaluation of expressions and bodies, and its functions."""

@@ -1,0 +1,120 @@
+"""One expression in, one answer as data: what `console -json` prints for a request."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.values.json_codec import simple_json
+from planner.foundation.values.numbers import is_infinite, number_to_text
+from planner.foundation.values.paths import sensitive_structure, unknown_structure, without_unknown
+from planner.foundation.values.type_text import type_text
+from planner.foundation.values.types import DYNAMIC, NUMBER, Type
+from planner.foundation.values.value import Null, Unknown, Value, is_wholly_known, type_of, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.span import Position, Source, Span
+from planner.language.expressions.evaluate import EvaluationError, evaluate
+from planner.language.expressions.scope import Scope
+from planner.language.syntax.nodes import Expression, Traversal, Variable
+from planner.language.syntax.parse import parse_config
+
+if TYPE_CHECKING:
+    from planner.language.functions import Function
+
+UNKNOWN_FUNCTION = "language.unknown_function"
+BEFORE, AFTER = "locals {\n  name = ", "\n}\n"
+
+
+def answer(text: str, scope: Scope) -> dict[str, Any]:
+    """As `_answer`; also for an expression nested deeper than Python can follow, which is an error."""
+    try:
+        return _answer(text, scope)
+    except RecursionError:
+        detail = "This expression or its value is nested deeper than it can be evaluated."
+        problem = error("language.too_deep", "Nested too deeply", detail, Span(Source("<console-input>", ""), 0, 0))
+        return _failure("eval", [problem], 0)
+
+
+def _answer(text: str, scope: Scope) -> dict[str, Any]:
+    """Evaluates the text of an expression, as it would stand after `name = ` in a locals block.
+
+    Gives `value`, `type`, `sensitive` and `unknown`; or `nonfinite`; or `error` with `phase` ("parse" or "eval"),
+    `ranges` relative to the text, and `diagnostics` in words."""
+    source = Source("<console-input>", BEFORE + text + AFTER)
+    body, problems = parse_config(source)
+    errors = [d for d in problems if d.is_error]
+    if errors or len(body.blocks) != 1:
+        return _failure("parse", errors, len(text))
+    attributes, problems = body.blocks[0].body.just_attributes()
+    if problems or list(attributes) != ["name"]:
+        return _failure("parse", problems, len(text))
+    try:
+        value = evaluate(attributes["name"].expr, scope, source)
+    except EvaluationError as failure:
+        # A function of a provider that the module does not have is refused before anything is evaluated.
+        at_load = any(d.code == UNKNOWN_FUNCTION and _is_providers(d) for d in failure.diagnostics)
+        return _failure("parse" if at_load else "eval", failure.diagnostics, len(text))
+    plain, _ = unmark_deep(value)
+    t = type_of(plain)
+    if t is NUMBER and plain.__class__ not in (Unknown, Null) and is_infinite(plain):
+        return {"nonfinite": number_to_text(plain), "type": type_text(t)}
+    if scope.context.planning and not is_wholly_known(plain):
+        t = _type_now(attributes["name"].expr, scope, source)
+    result = {"type": type_text(t), "sensitive": sensitive_structure(value), "unknown": unknown_structure(plain)}
+    if plain.__class__ is not Unknown:
+        try:
+            result["value"] = simple_json(without_unknown(plain))
+        except Failure as failure:
+            return _failure("eval", failure.diagnostics, len(text))
+    return result
+
+
+class _Now(Scope):
+    """A scope where impure functions are called at once, not left to the apply."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._context = copy(scope.context)
+        self._context.planning = False
+        self._context.trial = True
+
+    def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
+        return self._scope.resolve(node, source)
+
+    def function(self, name: str) -> Function | None:
+        return self._scope.function(name)
+
+
+def _type_now(node: Expression, scope: Scope, source: Source) -> Type:
+    """What `type()` in the console says of a value that is unknown while planning: a plan does not see that a call of
+    an impure function will fail, the console does and knows no type then."""
+    try:
+        return type_of(unmark_deep(evaluate(node, _Now(scope), source))[0])
+    except EvaluationError:
+        return DYNAMIC
+
+
+def _is_providers(problem: Diagnostic) -> bool:
+    return problem.subject is not None and problem.subject.text.startswith("provider::")
+
+
+def _failure(phase: str, diagnostics: list[Diagnostic], size: int) -> dict[str, Any]:
+    ranges = []
+    for d in diagnostics:
+        if d.subject is not None:
+            start, end = d.subject.start_position, d.subject.end_position
+            if start == end:  # shown as the character that follows
+                end = Position(end.line, end.column + 1, end.byte + 1)
+            place = {"start": _relative(start), "end": _relative(end)}
+            if len(BEFORE) <= d.subject.start <= d.subject.end <= len(BEFORE) + size + 1 and place not in ranges:
+                ranges.append(place)
+    ranges.sort(key=lambda r: (r["start"]["byte"], r["end"]["byte"]))
+    words = [{"summary": d.summary, "detail": d.detail} for d in diagnostics]
+    return {"error": True, "phase": phase, "ranges": ranges, "diagnostics": words}
+
+
+def _relative(p: Position) -> dict[str, int]:
+    """A position relative to the first character of the text."""
+    lines, columns = BEFORE.count("\n"), len(BEFORE) - BEFORE.rindex("\n") - 1
+    line = p.line - lines
+    return {"line": line, "column": p.column - columns if line == 1 else p.column, "byte": p.byte - len(BEFORE)}

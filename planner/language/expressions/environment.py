@@ -1,0 +1,141 @@
+"""What a compiled expression runs in, and how it reports problems.
+
+Errors do not stop an evaluation: a part that fails gives an unknown value and adds to the list, so that all problems of
+an expression are reported at once, and whoever does not need the part (a branch not taken, `try`) drops them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.expressions.scope import Scope
+from planner.language.syntax import nodes
+
+if TYPE_CHECKING:
+    from planner.language.functions.protocol import EvaluateTemplate
+
+NO_SOURCE = Source("<expression>", "")
+
+
+class Environment:
+    """`node` is what `program` is the program of (a program that knew it would make a circle with it). `errors`:
+    problems found so far. `refused`: references that are wrong in themselves, which nobody may drop. `slots`: the
+    current values of `for` variables and splat elements; each compiled expression knows its own. `evaluate_template`:
+    how functions evaluate templates of their own."""
+
+    __slots__ = ("errors", "evaluate_template", "node", "program", "refused", "scope", "slots", "source")
+
+    def __init__(
+        self, node: Any, program: Program, scope: Scope, source: Source | None, evaluate_template: EvaluateTemplate
+    ) -> None:
+        self.node = node
+        self.program = program
+        self.scope = scope
+        self.source = source or NO_SOURCE
+        self.errors: list[Diagnostic] = []
+        self.refused: list[Diagnostic] = []
+        self.slots: list[Value] = [None] * program.slots
+        self.evaluate_template = evaluate_template
+
+    def report(self, code: str, summary: str, detail: str, start: int, end: int, called: str = "") -> None:
+        """Adds an error about the text from start to end, with what the names in it stand for. `called`: the function
+        whose call fails."""
+        from planner.language.expressions.operands import operands_at
+
+        values = operands_at(self, start, end)
+        span = Span(self.source, start, end)
+        self.errors.append(error(f"language.{code}", summary, detail, span, values=values, called=called))
+
+    def take(self, before: int) -> list[Diagnostic]:
+        """Removes and gives the errors added since there were `before`."""
+        errors = self.errors
+        if len(errors) == before:
+            return []
+        taken = errors[before:]
+        del errors[before:]
+        return taken
+
+    def visit(self, *runs: Run) -> None:
+        """Runs parts of an expression that has failed already, for their references: those must be right all the
+        same."""
+        before = len(self.errors)
+        for run in runs:
+            run(self)
+        del self.errors[before:]
+
+
+Run = Callable[[Environment], Value]
+Reference = nodes.Traversal | nodes.Variable
+
+
+class Program:
+    """A compiled expression. `references`: what it reads from its scope; `lazy`: those that a run may not come to;
+    `local_names`: where (start, end) which local names have which slots, outer before inner."""
+
+    __slots__ = ("lazy", "local_names", "references", "run", "slots")
+
+    def __init__(
+        self,
+        run: Run,
+        slots: int,
+        references: list[Reference],
+        lazy: list[Reference],
+        local_names: list[tuple[int, int, dict[str, int]]],
+    ) -> None:
+        self.run = run
+        self.slots = slots
+        self.references = references
+        self.lazy = lazy
+        self.local_names = local_names
+
+
+def constant(value: Value) -> Run:
+    """A closure for a value that is always the same."""
+
+    def run(env: Environment) -> Value:
+        return value
+
+    run.constant = value  # type: ignore[attr-defined]
+    return run
+
+
+def constants(runs: Sequence[Run]) -> list[Value] | None:
+    """The values of closures that are all constant, else None."""
+    try:
+        return [run.constant for run in runs]  # type: ignore[attr-defined]
+    except AttributeError:
+        return None
+
+
+def start_range(node: Any, source: Source) -> tuple[int, int]:
+    """Where an expression begins: what an error about a function's argument points at (HCL's StartRange)."""
+    cls = node.__class__
+    if cls is nodes.Literal and node.value.__class__ is str and source.text.startswith('"', node.start):
+        return (node.start + 1, node.end - 1) if node.value else (node.end, node.end)  # within the quotes
+    if cls is nodes.Call:
+        return node.start, node.open + 1
+    if cls is nodes.Conditional or cls is nodes.TemplateIf:
+        return start_range(node.condition, source)
+    if cls is nodes.Index:
+        return node.bracket, node.bracket + 1
+    if cls is nodes.Tuple or cls is nodes.Object:
+        return node.start, node.start + 1
+    if cls is nodes.For:
+        return node.start, node.open_end
+    if cls is nodes.TemplateFor:
+        return node.start, source.text.find("}", node.collection.end) + 1
+    if cls is nodes.Splat:
+        return node.marker_start, node.marker_end
+    if cls is nodes.Template and node.parts:
+        return start_range(node.parts[0], source)
+    if cls is nodes.Binary:
+        return start_range(node.left, source)
+    if cls is nodes.Unary:
+        return node.start, node.start + 1
+    if cls is nodes.Parens:
+        return start_range(node.expr, source)
+    return node.start, node.end

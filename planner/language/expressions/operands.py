@@ -1,0 +1,179 @@
+"""What the names in a failed expression stand for: `var.x is 5`, `each.key is "a"`; for the reader of a diagnostic.
+
+After OpenTofu (command/jsonentities/diagnostic.go): secret values are never shown, and neither secret nor unknown
+values are mentioned unless they are the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+from planner.foundation.values.convert import number_text
+from planner.foundation.values.sets import quote
+from planner.foundation.values.types import DYNAMIC, friendly_name
+from planner.foundation.values.value import EPHEMERAL, SENSITIVE, List, Map, Null, Set, Unknown, Value, type_of, unmark
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.expressions.traverse import TraversalError, get_attr, index
+from planner.language.syntax import nodes
+
+if TYPE_CHECKING:
+    from planner.foundation.vocabulary.span import Source
+    from planner.language.expressions.scope import Scope
+
+Operands = tuple[tuple[str, str], ...]
+
+
+class Compiled(Protocol):
+    """A compiled expression, as far as its local names are asked."""
+
+    @property
+    def local_names(self) -> list[tuple[int, int, dict[str, int]]]: ...
+
+
+class Moment(Protocol):
+    """An evaluation at the moment of a problem: its expression, and what names have for values."""
+
+    @property
+    def node(self) -> Any: ...
+    @property
+    def program(self) -> Compiled: ...
+    @property
+    def scope(self) -> Scope: ...
+    @property
+    def source(self) -> Source: ...
+    @property
+    def slots(self) -> list[Value]: ...
+
+
+def operand_values(
+    node: Any, scope: Scope, source: Source | None, *, unknown: bool = False, secret: bool = False
+) -> Operands:
+    """The names in an expression and what is to be said of each. `unknown`, `secret`: the problem is caused by values
+    that are not known yet, or that are sensitive or ephemeral, so these are mentioned too."""
+    operands: dict[str, str] = {}
+    for reference in _references(node):
+        try:
+            value, used = scope.resolve(reference, source)
+        except Failure:
+            continue
+        _note(operands, reference, used, value, unknown, secret)
+    return tuple(sorted(operands.items()))
+
+
+def operands_at(env: Moment, start: int, end: int) -> Operands:
+    """The names in the smallest expression that covers the text from start to end, with the values that local names
+    have at this moment of the evaluation."""
+    operands: dict[str, str] = {}
+    for reference in _references(_smallest(env.node, start, end)):
+        loop = _loop(env, reference)
+        if loop is None:
+            try:
+                value, used = env.scope.resolve(reference, env.source)
+            except Failure:
+                continue
+            _note(operands, reference, used, value, False, False)
+        elif loop[0] <= start and end <= loop[1]:  # else the name is bound later, or no longer
+            _note(operands, reference, 0, env.slots[loop[2][_root(reference)]], False, False)
+    return tuple(sorted(operands.items()))
+
+
+def _loop(env: Moment, reference: Any) -> tuple[int, int, dict[str, int]] | None:
+    """The loop that a local name belongs to, None when the name is not local."""
+    name, innermost = _root(reference), None
+    for loop in env.program.local_names:
+        if loop[0] <= reference.start < loop[1] and name in loop[2]:
+            innermost = loop
+    return innermost
+
+
+def _root(reference: Any) -> str:
+    return str(reference.name if reference.__class__ is nodes.Variable else reference.root)
+
+
+def _note(found: dict[str, str], reference: Any, used: int, value: Value, unknown: bool, secret: bool) -> None:
+    """Follows the reference as far as it leads and says what stands there."""
+    text = _root(reference)
+    steps = () if reference.__class__ is nodes.Variable else reference.steps
+    for i, step in enumerate(steps):
+        if i >= used:
+            try:
+                value = get_attr(value, step.name) if isinstance(step, nodes.GetAttr) else index(value, step.key)
+            except TraversalError:
+                break
+        text += _step_text(step)
+    statement = describe(value, unknown, secret)
+    if statement:
+        found.setdefault(text, statement)
+
+
+def _step_text(step: nodes.Step) -> str:
+    if isinstance(step, nodes.GetAttr):
+        return f".{step.name}"
+    return f'["{step.key}"]' if isinstance(step.key, str) else f"[{step.key}]"
+
+
+def describe(value: Value, unknown: bool = False, secret: bool = False) -> str:
+    """A clause about a value that continues its name; empty when it is better not mentioned."""
+    plain, marks = unmark(value)
+    for mark, words in ((SENSITIVE, "has a sensitive value"), (EPHEMERAL, "has an ephemeral value")):
+        if mark in marks:
+            return words if secret else ""
+    if plain.__class__ is Unknown:
+        if plain.type is DYNAMIC:
+            return "will be known only after apply" if unknown else ""
+        kind = friendly_name(plain.type)
+        return f"is {_article(kind)} {kind}{', known only after apply' if unknown else ''}"
+    return f"is {_compact(plain)}"
+
+
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeiou" else "a"
+
+
+def _compact(value: Value) -> str:
+    cls = value.__class__
+    if cls is Null:
+        return "null"
+    if cls is bool:
+        return "true" if value else "false"
+    if cls is str:
+        return quote(value)
+    if cls is dict:
+        names = sorted(value)
+        if len(names) == 1:
+            return f'object with 1 attribute "{names[0]}"'
+        return f"object with {len(names)} attributes" if names else "object with no attributes"
+    if cls is tuple or cls is List or cls is Set or cls is Map:
+        count = len(value)
+        kind = friendly_name(type_of(value))
+        return f"{kind} with {count} element{'s' if count > 1 else ''}" if count else f"empty {kind}"
+    return number_text(value)
+
+
+# ---------------------------------------------------------------- walking syntax
+
+
+def _children(node: Any) -> Iterator[Any]:
+    for name in node.__slots__:
+        part = getattr(node, name)
+        if isinstance(part, nodes.Node):
+            yield part
+        elif part.__class__ is tuple:
+            yield from (p for p in part if isinstance(p, nodes.Node))
+
+
+def _references(node: Any) -> Iterator[Any]:
+    if node.__class__ is nodes.Variable or node.__class__ is nodes.Traversal:
+        yield node
+    else:
+        for child in _children(node):
+            yield from _references(child)
+
+
+def _smallest(node: Any, start: int, end: int) -> Any:
+    """The smallest expression within the node that covers the text from start to end."""
+    for child in _children(node):
+        if child.start <= start and end <= child.end and not isinstance(child, nodes.GetAttr | nodes.GetIndex):
+            return _smallest(child, start, end)
+    return node

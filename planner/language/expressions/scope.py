@@ -1,0 +1,106 @@
+"""Scope: what names and functions mean where an expression stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.syntax.nodes import Traversal, Variable
+
+if TYPE_CHECKING:
+    from planner.language.functions import CallContext, Function
+
+
+class Scope:
+    """Base of all scopes: no names, the functions of the language. Subclasses override `resolve`."""
+
+    _context: CallContext | None = None
+    functions_allowed = True
+    deprecations = False
+    """whether names may stand for values that are marked as deprecated"""
+
+    def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
+        """The value of a reference and how many of its steps that takes care of: (value of `a.b`, 1) lets the evaluator
+        do the rest. Raises Failure for a reference that is wrong in itself; that is an error of the whole expression,
+        even within `try` or in a branch not taken."""
+        name = node.name if node.__class__ is Variable else node.root  # type: ignore[union-attr]
+        end = node.end if node.__class__ is Variable else node.root_end  # type: ignore[union-attr]
+        raise Failure(
+            error(
+                "language.variables_not_allowed",
+                "Variables not allowed",
+                f'The name "{name}" means nothing here: only constant values are allowed.',
+                Span(source or Source("", ""), node.start, end),
+            )
+        )
+
+    def function(self, name: str) -> Function | None:
+        """The function of this name, None when there is none."""
+        from planner.language.functions import lookup
+
+        return lookup(name)
+
+    @property
+    def context(self) -> CallContext:
+        """What function calls know of their surroundings."""
+        if self._context is None:
+            self._context = _new_context()
+        return self._context
+
+
+def _new_context() -> CallContext:
+    from planner.language.functions import CallContext
+
+    return CallContext()
+
+
+class ConstantScope(Scope):
+    """No names and no functions either."""
+
+    functions_allowed = False
+
+    def function(self, name: str) -> Function | None:
+        return None
+
+
+class MappingScope(Scope):
+    """Root names from a mapping, functions from a lookup (those of the language when it is not given)."""
+
+    def __init__(
+        self,
+        variables: Mapping[str, Value] | None = None,
+        function: Callable[[str], Any] | None = None,
+        context: CallContext | None = None,
+    ) -> None:
+        self.variables = variables or {}
+        self._function = function
+        self._context = context
+
+    def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
+        is_variable = node.__class__ is Variable
+        name = node.name if is_variable else node.root  # type: ignore[union-attr]
+        try:
+            return self.variables[name], 0
+        except KeyError:
+            end = node.end if is_variable else node.root_end  # type: ignore[union-attr]
+            raise Failure(unknown_variable(name, self.variables, source, node.start, end)) from None
+
+    def function(self, name: str) -> Function | None:
+        return self._function(name) if self._function is not None else super().function(name)
+
+
+def unknown_variable(name: str, known: Mapping[str, Value], source: Source | None, start: int, end: int) -> Any:
+    """The diagnostic for a root name that is not in scope."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, sorted(known), 1, 0.75)
+    hint = f' Did you mean "{close[0]}"?' if close else ""
+    return error(
+        "language.unknown_variable",
+        "Unknown variable",
+        f'There is no variable named "{name}" here.{hint}',
+        Span(source or Source("", ""), start, end),
+    )

@@ -1,0 +1,75 @@
+"""Reading a configuration or variables file, native or JSON by its name, through the parse cache."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from planner.foundation.support.disk import read_given, read_whole
+from planner.foundation.support.store import Shelf
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.syntax.body import Body
+
+PARSED = Shelf("syntax", 8192, made_by=("syntax", "config.lark"))
+"""files that were parsed without a mistake, by their text"""
+
+
+def load_file(
+    path: str | os.PathLike[str], display_name: str, given: bool = False, keep: bool = True
+) -> tuple[Body | None, Source, list[Diagnostic]]:
+    """The body of a file. `display_name` is what diagnostics call it. The body is None when the file cannot be read or
+    is not UTF-8, and for JSON that is not well-formed; a native file with mistakes gives what could be read. `given`:
+    somebody named the file himself, so that it may be a pipe. `keep`: in the cache, what it says may stand there."""
+    try:
+        data = (read_given if given else read_whole)(path)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        detail = f"The file {display_name} cannot be read: {reason}."
+        return None, Source(display_name, ""), [error("file.unreadable", "File cannot be read", detail)]
+    return load_text(data, display_name, keep)
+
+
+def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body | None, Source, list[Diagnostic]]:
+    """The same for the content of a file, which decides by its name too."""
+    source, wrong = decoded(data, display_name)
+    if wrong:
+        return None, source, wrong
+    text = source.text
+    json = display_name.endswith(".json")
+    name = PARSED.name("json" if json else "native", text)
+    known: list[Any] | None = PARSED.value(name)
+    if known is not None:
+        body, kept = known
+        kept.filename, kept.text = display_name, text
+        return body, kept, []
+    if json:
+        body, diagnostics = _json_body(source)
+    else:
+        body, diagnostics = _native_body(source)
+    if keep and not diagnostics:
+        PARSED.keep(name, [body, source])
+    return body, source, diagnostics
+
+
+def decoded(data: bytes, display_name: str) -> tuple[Source, list[Diagnostic]]:
+    """The text of a file, and that it is none."""
+    try:
+        return Source(display_name, data.decode("utf-8")), []
+    except UnicodeDecodeError as problem:
+        source = Source(display_name, data.decode("utf-8", "replace"))
+        at = len(data[: problem.start].decode("utf-8", "replace"))
+        detail = "Configuration is UTF-8 text, and here stands a byte that is not. Save the file in that encoding."
+        return source, [error("file.encoding", "Not UTF-8", detail, Span(source, at, at + 1))]
+
+
+def _json_body(source: Source) -> tuple[Body | None, list[Diagnostic]]:
+    from planner.language.syntax.json_body import parse_json
+
+    return parse_json(source)
+
+
+def _native_body(source: Source) -> tuple[Body | None, list[Diagnostic]]:
+    from planner.language.syntax.parse import parse_config
+
+    return parse_config(source)

@@ -1,0 +1,590 @@
+"""What is said about each syntax mistake: a table from the place where the parser stood and the token it met.
+
+Every entry has an example, with the piece of text that the message points at between « and »; the tests parse them all.
+An entry for the token `*` serves all tokens of its place that have none of their own. `echo` says that after another
+mistake this one may be its echo, so it is kept back until the parser is back in step.
+"""
+
+from __future__ import annotations
+
+from planner.language.syntax.lexer import Token
+
+# Where a message points: `token` met; `next` behind it; `name` before it; `name_to_token`; `top`, the token before it;
+# `opening`, the bracket still open; `closing`, the bracket that closes it; `call`, a function's name and parenthesis;
+# `text`, where a template begins.
+
+
+class Mistake:
+    """One entry: see the module."""
+
+    __slots__ = ("code", "detail", "echo", "example", "place", "subject", "summary", "tokens")
+
+    def __init__(
+        self,
+        place: str,
+        tokens: str,
+        code: str,
+        summary: str,
+        detail: str,
+        example: str,
+        subject: str = "token",
+        echo: bool = True,
+    ) -> None:
+        self.place = place
+        self.tokens = tokens.split()
+        self.code = f"syntax.{code}"
+        self.summary = summary
+        self.detail = detail
+        self.example = example
+        self.subject = subject
+        self.echo = echo
+
+
+_CLOSE = "Perhaps another bracket or brace above was not closed."
+
+MISTAKES = (
+    # ------------------------------------------------ bodies
+    Mistake(
+        "body",
+        "*",
+        "expected_item",
+        "Expected an argument or block",
+        "A line here begins with the name of an argument or the type of a block, not with {token}.",
+        "a = 1\n«)»\n",
+    ),
+    Mistake(
+        "body",
+        "QUOTE_OPEN",
+        "quoted_name",
+        "Quoted argument name",
+        "Names of arguments and types of blocks are written without quotes.",
+        'b {\n  «"»c" = 1\n}\n',
+    ),
+    Mistake(
+        "body",
+        "$END",
+        "unclosed_block",
+        "Unclosed configuration block",
+        "There is no closing brace for this block before the end of the file. This may be caused by incorrect brace "
+        "nesting elsewhere in this file.",
+        "b «{»\n  c {\n  }\n",
+        "opening",
+    ),
+    Mistake(
+        "name",
+        "*",
+        "expected_equal",
+        "Expected an argument or block",
+        "A name alone says nothing: write an equals sign and a value for an argument, labels and braces for a block.",
+        "«a»\n",
+        "name",
+        echo=False,
+    ),
+    Mistake(
+        "header",
+        "*",
+        "expected_brace",
+        "Invalid block definition",
+        'Either a quoted string block label or an opening brace ("{") is expected here.',
+        'b "x" «1» {\n}\n',
+        echo=False,
+    ),
+    Mistake(
+        "header",
+        "EQUAL",
+        "block_equal",
+        "Invalid block definition",
+        'The equals sign "=" indicates an argument definition, and must not be used when defining a block.',
+        'b "x" «=» {\n}\n',
+        echo=False,
+    ),
+    Mistake(
+        "header",
+        "NEWLINE",
+        "brace_on_next_line",
+        "Invalid block definition",
+        'A block definition must have block content delimited by "{" and "}", starting on the same line as the block '
+        "header.",
+        'b "x"«\n»{\n}\n',
+        echo=False,
+    ),
+    Mistake(
+        "header",
+        "INTERPOLATE",
+        "label_template",
+        "Template in a label",
+        "Labels are fixed texts. For a literal dollar or percent sign before a brace, double it.",
+        'b "x«${»y}" {\n}\n',
+        echo=False,
+    ),
+    Mistake(
+        "line_block",
+        "*",
+        "expected_item",
+        "Expected an argument",
+        "A block on one line holds one argument, which begins with its name, not with {token}.",
+        "b { «1» }\n",
+        echo=False,
+    ),
+    Mistake(
+        "line_name",
+        "*",
+        "expected_equal",
+        "Expected an equals sign",
+        "A block on one line holds one argument: its name, an equals sign and a value.",
+        "b { «a» }\n",
+        "name",
+        echo=False,
+    ),
+    Mistake(
+        "line_name",
+        "NAME QUOTE_OPEN LBODY",
+        "nested_line_block",
+        "Block inside a block on one line",
+        "A block on one line holds one argument only. Give the inner block lines of its own.",
+        "b { «c {» d = 1 } }\n",
+        "name_to_token",
+        echo=False,
+    ),
+    Mistake(
+        "line_end",
+        "*",
+        "expected_closing_brace",
+        "Expected the closing brace",
+        "A block on one line holds one argument and then its closing brace, not {token}.",
+        "b { a = 1 «c» = 2 }\n",
+    ),
+    Mistake(
+        "line_end",
+        "COMMA",
+        "line_block_comma",
+        "Comma between arguments",
+        "A block on one line holds one argument. Write each argument of a longer block on a line of its own, "
+        "without commas.",
+        "b { a = 1«,» c = 2 }\n",
+        echo=False,
+    ),
+    Mistake(
+        "line_end",
+        "NEWLINE",
+        "line_block_newline",
+        "Block half on one line",
+        "The block's argument stands on the line of its opening brace, so its closing brace must stand there too.",
+        "b { a = 1«\n»}\n",
+        echo=False,
+    ),
+    Mistake(
+        "line_end",
+        "$END",
+        "unclosed_block",
+        "Unclosed configuration block",
+        "There is no closing brace for this block before the end of the file. This may be caused by incorrect brace "
+        "nesting elsewhere in this file.",
+        "b «{» a = [1]",
+        "opening",
+    ),
+    Mistake(
+        "block_end",
+        "*",
+        "expected_newline",
+        "Expected a new line",
+        "Behind the closing brace of a block the line ends; here stands {token}.",
+        "b {\n} «c» = 1\n",
+    ),
+    Mistake(
+        "argument_end",
+        "*",
+        "expected_newline",
+        "Expected a new line",
+        "The value ends here, and the next argument begins on a new line; but here stands {token}.",
+        "a = 1 «b» = 2\n",
+    ),
+    Mistake(
+        "argument_end",
+        "COMMA",
+        "argument_comma",
+        "Comma behind an argument",
+        "Arguments are separated by new lines, not by commas.",
+        "a = 1«,»\nb = 2\n",
+    ),
+    # ------------------------------------------------ expressions
+    Mistake(
+        "expression",
+        "*",
+        "expected_expression",
+        "Expected an expression",
+        "An expression must begin here, and {token} cannot begin one.",
+        "a = [1, «*»]\n",
+    ),
+    Mistake(
+        "expression",
+        "NEWLINE",
+        "expected_expression",
+        "Expected an expression",
+        "The line ends where a value should stand. Only inside brackets can an expression go on in the next line.",
+        "a = 1 +«\n»2\n",
+    ),
+    Mistake(
+        "expression",
+        "$END",
+        "expected_expression",
+        "Expected an expression",
+        "The text ends where a value should stand.",
+        "a = «»",
+    ),
+    Mistake(
+        "expression",
+        "EQUAL",
+        "expected_expression",
+        "Expected an expression",
+        "A value should stand here. To compare two values write two equals signs.",
+        "a = «=» 1\n",
+    ),
+    Mistake(
+        "expression_end",
+        "*",
+        "extra_characters",
+        "Expected the end of the expression",
+        "The expression is complete before {token}.",
+        "1 + 1 «2»",
+    ),
+    Mistake(
+        "conditional",
+        "*",
+        "expected_colon",
+        "Missing second result of a condition",
+        "Behind the question mark stand two results with a colon between them; here stands {token}.",
+        "a = true ? 1«\n»",
+        echo=False,
+    ),
+    Mistake(
+        "parens_end",
+        "*",
+        "expected_parenthesis",
+        "Expected a closing parenthesis",
+        "The expression in parentheses ends here, and then comes its closing parenthesis, not {token}.",
+        "a = (1 «2»)\n",
+        echo=False,
+    ),
+    Mistake(
+        "arguments_end",
+        "*",
+        "expected_comma",
+        "Expected a comma",
+        "Commas separate the arguments of a function, and a parenthesis ends them; here stands {token}.",
+        "a = max(1 «2»)\n",
+        echo=False,
+    ),
+    Mistake(
+        "arguments_end",
+        "$END",
+        "unclosed_call",
+        "Function call not closed",
+        f"The text ends before the closing parenthesis of this call. {_CLOSE}",
+        "a = «max(»1, 2\n",
+        "call",
+        echo=False,
+    ),
+    Mistake(
+        "expand_end",
+        "*",
+        "expected_parenthesis",
+        "Expected a closing parenthesis",
+        "The ellipsis expands the last argument, so the closing parenthesis must follow it.",
+        "a = max([1]«...», 2)\n",
+        "top",
+    ),
+    Mistake(
+        "items_end",
+        "*",
+        "expected_comma",
+        "Expected a comma",
+        "Commas separate the items of a list, and a bracket ends it; here stands {token}.",
+        "a = [1 «2»]\n",
+    ),
+    Mistake(
+        "items_end",
+        "$END",
+        "unclosed_list",
+        "List not closed",
+        f"The text ends before the closing bracket of this list. {_CLOSE}",
+        "a = «[»1, 2\n",
+        "opening",
+    ),
+    Mistake(
+        "pair_equal",
+        "*",
+        "expected_equal",
+        "Expected an equals sign",
+        "Behind the key of an object's attribute stands an equals sign or a colon, not {token}.",
+        "a = { b «1» }\n",
+    ),
+    Mistake(
+        "pair_equal",
+        "NEWLINE COMMA",
+        "expected_value",
+        "Attribute without a value",
+        "Behind the key of an object's attribute stand an equals sign and its value.",
+        "a = { b«,» c = 1 }\n",
+    ),
+    Mistake(
+        "pair_equal",
+        "NAME",
+        "expected_equal",
+        "Expected an equals sign",
+        "Behind the key of an object's attribute stands an equals sign. A key with spaces or dots needs quotes.",
+        "a = { b «c» = 1 }\n",
+    ),
+    Mistake(
+        "pair_equal pairs_end",
+        "$END",
+        "unclosed_object",
+        "Object not closed",
+        f"The text ends before the closing brace of this object. {_CLOSE}",
+        "a = «{» b = 1",
+        "opening",
+    ),
+    Mistake(
+        "pairs_end",
+        "*",
+        "expected_comma",
+        "Expected a comma or a new line",
+        "Commas or new lines separate the attributes of an object; here stands {token}.",
+        "a = { b = 1 «c» = 2 }\n",
+    ),
+    Mistake(
+        "index_end",
+        "*",
+        "expected_bracket",
+        "Expected a closing bracket",
+        "One index stands between brackets; here stands {token}.",
+        "a = b[0, 1«]»\n",
+        "closing",
+    ),
+    Mistake(
+        "splat_end",
+        "*",
+        "expected_bracket",
+        "Expected a closing bracket",
+        "In a splat the bracket closes right behind the star; here stands {token}.",
+        "a = b[**«]»\n",
+        "closing",
+    ),
+    Mistake(
+        "step",
+        "*",
+        "expected_attribute",
+        "Expected an attribute name",
+        "Behind a dot stands the name of an attribute, not {token}.",
+        "a = b.«[»0]\n",
+        echo=False,
+    ),
+    Mistake(
+        "scope",
+        "*",
+        "expected_function",
+        "Expected a function name",
+        "Behind two colons stands the name of a function, not {token}.",
+        "a = provider::«1»(2)\n",
+        echo=False,
+    ),
+    Mistake(
+        "scope_call",
+        "*",
+        "expected_call",
+        "Expected a function call",
+        "A name with two colons is a function's, and an opening parenthesis follows it, not {token}.",
+        "a = provider::x::f«\n»",
+        echo=False,
+    ),
+    # ------------------------------------------------ for expressions
+    Mistake(
+        "for_name",
+        "*",
+        "expected_for_name",
+        "Expected a name",
+        "Behind `for` stands a name for each element, not {token}.",
+        "a = { for «=» 1 }\n",
+    ),
+    Mistake(
+        "for_second",
+        "*",
+        "expected_for_name",
+        "Expected a name",
+        "Behind the comma stands the name for each element's value, not {token}.",
+        "a = [for k, «1» in b : k]\n",
+    ),
+    Mistake(
+        "for_in",
+        "*",
+        "expected_in",
+        "Expected `in`",
+        "Behind the names of a `for` stand `in` and the collection; here stands {token}.",
+        "a = [for x «of» y : x]\n",
+    ),
+    Mistake(
+        "for_colon",
+        "*",
+        "expected_colon",
+        "Expected a colon",
+        "Between the collection of a for expression and its result stands a colon, not {token}.",
+        "a = [for x in y «,» x]\n",
+    ),
+    Mistake(
+        "for_end",
+        "*",
+        "expected_for_end",
+        "Expected the end of the for expression",
+        "The for expression is complete before {token}. A condition begins with `if`.",
+        "a = [for x in y : x«,» 1]\n",
+    ),
+    # ------------------------------------------------ templates
+    Mistake(
+        "text",
+        "*",
+        "unclosed_string",
+        "String not closed",
+        "The text ends before the closing quote or marker of this string.",
+        'a = "b«»',
+    ),
+    Mistake(
+        "text",
+        "DIRECTIVE_UNKNOWN",
+        "unknown_directive",
+        "Unknown template directive",
+        "Behind `%{` stands `if`, `else`, `endif`, `for` or `endfor`. For a literal percent sign write `%%{`.",
+        'a = "%{ «while» true }"\n',
+        "next",
+    ),
+    Mistake(
+        "interpolation_end",
+        "*",
+        "expected_template_brace",
+        "Expected the end of the interpolation",
+        "The expression in `${...}` is complete before {token}. For a literal dollar sign write `$${`.",
+        'a = "${1 «2»}"\n',
+    ),
+    Mistake(
+        "interpolation_end",
+        "COLON",
+        "expected_template_brace",
+        "Expected the end of the interpolation",
+        "A colon has no place here. If another program is meant to read this sequence, write `$${` for its beginning.",
+        'a = "${b«:»-c}"\n',
+    ),
+    Mistake(
+        "interpolation_end",
+        "$END QUOTE_OPEN QUOTED_NEWLINE",
+        "unclosed_interpolation",
+        "Interpolation not closed",
+        "A sequence that begins with `${` in this template has no closing brace.",
+        'a = "«b»${c "\n',
+        "text",
+    ),
+    Mistake(
+        "directive_end",
+        "*",
+        "expected_template_brace",
+        "Expected the end of the directive",
+        "The directive is complete before {token}; its closing brace should stand here.",
+        'a = "%{ if b }c%{ else «if» d }e%{ endif }"\n',
+    ),
+    # ------------------------------------------------ anywhere
+    Mistake(
+        "anywhere",
+        "QUOTED_NEWLINE",
+        "quoted_newline",
+        "Line break in a string",
+        "A quoted string ends on its line. Write \\n for a line break in it, or use a heredoc (<<EOT) for many lines.",
+        'a = "b«\n»',
+    ),
+)
+
+_INVALID = {
+    "*": "The brackets and star of a splat stand on one line.",
+    "'": "Strings stand between double quotes, not single ones.",
+    "`": "Backquotes have no meaning. For a text of several lines use a heredoc (<<EOT).",
+    ";": "Semicolons have no meaning. New lines separate arguments, commas the items of a list.",
+    "&": "There are no operators on bits. Did you mean the logical and, &&?",
+    "|": "There are no operators on bits. Did you mean the logical or, ||?",
+    "~": "There are no operators on bits. Did you mean the logical not, !?",
+    "^": "There are no operators on bits.",
+    "\u201c": "Curly quotes have no meaning. Write straight double quotes.",
+    "\u201d": "Curly quotes have no meaning. Write straight double quotes.",
+    "\\": "A backslash must stand in a string, and before another character of its line.",
+    "\r": "A carriage return must be followed by a line feed.",
+}
+
+_LITERAL = {
+    "short_escape": ("escape", "Incomplete escape", "Four hexadecimal digits follow \\u, eight follow \\U."),
+    "no_character": ("escape", "Escape of no character", "{text} is not a character that a text can hold."),
+    "unknown_escape": (
+        "escape",
+        "Unknown escape",
+        'The sequence {text} has no meaning. The escapes are \\n, \\r, \\t, \\", \\\\, \\u and \\U; '
+        "for a backslash write two.",
+    ),
+    "number": (
+        "number",
+        "Not a number",
+        "{text} is not a valid number: at most one dot and one exponent may stand in it.",
+    ),
+    "stray_directive": ("directive", "Unexpected {text}", "No directive is open here that this one could belong to."),
+    "wrong_directive": (
+        "directive",
+        "Unexpected {text}",
+        "This does not fit the directive that is open: `else` and `endif` belong to `if`, `endfor` to `for`.",
+    ),
+    "open_directive": (
+        "directive",
+        "Directive not closed",
+        "The template ends before the end of its {text} directive.",
+    ),
+}
+
+_TABLE = {(place, kind): m for m in MISTAKES for place in m.place.split() for kind in m.tokens}
+
+
+def find(place: str, kind: str) -> Mistake:
+    """The entry for a place and a token's type."""
+    mistake = _TABLE.get((place, kind))
+    if mistake is None:
+        mistake = _TABLE.get(("anywhere", kind)) or _TABLE[place, "*"]
+    return mistake
+
+
+def invalid(text: str) -> tuple[str, str, str]:
+    """Code, summary and detail for a character that the language does not use."""
+    char = text[:1]
+    if "\ud800" <= char <= "\udfff":
+        return "syntax.encoding", "Not UTF-8", "The file is not UTF-8 here. Save it in that encoding."
+    detail = _INVALID.get(char) or f"The character {_show(char)} has no meaning in the language."
+    return "syntax.invalid_character", "Invalid character", detail
+
+
+def in_literal(what: str, text: str) -> tuple[str, str, str]:
+    """Code, summary and detail for a mistake inside a literal or template."""
+    code, summary, detail = _LITERAL[what]
+    if text.startswith("DIRECTIVE_"):
+        text = text.removeprefix("DIRECTIVE_").lower()
+    text = _show(text) if code != "directive" else text
+    return f"syntax.{code}", summary.replace("{text}", text), detail.replace("{text}", text)
+
+
+def describe(token: Token) -> str:
+    """A token in words."""
+    kind, text, _ = token
+    if kind == "$END" or (kind == "NEWLINE" and not text):
+        return "the end"
+    if kind in ("NEWLINE", "QUOTED_NEWLINE"):
+        return "the end of the line"
+    if kind == "QUOTE_OPEN":
+        return "a quoted string"
+    if kind == "HEREDOC_OPEN":
+        return "a heredoc"
+    return _show(text)
+
+
+def _show(text: str) -> str:
+    text = text if len(text) <= 40 else text[:37] + "..."
+    return f'"{text}"' if text.isprintable() else ascii(text)

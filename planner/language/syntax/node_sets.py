@@ -1,0 +1,193 @@
+"""Expressions for sets of vertices, as typed on a command line:
+
+    deps(module.net.*) & rdeps(terraform_data.a) - data.*
+
+A name is an address, a vertex (`module.net (close)`, or in quotes) or a pattern with `*` (any text) and `?` (one
+character); inside brackets both stand for themselves. `+` unites, `&` intersects, `-` takes away; all bind alike, from
+left to right. A blank stands before `-`, as names have it, too. Verbs take sets, `deps` and `rdeps` also a depth:
+`deps(root, 2)`. Where somebody says so, a comma unites, too: `deps(a, b)`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Source, Span
+
+VERBS = {"deps": 1, "rdeps": 1, "somepath": 2, "allpaths": 2, "blast": 1}
+"""how many sets each takes"""
+WITH_DEPTH = ("deps", "rdeps")
+MOST_NESTED = 100
+
+
+@frozen
+class Name:
+    """A vertex, an address or a pattern."""
+
+    text: str
+    span: Span
+
+
+@frozen
+class Call:
+    """A verb of sets. `depth` limits how far it goes; None: as far as there is something."""
+
+    verb: str
+    arguments: tuple[NodeSet, ...]
+    depth: int | None
+    span: Span
+
+
+@frozen
+class Combination:
+    """`first`, then each set is united (+), intersected (&) or taken away (-)."""
+
+    first: NodeSet
+    others: tuple[tuple[str, NodeSet], ...]
+    span: Span
+
+
+NodeSet: TypeAlias = Name | Call | Combination
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_TOKEN = re.compile(
+    rf"""(?P<operator>[-+&(),])
+    | (?P<quoted>{_STRING})
+    | (?P<word>(?:[^\s()\[\]",&+]|\[(?:{_STRING}|[^\]"])*\])+)
+    | (?P<wrong>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_SUFFIX = re.compile(r" \([a-z][a-z0-9, ]*\)")  # module.net (close)
+_BLANK = re.compile(r"\s*")
+
+
+def parse_node_set(
+    text: str, what: str = "vertices", verbs: Mapping[str, int] = VERBS, commas_unite: bool = False
+) -> NodeSet:
+    """The expression that a text is. `what` its sets are of, `verbs` those that it may use. Raises Failure with the
+    place of the first mistake."""
+    return _Reader(Source("<query>", text), what, verbs, commas_unite).read()
+
+
+class _Reader:
+    def __init__(self, source: Source, what: str, verbs: Mapping[str, int], commas_unite: bool) -> None:
+        self.what, self.verbs, self.commas_unite = what, verbs, commas_unite
+        self.source, self.text, self.at, self.nested = source, source.text, 0, 0
+        self.kind, self.token, self.start = "", "", 0
+        self.advance()
+
+    def read(self) -> NodeSet:
+        start, nodes = self.start, self.expression()
+        while self.commas_unite and self.kind == ",":
+            self.advance()
+            nodes = Combination(nodes, (("+", self.expression()),), self.span(start))
+        if self.kind != "end":
+            detail = f"An operator (+, - or &) or the end is expected here, not {self.shown()}."
+            raise self.mistake(detail)
+        return nodes
+
+    def advance(self) -> None:
+        """Go to the next token."""
+        self.end = self.at
+        self.start = _BLANK.match(self.text, self.at).end()  # type: ignore[union-attr]
+        match = _TOKEN.match(self.text, self.start)
+        if match is None:
+            self.kind, self.token = "end", ""
+            return
+        self.kind, self.token, self.at = str(match.lastgroup), match[0], match.end()
+        if self.kind == "operator":
+            self.kind = self.token
+        elif self.kind == "word" and self.token not in self.verbs:
+            suffix = _SUFFIX.match(self.text, self.at)
+            if suffix is not None:
+                self.token, self.at = self.token + suffix[0], suffix.end()
+
+    def shown(self) -> str:
+        return self.token if self.token else "the end"
+
+    def span(self, start: int, end: int | None = None) -> Span:
+        return Span(self.source, start, self.end if end is None else end)
+
+    def mistake(self, detail: str) -> Failure:
+        end = max(self.at, self.start) if self.kind != "end" else len(self.text)
+        return Failure(error("query.syntax", f"Not a set of {self.what}", detail, self.span(self.start, end)))
+
+    def expression(self) -> NodeSet:
+        start, first = self.start, self.term()
+        others = []
+        while self.kind in ("+", "-", "&"):
+            operator = self.kind
+            self.advance()
+            others.append((operator, self.term()))
+        return Combination(first, tuple(others), self.span(start)) if others else first
+
+    def term(self) -> NodeSet:
+        start, token = self.start, self.token
+        if self.kind == "(":
+            self.advance()
+            nodes = self.inside()
+            self.expect(")", start)
+            return nodes
+        if self.kind == "quoted":
+            self.advance()
+            return Name(re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.DOTALL), self.span(start))
+        if self.kind != "word":
+            if self.token == '"':
+                raise self.mistake("This quote is never closed.")
+            if self.token == "[":
+                raise self.mistake("This bracket is never closed.")
+            raise self.mistake(f"A name, a verb or a parenthesis is expected here, not {self.shown()}.")
+        self.advance()
+        if self.kind != "(" or (self.start != start + len(token) and token not in self.verbs):
+            return Name(token, self.span(start))
+        return self.call(token, start)
+
+    def call(self, verb: str, start: int) -> NodeSet:
+        if verb not in self.verbs:
+            detail = f"There is no verb {verb}.{did_you_mean(verb, self.verbs)} The verbs are {', '.join(self.verbs)}."
+            raise Failure(error("query.verb", "Unknown verb", detail, self.span(start, start + len(verb))))
+        opening, depth = self.start, None
+        arguments: list[NodeSet] = []
+        self.advance()
+        while True:
+            if arguments and verb in WITH_DEPTH and self.kind == "word" and self.token.isdecimal():
+                depth = int(self.token[:9])
+                self.advance()
+                break
+            if self.kind != ")":
+                arguments.append(self.inside())
+            if self.kind != ",":
+                break
+            self.advance()
+        self.expect(")", opening)
+        if self.commas_unite and len(arguments) > 1:
+            others = tuple(("+", other) for other in arguments[1:])
+            arguments = [Combination(arguments[0], others, self.span(opening + 1, self.at - 1))]
+        if len(arguments) != self.verbs[verb]:
+            one, two = f"one set of {self.what}", f"two sets of {self.what}: from where, to where"
+            wanted = one if self.verbs[verb] == 1 else two
+            if verb in WITH_DEPTH:
+                wanted += ", and at most a depth (a whole number)"
+            detail = f"{verb} takes {wanted}."
+            raise Failure(error("query.arguments", "Wrong arguments of a verb", detail, self.span(start)))
+        return Call(verb, tuple(arguments), depth, self.span(start))
+
+    def inside(self) -> NodeSet:
+        """An expression in parentheses."""
+        self.nested += 1
+        if self.nested > MOST_NESTED:
+            raise self.mistake(f"More than {MOST_NESTED} parentheses inside each other.")
+        nodes = self.expression()
+        self.nested -= 1
+        return nodes
+
+    def expect(self, kind: str, opening: int) -> None:
+        if self.kind != kind:
+            detail = f"The parenthesis in column {opening + 1} is to be closed here, not followed by {self.shown()}."
+            raise self.mistake(detail)
+        self.advance()

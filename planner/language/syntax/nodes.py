@@ -1,0 +1,304 @@
+"""The typed syntax of expressions: what `parse` gives and every later stage reads. Attributes and blocks: body.
+
+Nodes are slotted, compared by identity and never changed after parsing. `start` and `end` are code point offsets into
+the text of the file (`Source`), end exclusive. An expression does not know its file: the `Attribute` or `Block` that
+holds it does (`source`).
+"""
+
+# ruff: noqa: RUF023  (slots stand in the order of the constructor's arguments)
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+
+class Node:
+    """Base: slots, positional construction in slot order, and a compact pickled form for the parse cache.
+
+    `compiled` is the evaluator's: unset until an expression is first evaluated, and never pickled."""
+
+    __slots__ = ("start", "end", "compiled")
+    start: int
+    end: int
+    compiled: Any
+
+    if TYPE_CHECKING:  # generated for each class by node_class
+
+        def __init__(self, *values: Any) -> None: ...
+
+    @classmethod
+    def fields(cls) -> tuple[str, ...]:
+        return (*cls.__slots__, "start", "end") if cls is not Node else ("start", "end")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(repr(getattr(self, f)) for f in self.fields())})"
+
+
+def node_class(cls: type) -> type:
+    """Give a node class a generated __init__(slots..., start, end), and the __reduce__ that pickles its arguments: an
+    order of magnitude cheaper than generic code."""
+    fields = (*cls.__slots__, "start", "end")  # type: ignore[attr-defined]
+    body = "".join(f"    self.{f} = {f}\n" for f in fields)
+    values = ", ".join(f"self.{f}" for f in fields)
+    namespace: dict[str, Any] = {}
+    exec(
+        f"def __init__(self, {', '.join(fields)}):\n{body}"
+        f"def __reduce__(self):\n    return (self.__class__, ({values}))\n",
+        namespace,
+    )
+    cls.__init__ = namespace["__init__"]  # type: ignore[misc]
+    cls.__reduce__ = namespace["__reduce__"]  # type: ignore[method-assign]
+    return cls
+
+
+# ---------------------------------------------------------------- expressions
+
+
+@node_class
+class Literal(Node):
+    """`true`, `false`, `null`, a number, or a quoted string without interpolation. `value` is a language value
+    (planner.foundation.values.value): bool, str, number, or NULL."""
+
+    __slots__ = ("value",)
+    value: Any
+
+
+@node_class
+class Variable(Node):
+    """A root name, alone: `x`. Longer traversals are Traversal nodes."""
+
+    __slots__ = ("name",)
+    name: str
+
+
+class GetAttr(Node):
+    """A step `.name` of a traversal; start at the dot."""
+
+    __slots__ = ("name",)
+    name: str
+
+
+class GetIndex(Node):
+    """A step `[key]` with a literal key (str or number), or legacy `.0`; start at the bracket or dot."""
+
+    __slots__ = ("key",)
+    key: Any
+
+
+node_class(GetAttr)
+node_class(GetIndex)
+Step: TypeAlias = GetAttr | GetIndex
+
+
+@node_class
+class Traversal(Node):
+    """`root.a.b[0]["k"]`: a root name and at least one constant step (a variable index is an Index node)."""
+
+    __slots__ = ("root", "root_end", "steps")
+    root: str
+    root_end: int
+    steps: tuple[Step, ...]
+
+
+@node_class
+class Relative(Node):
+    """Constant steps after any other expression: `f(x).a[0]`."""
+
+    __slots__ = ("source", "steps")
+    source: Expression
+    steps: tuple[Step, ...]
+
+
+@node_class
+class Index(Node):
+    """`collection[key]` where key is not a literal."""
+
+    __slots__ = ("collection", "key", "bracket")
+    collection: Expression
+    key: Expression
+    bracket: int  # offset of the bracket
+
+
+@node_class
+class Splat(Node):
+    """`source.*rest` (kind "attr") or `source[*]rest` (kind "full"). `each` is the expression applied to every
+    element; inside it the element is an `Element` node. `marker` is the span offset of the star's step."""
+
+    __slots__ = ("source", "each", "kind", "marker_start", "marker_end")
+    source: Expression
+    each: Expression
+    kind: str
+    marker_start: int
+    marker_end: int
+
+
+@node_class
+class Element(Node):
+    """The current element inside a Splat's `each`."""
+
+    __slots__ = ()
+
+
+@node_class
+class Template(Node):
+    """A quoted template or heredoc with at least one interpolation or directive (or several literal parts). Heredocs
+    arrive with flush indentation and strip markers already applied."""
+
+    __slots__ = ("parts",)
+    parts: tuple[Expression, ...]  # Literal strings, and expressions to convert to string
+
+
+@node_class
+class Wrap(Node):
+    """`"${expr}"` alone: the value of expr, whatever its type."""
+
+    __slots__ = ("expr",)
+    expr: Expression
+
+
+@node_class
+class TemplateIf(Node):
+    """`%{ if c }a%{ else }b%{ endif }` as a template part."""
+
+    __slots__ = ("condition", "then", "otherwise")
+    condition: Expression
+    then: Template
+    otherwise: Template | None
+
+
+@node_class
+class TemplateFor(Node):
+    """`%{ for k, v in c }body%{ endfor }` as a template part."""
+
+    __slots__ = ("key", "value", "collection", "body")
+    key: str | None
+    value: str
+    collection: Expression
+    body: Template
+
+
+@node_class
+class Parens(Node):
+    """`(expr)`: kept because `{(k) = v}` and error ranges depend on it."""
+
+    __slots__ = ("expr",)
+    expr: Expression
+
+
+@node_class
+class Unary(Node):
+    """`-x` or `!x`."""
+
+    __slots__ = ("operator", "operand")
+    operator: str
+    operand: Expression
+
+
+@node_class
+class Binary(Node):
+    """`left operator right`."""
+
+    __slots__ = ("operator", "left", "right")
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@node_class
+class Conditional(Node):
+    """`condition ? then : otherwise`."""
+
+    __slots__ = ("condition", "then", "otherwise")
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+
+
+@node_class
+class Call(Node):
+    """`name(args)`; `provider::a::f(x)` has the whole name. `expand`: the last argument is followed by `...`."""
+
+    __slots__ = ("name", "name_end", "arguments", "expand", "open", "close")
+    name: str
+    name_end: int
+    arguments: tuple[Expression, ...]
+    expand: bool
+    open: int  # offset of "("
+    close: int  # offset of ")"
+
+
+@node_class
+class Tuple(Node):
+    """`[a, b]`."""
+
+    __slots__ = ("items",)
+    items: tuple[Expression, ...]
+
+
+class ObjectItem(Node):
+    """`key = value` in an object constructor. A bare identifier as key is a Literal string with `bare` True."""
+
+    __slots__ = ("key", "bare", "value")
+    key: Expression
+    bare: bool
+    value: Expression
+
+
+node_class(ObjectItem)
+
+
+@node_class
+class Object(Node):
+    """`{ k = v, ... }`."""
+
+    __slots__ = ("items",)
+    items: tuple[ObjectItem, ...]
+
+
+@node_class
+class For(Node):
+    """`[for k, v in c : value if cond]` (key_expr None) or `{for k, v in c : key_expr => value... if cond}`."""
+
+    __slots__ = (
+        "key",
+        "value",
+        "collection",
+        "key_expr",
+        "value_expr",
+        "condition",
+        "group",
+        "open_end",
+        "close_start",
+    )
+    key: str | None
+    value: str
+    collection: Expression
+    key_expr: Expression | None
+    value_expr: Expression
+    condition: Expression | None
+    group: bool
+    open_end: int
+    close_start: int
+
+
+Expression: TypeAlias = (
+    Literal
+    | Variable
+    | Traversal
+    | Relative
+    | Index
+    | Splat
+    | Element
+    | Template
+    | Wrap
+    | TemplateIf
+    | TemplateFor
+    | Parens
+    | Unary
+    | Binary
+    | Conditional
+    | Call
+    | Tuple
+    | Object
+    | For
+)

@@ -1,0 +1,83 @@
+"""Text in native syntax to typed syntax: configuration files, expressions and templates.
+
+Every function gives what it could read and the problems; it never raises.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.span import Source
+from planner.language.syntax import lexer
+from planner.language.syntax.build import Builder
+from planner.language.syntax.driver import run
+from planner.language.syntax.lexer import Token, tokenize
+from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.nodes import Expression
+from planner.language.syntax.recover import Recovery
+from planner.language.syntax.tables import Row, Tables, load_tables
+
+STARTS = ("file", "expression", "template")
+FileBody = NativeBody
+_CONTEXTUAL = dict.fromkeys(("FOR", "IN", "IF"), "NAME")
+"""words that are names where only a name can stand"""
+
+_tables: Tables | None = None
+
+
+def parse_config(source: Source, tokens: list[Token] | None = None) -> tuple[FileBody, list[Diagnostic]]:
+    """A configuration file, or the tokens of one. After a mistake reading goes on, so several are reported; what was
+    whole is in the body."""
+    body, diagnostics = _parse(source, "file", 0, lexer.BODY, tokens)
+    if body is None:
+        body = NativeBody({}, [], source, 0, 0)
+    return body, diagnostics
+
+
+def parse_expression(source: Source, start: int = 0) -> tuple[Expression | None, list[Diagnostic]]:
+    """One expression from an offset to the end of the text, newlines allowed anywhere. None when it has a mistake."""
+    expression, diagnostics = _parse(source, "expression", start, lexer.BRACKETS)
+    return (None if has_errors(diagnostics) else expression), diagnostics
+
+
+def parse_template(source: Source, start: int = 0) -> tuple[Expression | None, list[Diagnostic]]:
+    """A template without quotes around it, as in a template file or a JSON string. None when it has a mistake."""
+    expression, diagnostics = _parse(source, "template", start, lexer.BARE)
+    return (None if has_errors(diagnostics) else expression), diagnostics
+
+
+def _parse(
+    source: Source, start: str, offset: int, mode: int, given: list[Token] | None = None
+) -> tuple[Any, list[Diagnostic]]:
+    global _tables
+    with _without_gc():
+        if _tables is None:
+            _tables = load_tables("config.lark", STARTS, partial(getattr, Builder))
+        builder = Builder(source)
+        tokens = tokenize(source.text, offset, mode) if given is None else given
+        recovery: Recovery | None = None
+
+        def mistake(number: int, states: list[Row], values: list[Any]) -> int:
+            nonlocal recovery
+            recovery = recovery or Recovery(builder, tokens, states, values)
+            return recovery.at(number)
+
+        result = run(tokens, _tables.starts[start], builder, mistake, _CONTEXTUAL)
+    return result, builder.diagnostics
+
+
+@contextmanager
+def _without_gc() -> Iterator[None]:
+    """A parse makes many objects and no garbage: collections during it are in vain."""
+    paused = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if paused:
+            gc.enable()

@@ -1,0 +1,491 @@
+"""What the parser does at a mistake: find out where it stands, report, and get back in step.
+
+The stack of the tables tells the place: productions that are complete but for what follows are reduced first, so the
+symbol on top says what was read last, and the nearest open bracket below it what that belongs to. Then the rest of
+each open bracket is skipped, from the inside out, and the rest of the line; whatever was whole stays in the tree.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.foundation.values.value import UNKNOWN
+from planner.language.syntax import mistakes
+from planner.language.syntax.body import Attribute
+from planner.language.syntax.broken_strings import line_breaks
+from planner.language.syntax.build import Builder
+from planner.language.syntax.lexer import Token, simple_tokens
+from planner.language.syntax.nodes import Literal, Splat
+from planner.language.syntax.tables import SYMBOL, Row
+from planner.language.syntax.template import Sequence
+
+_MOST = 100  # mistakes reported for one source
+_CLOSERS = {
+    "LPAREN": "RPAREN",
+    "LBRACKET": "RBRACKET",
+    "LBRACE": "RBRACE",
+    "LBODY": "RBRACE",
+    "QUOTE_OPEN": "QUOTE_CLOSE",
+    "HEREDOC_OPEN": "HEREDOC_CLOSE",
+    **dict.fromkeys(("INTERPOLATE", "DIRECTIVE_IF", "DIRECTIVE_ELSE", "DIRECTIVE_ENDIF"), "TEMPLATE_CLOSE"),
+    **dict.fromkeys(("DIRECTIVE_FOR", "DIRECTIVE_ENDFOR", "DIRECTIVE_UNKNOWN"), "TEMPLATE_CLOSE"),
+}
+_CLOSING = frozenset(_CLOSERS.values())
+_BRACKETS = ("LPAREN", "LBRACKET", "LBRACE")
+
+# The place for a symbol on top of the stack; where more must be known, _place() has a line for it.
+_PLACES = {
+    "": "body",
+    "items": "body",
+    "header": "header",
+    "LBODY": "line_block",
+    "block": "block_end",
+    "EQUAL": "expression",
+    "QUESTION": "expression",
+    "COLON": "expression",
+    "ARROW": "expression",
+    "IN": "expression",
+    "IF": "expression",
+    "MINUS": "expression",
+    "NOT": "expression",
+    "operator": "expression",
+    "LPAREN": "expression",
+    "LBRACKET": "expression",
+    "LBRACE": "expression",
+    "separator": "expression",
+    "INTERPOLATE": "expression",
+    "DIRECTIVE_IF": "expression",
+    "ELLIPSIS": "expand_end",
+    "STAR": "splat_end",
+    "pairs": "pairs_end",
+    "DOT": "step",
+    "SCOPE": "scope",
+    "function": "scope_call",
+    "FOR": "for_name",
+    "DIRECTIVE_FOR": "for_name",
+    "names": "for_in",
+    "result": "for_end",
+    "iteration": "for_end",
+    "DIRECTIVE_ELSE": "directive_end",
+    "DIRECTIVE_ENDIF": "directive_end",
+    "DIRECTIVE_ENDFOR": "directive_end",
+    "QUOTE_OPEN": "text",
+    "HEREDOC_OPEN": "text",
+    "parts": "text",
+}
+_AFTER_EXPRESSION = {
+    "": "expression_end",
+    "QUESTION": "conditional",
+    "LPAREN": "parens_end",
+    "LBRACKET": "index_end",
+    "INTERPOLATE": "interpolation_end",
+    "DIRECTIVE_IF": "directive_end",
+}
+# Not reduced whatever may follow: what ends the input, and the name of an item that may not be a block's type.
+_NOT_FORCED = {("file", 1), ("file", 2), ("template", 1), ("header", 1)}
+
+
+class Recovery:
+    """Handles the mistakes of one run; states, values and tokens are the run's own lists."""
+
+    def __init__(self, builder: Builder, tokens: list[Token], states: list[Row], values: list[Any]) -> None:
+        self.builder = builder
+        self.tokens = tokens
+        self.states = states
+        self.values = values
+        self.silent = False  # whether nothing more can be said with any certainty
+        self.count = 0
+        self.reported = -1  # the offset of the token reported last
+        self.last = (-1, -1)
+        self.told_semicolon = False
+        self.is_lost = False  # whether a mistake may be the cause of others behind it
+        self.breaks: list[tuple[int, int]] = []  # where strings run on behind the end of their line
+
+    def at(self, index: int) -> int:
+        """Deal with the token at an index, which the state on top does not accept. Gives the index of the token to go
+        on with, or -1 to give up."""
+        token = self.tokens[index]
+        parts = simple_tokens(token)
+        if len(parts) > 1 or parts[0][0] != token[0]:  # look for the mistake inside
+            self.tokens[index : index + 1] = parts
+            return index
+        self._reduce()
+        if self._symbol() == "NAME" and token[0] == "QUOTE_OPEN" and "header" in self.states[-2]:
+            self._push("header", self.builder.header([self._pop()]))
+        here = (index, len(self.states))
+        if self.last == here:  # no progress: cannot happen unless this module is wrong
+            return index + 1 if index + 1 < len(self.tokens) else -1
+        self.last = here
+        place = self._place()
+        self._report(place, index)
+        if self.count >= _MOST:
+            return -1
+        return self._resume(place, index)
+
+    # ------------------------------------------------------------ where
+
+    def _symbol(self, depth: int = 0) -> str:
+        """The symbol `depth` below the top of the stack."""
+        position = len(self.states) - 1 - depth
+        return self.states[position][SYMBOL] if position >= 0 else ""
+
+    def _reduce(self) -> None:
+        """Reduce all that is complete whatever may follow it."""
+        while True:
+            row = self.states[-1]
+            counts: dict[int, int] = {}
+            reductions: dict[int, tuple[int, Any, str]] = {}
+            for action in row.values():
+                if action.__class__ is tuple and action[0] and (action[2], action[0]) not in _NOT_FORCED:
+                    counts[id(action)] = counts.get(id(action), 0) + 1
+                    reductions[id(action)] = action
+            if not counts:
+                return
+            size, make, origin = reductions[max(counts, key=counts.__getitem__)]
+            children = self.values[-size:]
+            del self.values[-size:], self.states[-size:]
+            self._push(origin, make(self.builder, children) if make else children[0])
+
+    def _pop(self) -> Any:
+        self.states.pop()
+        return self.values.pop()
+
+    def _push(self, symbol: str, value: Any) -> None:
+        self.states.append(self.states[-1][symbol])
+        self.values.append(value)
+
+    def _place(self) -> str:
+        top, below = self._symbol(), self._symbol(1)
+        if top == "expression":
+            if below == "IN":
+                return "for_colon" if self._opening()[0] in _BRACKETS else "directive_end"
+            return _AFTER_EXPRESSION.get(below, "pair_equal")
+        if top == "NAME":
+            return {"LBODY": "line_name", "COMMA": "for_in", "FOR": "for_in", "DIRECTIVE_FOR": "for_in"}.get(
+                below, "name"
+            )
+        if top == "attribute":
+            return "line_end" if below == "LBODY" else "argument_end"
+        if top == "arguments":
+            return "arguments_end" if below == "LPAREN" else "items_end"
+        if top == "NEWLINE":
+            return "expression" if below == "LBRACE" else "body"
+        if top == "COMMA":
+            return "for_second" if below == "NAME" else "expression"
+        if top == "":
+            start = self.states[0]
+            return "body" if "items" in start else "text" if "parts" in start else "expression"
+        return _PLACES[top]
+
+    def _opening(self) -> tuple[str, int]:
+        """The nearest open bracket and its position in the stack; at the bottom ("", 0)."""
+        for position in range(len(self.states) - 1, 0, -1):
+            symbol = self.states[position][SYMBOL]
+            if symbol in _CLOSERS:
+                return symbol, position
+        return "", 0
+
+    def _in_quotes(self) -> bool:
+        """Whether the innermost template stands between quotes."""
+        templates = ("QUOTE_OPEN", "HEREDOC_OPEN")
+        symbols = [row[SYMBOL] for row in self.states if row[SYMBOL] in templates]
+        return bool(symbols) and symbols[-1] == "QUOTE_OPEN"
+
+    # ------------------------------------------------------------ what
+
+    def _report(self, place: str, index: int) -> None:
+        token = self.tokens[index]
+        kind, text, _ = token
+        if kind == "NEWLINE" and not text:
+            kind = "$END"
+        elif kind in ("FOR", "IN", "IF"):
+            kind = "NAME"
+        elif kind == "QUOTE_OPEN" and place == "interpolation_end" and not self._in_quotes():
+            kind = "STRING"  # no template can end here
+        if place == "header" and kind == "QUOTE_OPEN":  # find what is wrong in the label
+            while self.tokens[index + 1][0] == "TEXT":
+                index += 1
+            token = self.tokens[index + 1]
+            kind = token[0]
+            if kind.startswith("DIRECTIVE"):
+                kind = "INTERPOLATE"
+                token = (kind, token[1][: 3 if token[1].startswith("~", 2) else 2], token[2])
+        entry = mistakes.find(place, kind)
+        if not self.count:
+            self._broken_strings(index)
+        if self.silent or token[2] == self.reported:
+            return
+        if self.breaks and token[2] >= self.breaks[0][0]:
+            self.silent = True  # what follows may be within a string or not
+        if kind == "INVALID":  # wrong whatever it stands for
+            self.reported = token[2]
+            if text != ";" or not self.told_semicolon:
+                self.builder.report(*mistakes.invalid(text), *_extent(token))
+            self.told_semicolon = self.told_semicolon or text == ";"
+            if text == "*":  # a star where it could stand on one line
+                self.count += 1
+                return
+        # A line that begins with no name, a brace too few, half a directive: most likely what an earlier mistake left.
+        # Behind a whole expression a missing colon further up is no reason for anything.
+        if entry.echo and (self.is_lost if place == "expression_end" else self.count):
+            return
+        self.count += 1
+        self.is_lost = self.is_lost or entry.code != "syntax.expected_colon"
+        if kind == "INVALID" and place == "text":
+            return
+        self.reported = token[2]
+        if entry is mistakes.find("anywhere", "QUOTED_NEWLINE"):
+            entry = mistakes.find("text", "*")
+        start, end = self._subject(entry.subject, index, token)
+        detail = entry.detail.replace("{token}", mistakes.describe(token))
+        self.builder.report(entry.code, entry.summary, detail, start, end)
+
+    def _broken_strings(self, index: int) -> None:
+        """Report a string that runs on behind the end of its line, at every line that it, or one made of what follows,
+        goes on to."""
+        token = next((t for t in self.tokens[index:] if t[0] == "QUOTED_NEWLINE"), None)
+        if token is None:
+            return
+        entry = mistakes.find("anywhere", "QUOTED_NEWLINE")
+        self.breaks = line_breaks(self.builder.source.text, token[2])[:_MOST]
+        for start, end in self.breaks:
+            self.builder.report(entry.code, entry.summary, entry.detail, start, end)
+
+    def _subject(self, subject: str, index: int, token: Token) -> tuple[int, int]:
+        if subject == "token":
+            if self._symbol() == "DOT" and self.values[-2].__class__ is Splat:
+                splat = self.values[-2]
+                if splat.kind == "attr":  # OpenTofu points at the star then
+                    return splat.marker_end - 1, splat.marker_end
+            return _extent(token)
+        if subject == "closing":  # OpenTofu points where it goes on
+            index, is_closed = self._skip(index, "LBRACKET")
+            return _extent(self.tokens[index - 1 if is_closed else index])
+        if subject == "next":
+            following = self.tokens[index + 1]
+            return _extent(simple_tokens(following)[0])
+        if subject in ("name", "top"):
+            return _extent(self.values[-1])
+        if subject == "name_to_token":
+            return self.values[-1][2], _extent(token)[1]
+        _, position = self._opening()
+        opening = self.values[position - 1]
+        if subject == "call":
+            return self.values[position - 2][1], opening[2] + 1
+        if subject == "opening":
+            return opening[2], opening[2] + 1
+        # "text": the first token of the template that the interpolation stands in
+        while self.states[position][SYMBOL] not in ("QUOTE_OPEN", "HEREDOC_OPEN", ""):
+            position -= 1
+        after = self.values[position - 1][2] + len(self.values[position - 1][1]) if position else 0
+        first = next(t for t in self.tokens if t[2] >= after and t[0] != "NEWLINE")
+        return _extent(first)
+
+    # ------------------------------------------------------------ onward
+
+    def _resume(self, place: str, index: int) -> int:
+        kind = self.tokens[index][0]
+        if place == "conditional":  # go on with the condition as the value
+            del self.states[-2:], self.values[-2:]
+            return index
+        if kind == "QUOTED_NEWLINE":
+            return self._end_string(index)
+        if place in ("argument_end", "block_end") and kind == "RBRACE" and self._closes(index):
+            self.tokens.insert(index, ("NEWLINE", "", self.tokens[index][2]))  # `a = 1 }`: as if on the next line
+            return index
+        if place == "text":
+            if kind == "DIRECTIVE_UNKNOWN":
+                return self._after(index + 1, "TEMPLATE_CLOSE")
+            if kind == "INVALID":
+                return index + 1
+        while True:
+            symbol, position = self._opening()
+            if symbol in _BRACKETS:
+                index, _ = self._skip(index, symbol)
+                if self.states[position - 1][SYMBOL] in ("function", "term"):
+                    position -= 1
+                self._cut(position)
+            elif symbol in ("QUOTE_OPEN", "HEREDOC_OPEN"):
+                index = self._after(index, _CLOSERS[symbol])
+                self._cut(position)
+            elif symbol in _CLOSERS and symbol != "LBODY":
+                return self._end_sequence(symbol, position, index)
+            else:
+                break
+        if "items" in self.states[0]:
+            return self._end_item(place, index)
+        return -1
+
+    def _closes(self, index: int) -> bool:
+        """Whether a brace behind an argument is meant to close the block: what follows is not indented more than it."""
+        symbol, position = self._opening()
+        if symbol != "LBODY" or self.tokens[index + 1][0] not in ("NEWLINE", "$END"):
+            return False
+        if self.tokens[index + 1][0] == "$END" or self.tokens[index + 2][0] == "$END":
+            return True
+        return self._column(self.tokens[index + 2][2]) <= self._column(self.values[position - 2][0][2])
+
+    def _column(self, offset: int) -> int:
+        return offset - self.builder.source.text.rfind("\n", 0, offset)
+
+    def _cut(self, position: int) -> None:
+        """Drop the stack from a position on."""
+        del self.states[position:], self.values[position - 1 :]
+
+    def _end_string(self, index: int) -> int:
+        """A string broken off by the end of its line: drop it and what surrounds it on that line. The lexer has gone
+        back to the object or body around it."""
+        while True:
+            symbol, position = self._opening()
+            if symbol in ("", "LBODY", "LBRACE", "HEREDOC_OPEN"):
+                break
+            self._cut(position)
+        if symbol == "LBRACE":
+            while self._symbol() not in ("LBRACE", "NEWLINE", "pairs", "separator"):
+                self.states.pop()
+                self.values.pop()
+            if self._symbol() in ("NEWLINE", "separator") and self.tokens[index + 1][0] == "NEWLINE":
+                return index + 2
+            return index + 1
+        if symbol == "HEREDOC_OPEN":
+            return index + 1
+        return self._end_item("", index + 1) if "items" in self.states[0] else -1
+
+    def _end_sequence(self, symbol: str, position: int, index: int) -> int:
+        """Go on in the template behind the sequence that holds the mistake."""
+        opening = self.values[position - 1]
+        closing = self.tokens[index]  # messages about the sequence end there
+        index = self._after(index, "TEMPLATE_CLOSE")
+        named = symbol != "DIRECTIVE_FOR" or self._has_above(position, "IN")
+        self._cut(position)
+        if named:
+            value: Any = _unknown(opening[2])
+            if symbol == "DIRECTIVE_FOR":
+                value = ((None, ""), value)
+            if self._symbol() != "parts":
+                self._push("parts", [])
+            self.values[-1].append(Sequence(opening, value, closing))
+        return index
+
+    def _has_above(self, position: int, symbol: str) -> bool:
+        return any(row[SYMBOL] == symbol for row in self.states[position:])
+
+    def _end_item(self, place: str, index: int) -> int:
+        """Complete what is left of the item of a body, and go to the end of its line."""
+        symbols = [row[SYMBOL] for row in self.states]
+        base = max((i for i, s in enumerate(symbols) if s in ("items", "NEWLINE", "LBODY")), default=0)
+        above = symbols[base + 1 :]
+        if symbols[base] == "LBODY" and (above or place == "line_block"):
+            self.silent = self.silent or place != "line_end"  # OpenTofu goes on behind some brace further down
+            return self._end_line_block(base, index)
+        if place == "body":
+            return self._bad_item(index)
+        if above[:2] == ["NAME", "EQUAL"]:
+            _, name, at = self.values[base]
+            value = _unknown(at + len(name))
+            self._cut(base + 1)
+            self._push("attribute", Attribute(name, at + len(name), value, self.builder.source, at, value.end))
+        elif above == ["header"]:
+            header = self.values[base]
+            self._cut(base + 1)
+            at = header[0][2]
+            self._push("block", self.builder.make_block(header, [], at, at + len(header[0][1])))
+        elif above == ["NAME"]:
+            self._cut(base + 1)
+            index = self._line_end(index)
+            return index + 1 if self.tokens[index][0] == "NEWLINE" else index
+        index = self._line_end(index)
+        if self.tokens[index][0] == "$END":
+            self.tokens.insert(index, ("NEWLINE", "", self.tokens[index][2]))
+        return index
+
+    def _end_line_block(self, base: int, index: int) -> int:
+        """A block on one line that does not hold one argument: skip to its brace."""
+        opening = self.values[base - 1]
+        items = [v for v in self.values[base:] if v.__class__ is Attribute]
+        index, _ = self._skip(index, "LBODY")
+        header = self.values[base - 2]
+        self._cut(base - 1)
+        close = self.tokens[index - 1]
+        self._push("block", self.builder.make_block(header, items, opening[2], close[2] + len(close[1])))
+        if self.tokens[index][0] not in ("NEWLINE", "$END"):
+            index = self._line_end(index)
+        if self.tokens[index][0] == "$END":
+            self.tokens.insert(index, ("NEWLINE", "", self.tokens[index][2]))
+        return index
+
+    def _bad_item(self, index: int) -> int:
+        """Something that cannot begin an item: skip the rest of the block, or its line outside of blocks; at the end of
+        the file close the open blocks."""
+        if self._symbol() != "items":
+            self._push("items", [])
+        token = self.tokens[index]
+        if token[0] == "$END":
+            open_blocks = sum(row[SYMBOL] == "LBODY" for row in self.states)
+            self.tokens[index:index] = [("RBRACE", "", token[2]), ("NEWLINE", "", token[2])] * open_blocks
+            return index
+        if self._opening()[0] == "LBODY":
+            behind, is_closed = self._skip(index, "LBODY")
+            if is_closed:
+                return behind - 1
+        self.silent = True  # OpenTofu reads no further
+        index = self._line_end(index)
+        return index + 1 if self.tokens[index][0] == "NEWLINE" else index
+
+    def _line_end(self, index: int) -> int:
+        """The index of the token that ends the line, brackets opened on the way and all that is in them skipped."""
+        expected: list[str] = []
+        while True:
+            kind = self.tokens[index][0]
+            if kind == "$END" or (kind == "NEWLINE" and not expected):
+                return index
+            if kind in _CLOSERS:
+                expected.append(_CLOSERS[kind])
+            elif kind in _CLOSING:
+                while expected and expected.pop() != kind:
+                    pass
+            index += 1
+
+    def _skip(self, index: int, opening: str) -> tuple[int, bool]:
+        """The index behind the bracket that closes an open one (or of the end), and whether there is such a bracket."""
+        closing, nested = _CLOSERS[opening], 0
+        while True:
+            kind = self.tokens[index][0]
+            if kind == "$END":
+                return index, False
+            index += 1
+            if kind == closing:
+                if not nested:
+                    return index, True
+                nested -= 1
+            elif _CLOSERS.get(kind) == closing:
+                nested += 1
+
+    def _after(self, index: int, closing: str) -> int:
+        """The index behind a closing quote, marker or template brace."""
+        nested = 0
+        while True:
+            kind = self.tokens[index][0]
+            if kind == "$END":
+                return index
+            index += 1
+            if kind == closing:
+                if not nested:
+                    return index
+                nested -= 1
+            elif _CLOSERS.get(kind) == closing:
+                nested += 1
+
+
+def _unknown(at: int) -> Literal:
+    """What stands in the tree for an expression that could not be read."""
+    return Literal(UNKNOWN, at, at)
+
+
+def _extent(token: Token) -> tuple[int, int]:
+    """Where a token begins and ends; of a run of line ends only the first."""
+    kind, text, at = token
+    if kind == "NEWLINE":
+        newline = text.find("\n")
+        return at, at + (newline + 1 if newline >= 0 else len(text))
+    return at, at + len(text)

@@ -1,0 +1,286 @@
+"""Rule text to typed syntax.
+
+Lark compiles `grammar/datalog.lark` once (tables.py). Reading a file is one regular expression of the grammar's own
+terminals and the loop of driver.py; it goes on behind a mistake, so that several are reported at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from functools import cache
+from typing import Any
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.syntax.driver import run
+from planner.language.syntax.rule_productions import PRODUCTIONS
+from planner.language.syntax.rule_syntax import RuleFile, Statement, Written
+from planner.language.syntax.tables import END, Row, Tables, load_tables
+
+
+def parse_rules(name: str, text: str) -> tuple[RuleFile, list[Diagnostic]]:
+    """The statements of a rule file or a file of cases. Statements with a syntax error are left out and reported."""
+    reader = _Reader(Source(name, text))
+    return RuleFile(reader.source, reader.statements()), reader.diagnostics
+
+
+def parse_query(text: str) -> tuple[list[Written], Source, list[Diagnostic]]:
+    """The literals of a question: `edge(A, "b"), not pruned(A)`, with or without `?-` before and `.` behind."""
+    reader = _Reader(Source("<query>", text))
+    literals = reader.query()
+    return literals, reader.source, [_about_question(problem) for problem in reader.diagnostics]
+
+
+def _about_question(problem: Diagnostic) -> Diagnostic:
+    """What is said of rule files, said of a question."""
+    summary, detail = problem.summary.replace("a rule file", "a question"), problem.detail
+    return evolve(problem, summary=summary, detail=detail.replace("The rule cannot", "The question cannot"))
+
+
+Token = tuple[str, str, int, int]  # terminal, text, start, end
+
+
+def tokens_of(text: str) -> list[Token]:
+    """All tokens of a rule file, comments (terminal COMMENT) among them, without blanks and what cannot be read."""
+    terminals = tables().terminals
+    found: list[Token] = []
+    for match in _lexer().finditer(text):
+        kind, word = str(match.lastgroup), match.group()
+        if word.strip():
+            kind = terminals.keywords.get(word, kind) if kind == "NAME" else kind
+            found.append((kind, word, match.start(), match.end()))
+    return found
+
+
+_MOST_PROBLEMS = 25  # in one file; more would only be echoes
+
+
+@cache
+def tables() -> Tables:
+    return load_tables("datalog.lark", ("file", "query"), PRODUCTIONS.__getitem__)
+
+
+@cache
+def _lexer() -> re.Pattern[str]:
+    """One expression that matches any terminal; `lastgroup` names it."""
+    return re.compile(tables().terminals.pattern)
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.diagnostics: list[Diagnostic] = []
+        self.docs: dict[int, tuple[str, int, int]] = {}  # start of the token behind it -> text, start, end
+        self.unread: list[int] = []  # where characters stand that begin no token
+        self.found: list[Statement] = []
+        self.done = 0  # where the last whole statement ends, or reading was taken up again
+        self.tokens = self._scan()
+        self.begun = self.failed = 0  # the tokens that the unfinished statement began with, and that does not fit
+
+    # -------- tokens
+
+    def _scan(self) -> list[Token]:
+        """The tokens, `$END` last. A character that belongs to none is reported and skipped."""
+        text, terminals = self.source.text, tables().terminals
+        keywords, ignored = terminals.keywords, set(terminals.ignored)
+        tokens: list[Token] = []
+        position = 0
+        doc: list[tuple[int, int]] = []
+        for match in _lexer().finditer(text):
+            kind, start, end = match.lastgroup, match.start(), match.end()
+            assert kind is not None
+            if start != position:
+                self._bad_characters(position, start)
+            position = end
+            if kind in ignored:
+                if text.startswith("///", start) and not text.startswith("////", start):
+                    if doc and text.count("\n", doc[-1][1], start) > 1:
+                        self._dangling(doc[0][0], doc[-1][1])
+                        doc = []
+                    doc.append((start, end))
+                continue
+            word = match.group()
+            if doc:
+                self._attach(doc, start)
+                doc = []
+            if kind == "NAME" and word in keywords:
+                kind = keywords[word]
+            tokens.append((kind, word, start, end))
+        if position != len(text):
+            self._bad_characters(position, len(text))
+        if doc:
+            self._attach(doc, len(text))
+        tokens.append(("$END", "", len(text), len(text)))
+        return tokens
+
+    def _attach(self, doc: list[tuple[int, int]], start: int) -> None:
+        text = self.source.text
+        lines = [text[a + 3 : b].rstrip() for a, b in doc]
+        margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+        self.docs[start] = "\n".join(line[margin:] for line in lines).strip("\n"), doc[0][0], doc[-1][1]
+
+    def _bad_characters(self, start: int, end: int) -> None:
+        text = self.source.text[start:end]
+        self.unread.append(start)
+        if len(self.unread) > _MOST_PROBLEMS:
+            return
+        if text.startswith('"'):
+            detail = "A string ends with a double quote on the line it begins on. Write a line break as \\n."
+            self.report("rules.syntax", "Unfinished string", detail, start, end)
+        else:
+            detail = f"The rule language has no use for {text.split()[0] if text.split() else text!r} here."
+            detail += _OTHERWISE.get(text[:1], "")
+            self.report("rules.syntax", "Unknown character", detail, start, end)
+
+    def _dangling(self, start: int, end: int) -> None:
+        detail = (
+            "A doc comment (///) belongs directly before the .decl, .native or .type that it describes. "
+            "Use // for other comments."
+        )
+        self.report("rules.dangling_doc", "Doc comment without a declaration", detail, start, end)
+
+    def report(self, code: str, summary: str, detail: str, start: int, end: int) -> None:
+        self.diagnostics.append(error(code, summary, detail, Span(self.source, start, end)))
+
+    # -------- statements
+
+    def statements(self) -> list[Statement]:
+        run(self.tokens, tables().starts["file"], self, self._mistake)
+        for _text, start, end in self.docs.values():
+            self._dangling(start, end)
+        self.diagnostics.sort(key=lambda d: d.subject.start if d.subject else 0)
+        return self.found
+
+    def add(self, statement: Statement) -> None:
+        """A statement is whole."""
+        self.found.append(statement)
+        self.done = statement.end
+
+    def query(self) -> list[Written]:
+        return run(self.tokens, tables().starts["query"], self, self._mistake_in_query) or []
+
+    def _mistake_in_query(self, number: int, states: list[Row], values: list[Any]) -> int:
+        self.begun, self.failed = 0, number
+        self.diagnostics.append(self._unexpected(number, states[-1]))
+        return -1
+
+    def _mistake(self, number: int, states: list[Row], values: list[Any]) -> int:
+        """Report a token that does not fit, and go on with the next statement."""
+        self.begun, self.failed = bisect_left(self.tokens, self.done, key=lambda token: token[2]), number
+        begin, failed = self.tokens[self.begun][2], self.tokens[number][2]
+        # A character that could not be read in the same statement is the cause.
+        if not any(begin <= place <= failed for place in self.unread):
+            self.diagnostics.append(self._unexpected(number, states[-1]))
+        at = self._resume()
+        for token in self.tokens[self.begun : at]:
+            self.docs.pop(token[2], None)  # of a declaration that is reported already
+        if at >= len(self.tokens) or len(self.diagnostics) >= _MOST_PROBLEMS:
+            return -1
+        del states[1:], values[:]
+        self.done = self.tokens[at][2]
+        return at
+
+    def _resume(self) -> int:
+        """The token where the next statement begins: behind a full stop, or at a directive or annotation."""
+        at = self.failed + 2 if self._begins_directive(self.failed) else max(self.failed, self.begun + 1)
+        while self.tokens[at][0] != "$END":
+            kind, word, start, _ = self.tokens[at]
+            if (word[0] == "." and len(word) > 1) or kind == "AT":
+                return at
+            if word == ".":
+                return at + 1
+            # A name at the left margin begins a statement too: the full stop before it may be what is missing.
+            if kind in ("NAME", "QUALIFIED", "IMPORT") and start and self.source.text[start - 1] == "\n":
+                return at
+            at += 1
+        return len(self.tokens)
+
+    def _begins_directive(self, number: int) -> bool:
+        """Whether a full stop begins the line and a name follows it at once, as in `.inputs edge`."""
+        _, word, start, end = self.tokens[number]
+        if word != "." or self.tokens[number + 1][0] != "NAME" or self.tokens[number + 1][2] != end:
+            return False
+        return self.source.text[:start].rpartition("\n")[2].strip() == ""
+
+    def _unknown_directive(self, word: str, start: int, end: int) -> Diagnostic:
+        known = sorted(w for w in tables().terminals.words.values() if w[0] == "." and len(w) > 1)
+        detail = f"There is no directive .{word}. There are {', '.join(known)}."
+        return error("rules.syntax", "Unknown directive", detail, Span(self.source, start, end))
+
+    def _unexpected(self, number: int, row: Row) -> Diagnostic:
+        kind, word, start, end = self.tokens[number]
+        words = tables().terminals.words
+        before = self.tokens[number - 1] if number else None
+        expected = {k for k in row if k.isupper() or k == END}
+        stop = next(n for n, w in words.items() if w == ".")
+        text = self.source.text
+        if before and stop in expected and (kind == "$END" or "\n" in text[before[3] : start]):
+            span = Span(self.source, before[2], before[3])
+            detail = f"A statement ends with a full stop; the one that ends with {before[1]} here has none."
+            return error("rules.syntax", "Missing full stop", detail, span)
+        first = self.tokens[self.begun][2] - 1
+        if text[first : first + 1] == "." and text[:first].rpartition("\n")[2].strip() == "":
+            return self._unknown_directive(self.tokens[self.begun][1], first, self.tokens[self.begun][3])
+        if self._begins_directive(number):
+            return self._unknown_directive(self.tokens[number + 1][1], start, self.tokens[number + 1][3])
+        if self.tokens[self.begun][0] == "IMPORT":
+            detail = "An import is written import acme.tags as t, and its names are then t.NAME."
+            return error("rules.syntax", "Syntax error in an import", detail, Span(self.source, start, end))
+        if text.startswith("/*", start):
+            detail = "A comment that begins with /* ends with */, and this one has no end."
+            return error("rules.syntax", "Unfinished comment", detail, Span(self.source, start, start + 2))
+        if word in ("=", "!=", "<", "<=", ">", ">=") and "IN" in expected and kind not in expected:
+            negation = max(n for n in range(number) if self.tokens[n][1] == "not")
+            detail = "The word not stands before a predicate or a test. Turn a comparison around: A != B, not A = B."
+            place = Span(self.source, self.tokens[negation][2], self.tokens[number - 1][3])
+            return error("rules.syntax", "Negated comparison", detail, place)
+        if kind == "VARIABLE" and "NAME" in expected:
+            detail = f"{word} begins like a variable. Names of predicates, types and columns begin with a small letter."
+            return error("rules.syntax", "Expected a name", detail, Span(self.source, start, end))
+        names = {
+            "NAME": "a name",
+            "QUALIFIED": "a name",
+            "VARIABLE": "a variable",
+            "STRING": "a string",
+            "NUMBER": "a number",
+            "$END": "the end",
+        }
+        options = sorted({names.get(k) or words.get(k, k) for k in expected})
+        what = "the end of the text" if kind == "$END" else word
+        if len(options) > 9:
+            detail = f"The rule cannot go on with {what} here."
+        else:
+            detail = f"The rule cannot go on with {what} here. Expected " + _either(options) + "."
+        detail += _OTHERWISE.get(word if before is None or before[1] != word else word * 2, "")
+        if before and before[0] == "NAME" and before[1] == "null":
+            detail += " There is no null: of what is null no row holds, as not a(X, _) asks."
+        elif before and before[0] == "NAME" and options == ["("]:
+            detail += f" If {before[1]} is a variable, it begins with a capital letter; a string has double quotes."
+        if kind in tables().terminals.keywords.values() and "NAME" in expected:
+            detail += f" The word {word} is part of the language and cannot be a name."
+        span = Span(self.source, before[2], before[3]) if kind == "$END" and before else Span(self.source, start, end)
+        return error("rules.syntax", "Syntax error in a rule file", detail, span)
+
+    def doc(self, start: int) -> str | None:
+        attached = self.docs.pop(start, None)
+        return attached[0] if attached else None
+
+
+_OTHERWISE = {
+    "'": " Strings stand in double quotes.",
+    "&": " A comma is read as and.",
+    "and": " A comma is read as and.",
+    "|": " A semicolon is read as or, as in (a(X) ; b(X)).",
+    "or": " A semicolon is read as or, as in (a(X) ; b(X)).",
+    "!": " The word for it is not, as in not a(X).",
+    "#": " Comments begin with //.",
+    "~": ' A pattern is asked for with matches(X, "^a").',
+    "==": " Whether two values are the same is asked with one =.",
+}
+"""how what other languages have is said in this one"""
+
+
+def _either(options: list[str]) -> str:
+    return options[0] if len(options) == 1 else ", ".join(options[:-1]) + " or " + options[-1]

@@ -1,0 +1,356 @@
+"""The functions that the alternatives of `grammar/datalog.lark` name: values of the right side to a node."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from planner.foundation.vocabulary.span import Source
+from planner.language.syntax.rule_syntax import (
+    MEMBER,
+    Aggregate,
+    Atom,
+    Builtin,
+    Call,
+    CaseSyntax,
+    ColumnSyntax,
+    Comparison,
+    Constant,
+    Declaration,
+    Directive,
+    Either,
+    GivenSyntax,
+    ImportSyntax,
+    Name,
+    Negation,
+    RuleSyntax,
+    Statement,
+    TypeDeclaration,
+    Variable,
+    Want,
+    Wildcard,
+    Written,
+)
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+Token = tuple[str, str, int, int]  # terminal, text, start, end
+
+
+class Reader(Protocol):
+    """What a production may ask of the reader."""
+
+    source: Source
+
+    def doc(self, start: int) -> str | None:
+        """The doc comment before the token at `start`; it then counts as attached."""
+
+    def report(self, code: str, summary: str, detail: str, start: int, end: int) -> None: ...
+
+    def add(self, statement: Statement) -> None:
+        """A statement of the file is whole."""
+
+
+def _named(value: Any) -> Any:
+    return Name(value[1], value[2], value[3]) if type(value) is tuple else value
+
+
+def _make_rule(r: Reader, annotations: list[Any], head: Call, body: list[Written], stop: Token) -> RuleSyntax:
+    start = annotations[0][0].start - 1 if annotations else head.start
+    return RuleSyntax(tuple(annotations), _atom(head), tuple(body), r.source, start, stop[3])
+
+
+def _atom(call: Call) -> Atom:
+    return Atom(call.function, call.arguments, call.start, call.end)
+
+
+def file(_: Reader, v: list[Any]) -> Any:
+    return v[0]
+
+
+def query(_: Reader, v: list[Any]) -> list[Written]:
+    return _body(next(x for x in v if type(x) is list))
+
+
+def none(_: Reader, v: list[Any]) -> list[Any]:
+    return []
+
+
+def append(r: Reader, v: list[Any]) -> None:
+    r.add(v[1])
+
+
+def same(_: Reader, v: list[Any]) -> Any:
+    return v[0]
+
+
+def list_(_: Reader, v: list[Any]) -> list[Any]:
+    return [_named(v[0])]
+
+
+def list_more(_: Reader, v: list[Any]) -> list[Any]:
+    v[0].append(_named(v[2]))
+    return v[0]  # type: ignore[no-any-return]
+
+
+def type_(r: Reader, v: list[Any]) -> TypeDeclaration:
+    return TypeDeclaration(_named(v[1]), _named(v[3]), r.doc(v[0][2]), r.source, v[0][2], v[3][3])
+
+
+def declaration(r: Reader, v: list[Any]) -> Declaration:
+    return Declaration(_named(v[1]), tuple(v[3]), None, (), r.doc(v[0][2]), r.source, v[0][2], v[4][3])
+
+
+def native(r: Reader, v: list[Any]) -> Declaration:
+    name, columns, operator, inputs = _named(v[1]), tuple(v[3]), _named(v[6]), tuple(v[8])
+    return Declaration(name, columns, operator, inputs, r.doc(v[0][2]), r.source, v[0][2], v[9][3])
+
+
+def directive(r: Reader, v: list[Any]) -> Directive:
+    return Directive(v[0][1][1:], tuple(v[1]), r.source, v[0][2], v[1][-1].end)
+
+
+def import_(r: Reader, v: list[Any]) -> ImportSyntax:
+    if v[2][1] != "as":
+        detail = f"Write it like this: import {v[1][1]} as {v[1][1].rpartition('.')[2]}"
+        r.report("rules.syntax", "Syntax error in an import", detail, v[0][2], v[2][3])
+    return ImportSyntax(_named(v[1]), _named(v[3]), r.source, v[0][2], v[3][3])
+
+
+def case(r: Reader, v: list[Any]) -> CaseSyntax:
+    return CaseSyntax(_text(r, v[1]), r.source, v[0][2], v[1][3])
+
+
+def given(r: Reader, v: list[Any]) -> GivenSyntax:
+    return GivenSyntax(_text(r, v[1]), r.source, v[0][2], v[1][3])
+
+
+def want(r: Reader, v: list[Any]) -> Want:
+    return Want(tuple(map(_atom, v[1])), (), r.source, v[0][2], v[2][3])
+
+
+def want_none(r: Reader, v: list[Any]) -> Want:
+    if v[1][1] != "none":
+        detail = f'After .want stands a tuple, as in .want edge("a", "b"). or the word none, not {v[1][1]}.'
+        r.report("rules.syntax", "Syntax error in a case", detail, v[1][2], v[1][3])
+    return Want((), tuple(v[2]), r.source, v[0][2], v[3][3])
+
+
+def fact(r: Reader, v: list[Any]) -> RuleSyntax:
+    return _make_rule(r, v[0], v[1], [], v[2])
+
+
+def rule(r: Reader, v: list[Any]) -> RuleSyntax:
+    return _make_rule(r, v[0], v[1], _body(v[3]), v[4])
+
+
+def annotation(r: Reader, v: list[Any]) -> list[Any]:
+    v[0].append((_named(v[2]), string(r, v[4:5])))
+    return v[0]  # type: ignore[no-any-return]
+
+
+def column(_: Reader, v: list[Any]) -> ColumnSyntax:
+    return ColumnSyntax(v[0][1], _named(v[2]), v[0][2], v[2][3])
+
+
+def positive(_: Reader, v: list[Any]) -> Atom:
+    return _atom(v[0])
+
+
+def negation(_: Reader, v: list[Any]) -> Negation:
+    return Negation(_atom(v[1]), v[0][2], v[1].end)
+
+
+def comparison(_: Reader, v: list[Any]) -> Comparison:
+    return Comparison(v[1][1], v[0], v[2], v[0].start, v[2].end)
+
+
+def first(_: Reader, v: list[Any]) -> list[Any]:
+    return [v[0]]
+
+
+def another(_: Reader, v: list[Any]) -> list[Any]:
+    v[0].append(v[2])
+    return v[0]  # type: ignore[no-any-return]
+
+
+def member(_: Reader, v: list[Any]) -> Builtin:
+    negated = len(v) > 5
+    return Builtin(MEMBER, tuple(v[-2]), (v[0],), negated, v[0].start, v[-1][3])
+
+
+def no_member(_: Reader, v: list[Any]) -> Builtin:
+    return Builtin(MEMBER, tuple(v[4]), (v[1],), True, v[0][2], v[5][3])
+
+
+def group_and(r: Reader, v: list[Any]) -> Either:
+    (first, *others) = v[3]
+    return _either([[v[1], *first], *others], v[0][2], v[4][3])
+
+
+def group_or(r: Reader, v: list[Any]) -> Either:
+    return _either([[v[1]], *v[3]], v[0][2], v[4][3])
+
+
+def _either(alternatives: list[list[Written]], start: int, end: int) -> Either:
+    return Either(tuple(map(tuple, alternatives)), start, end)
+
+
+def _body(alternatives: list[list[Written]]) -> list[Written]:
+    """The literals of one body, or the choice between several."""
+    if len(alternatives) == 1:
+        return alternatives[0]
+    return [_either(alternatives, alternatives[0][0].start, alternatives[-1][-1].end)]
+
+
+def aggregation(_: Reader, v: list[Any]) -> Aggregate:
+    function, expression, body, end = v[2]
+    return Aggregate(v[0], function, expression, tuple(body), v[0].start, end)
+
+
+def count(_: Reader, v: list[Any]) -> Any:
+    return v[0][1], None, v[3], v[4][3]
+
+
+def fold_(_: Reader, v: list[Any]) -> Any:
+    return v[0][1], v[1], v[4], v[5][3]
+
+
+def operation(r: Reader, v: list[Any]) -> Call | Constant:
+    return _bounded(r, Call(v[1][1], (v[0], v[2]), v[0].start, v[2].end))
+
+
+def variable(_: Reader, v: list[Any]) -> Variable | Wildcard:
+    _kind, word, start, end = v[0]
+    return Wildcard(start, end) if word == "_" else Variable(word, start, end)
+
+
+def string(r: Reader, v: list[Any]) -> Constant:
+    return Constant(_text(r, v[0]), v[0][2], v[0][3])
+
+
+def number(r: Reader, v: list[Any]) -> Constant:
+    return Constant(_numeral(r, v[0]), v[0][2], v[0][3])
+
+
+def negative(r: Reader, v: list[Any]) -> Constant:
+    number = _numeral(r, v[1])
+    return Constant(-number if isinstance(number, int) else number.copy_negate(), v[0][2], v[1][3])
+
+
+def truth(_: Reader, v: list[Any]) -> Constant:
+    return Constant(v[0][1] == "true", v[0][2], v[0][3])
+
+
+def parenthesised(_: Reader, v: list[Any]) -> Any:
+    return v[1]
+
+
+def call_empty(_: Reader, v: list[Any]) -> Call:
+    return Call(v[0][1], (), v[0][2], v[2][3])
+
+
+def call(r: Reader, v: list[Any]) -> Call | Constant:
+    return _bounded(r, Call(v[0][1], tuple(v[2]), v[0][2], v[3][3]))
+
+
+PRODUCTIONS: dict[str, Callable[[Reader, list[Any]], Any]] = {
+    "file": file,
+    "query": query,
+    "none": none,
+    "append": append,
+    "same": same,
+    "list": list_,
+    "list_more": list_more,
+    "type": type_,
+    "declaration": declaration,
+    "native": native,
+    "directive": directive,
+    "import": import_,
+    "case": case,
+    "given": given,
+    "want": want,
+    "want_none": want_none,
+    "fact": fact,
+    "rule": rule,
+    "annotation": annotation,
+    "column": column,
+    "positive": positive,
+    "negation": negation,
+    "comparison": comparison,
+    "first": first,
+    "another": another,
+    "member": member,
+    "no_member": no_member,
+    "group_and": group_and,
+    "group_or": group_or,
+    "aggregation": aggregation,
+    "count": count,
+    "fold": fold_,
+    "operation": operation,
+    "variable": variable,
+    "string": string,
+    "number": number,
+    "negative": negative,
+    "truth": truth,
+    "parenthesised": parenthesised,
+    "call_empty": call_empty,
+    "call": call,
+}
+
+
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+_MOST_DIGITS = 1000  # Python refuses to read more than 4,300
+_DEEPEST = 50  # later stages walk expressions recursively
+
+
+def _bounded(r: Reader, made: Call) -> Call | Constant:
+    """The call, or something small in its place."""
+    if made.depth <= _DEEPEST:
+        return made
+    detail = f"An expression is nested at most {_DEEPEST} deep. Name a part of it: X = ..., and use X."
+    r.report("rules.syntax", "Expression nested too deep", detail, made.start, made.end)
+    operator = not made.function.isidentifier()
+    return Constant(0, made.start, made.end) if operator else Call(made.function, (), made.start, made.end)
+
+
+def _numeral(r: Reader, token: Token) -> int | Decimal:
+    word = token[1]
+    if len(word) > _MOST_DIGITS:
+        detail = f"A number has at most {_MOST_DIGITS} digits."
+        r.report("rules.syntax", "Number too long", detail, token[2], token[3])
+        return 0
+    if "." not in word:
+        return int(word)
+    return _decimal(word)
+
+
+def _decimal(word: str) -> int | Decimal:
+    from decimal import Decimal
+
+    return Decimal(word)
+
+
+def _text(r: Reader, token: Token) -> str:
+    """The value of a string token."""
+    body = token[1][1:-1]
+    if "\\" not in body:
+        return body
+
+    def replace(match: re.Match[str]) -> str:
+        escape = match[1]
+        if len(escape) > 1:
+            number = int(escape[1:], 16)
+            if number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF:
+                return chr(number)
+        elif escape in _ESCAPES:
+            return _ESCAPES[escape]
+        start = token[2] + 1 + match.start()
+        detail = 'The escapes of a string are \\n, \\t, \\r, \\", \\\\, \\uXXXX and \\UXXXXXXXX.'
+        r.report("rules.syntax", "Unknown escape", detail, start, start + len(match[0]))
+        return ""
+
+    return _ESCAPE.sub(replace, body)

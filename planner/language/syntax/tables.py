@@ -1,0 +1,152 @@
+"""LALR(1) tables of a grammar, built by Lark, kept in the user's cache, and linked to the actions that build nodes.
+
+Our loop (driver.py) runs them: it is several times faster than Lark's own, and stops at a mistake with its stack whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from planner.foundation.support.assets import grammar_path
+from planner.foundation.support.store import Shelf
+
+Action: TypeAlias = Callable[[Any, list[Any]], Any]
+# Of a symbol: the next state, or the reduction (size of the right side, action or None for `same`, left side).
+Row: TypeAlias = dict[str, Any]
+
+SYMBOL = "$symbol"  # a row names under this key the symbol that leads to its state
+END = "$END"
+_SAME = "same"  # the action that passes on its first child
+
+
+class Terminals(NamedTuple):
+    """What the grammar itself says of its tokens. `pattern` has a group for each; `keywords` maps a text to its
+    terminal, `words` a terminal to its text."""
+
+    pattern: str
+    ignored: list[str]
+    keywords: dict[str, str]
+    words: dict[str, str]
+
+
+class Plain(NamedTuple):
+    """Tables as they are kept. `starts`: start symbol to state; `rules`: left side, size, action's name; `symbols`: of
+    each state; `states`: symbol to next state, or ~rule. `terminals` is None for a grammar that only declares them."""
+
+    starts: dict[str, int]
+    rules: list[tuple[str, int, str]]
+    symbols: list[str]
+    states: list[dict[str, int]]
+    terminals: Terminals | None
+
+
+class Tables:
+    """The first state for each start symbol. Reaching the end of the input shifts `$END`."""
+
+    def __init__(self, starts: dict[str, Row], terminals: Terminals | None) -> None:
+        self.starts, self._terminals = starts, terminals
+
+    @property
+    def terminals(self) -> Terminals:
+        assert self._terminals is not None, "the grammar declares its tokens, and a lexer of ours makes them"
+        return self._terminals
+
+
+def load_tables(grammar: str, starts: tuple[str, ...], action: Callable[[str], Action]) -> Tables:
+    """The tables of a grammar file; `action` gives what an alias of the grammar stands for."""
+    shelf = Shelf("grammars", 16, made_by=("syntax", grammar))
+    text = grammar_path(grammar).read_text(encoding="utf-8")
+    name = shelf.name(text, *starts)
+    plain: Plain | None = shelf.value(name)
+    if plain is None:
+        plain = construct(text, starts)
+        shelf.keep(name, plain)
+    return _link(plain, action)
+
+
+def construct(text: str, starts: tuple[str, ...]) -> Plain:
+    """Lark's tables in plain data. Its own order is that of sets: states and rules are numbered as they are reached,
+    symbols by name."""
+    import lark
+    from lark.parsers.lalr_analysis import Shift
+
+    made = lark.Lark(
+        text, parser="lalr", lexer=_no_lexer(), start=list(starts), keep_all_tokens=True, maybe_placeholders=False
+    )
+    table: Any = made.parser.parser._parse_table
+    numbers = {table.start_states[symbol]: number for number, symbol in enumerate(starts)}
+    waiting = list(numbers)
+    symbols = ["" for _ in waiting]
+    rules: dict[Any, int] = {}
+    states: list[dict[str, int]] = []
+    for state in waiting:
+        entries: dict[str, int] = {}
+        for symbol, (action, target) in sorted(table.states[state].items()):
+            if action is not Shift:
+                entries[str(symbol)] = ~rules.setdefault(target, len(rules))
+                continue
+            if target not in numbers:
+                numbers[target] = len(numbers)
+                waiting.append(target)
+                symbols.append(str(symbol))
+            entries[str(symbol)] = numbers[target]
+        states.append(entries)
+    for symbol, state in table.end_states.items():
+        symbols[numbers[state]] = str(symbol)
+        states[numbers[state]][END] = len(states)
+    states.append({})  # where the end of the input leads
+    symbols.append(END)
+    return Plain(
+        {str(symbol): numbers[state] for symbol, state in table.start_states.items()},
+        [(str(r.origin.name), len(r.expansion), str(r.alias or r.origin.name)) for r in rules],
+        symbols,
+        states,
+        _terminals(made),
+    )
+
+
+def _terminals(made: Any) -> Terminals | None:
+    from lark.lexer import PatternRE
+
+    if any(t.pattern is None for t in made.terminals):
+        return None
+    patterns = [t for t in made.terminals if isinstance(t.pattern, PatternRE)]
+    words = {str(t.name): str(t.pattern.value) for t in made.terminals if not isinstance(t.pattern, PatternRE)}
+    keywords = {w: n for n, w in words.items() if any(re.fullmatch(t.pattern.to_regexp(), w) for t in patterns)}
+    signs = sorted((n for n, w in words.items() if w not in keywords), key=lambda n: (-len(words[n]), n))
+    # What is ignored comes before signs: `//` is not two divisions.
+    ignored = [t for t in patterns if t.name in made.ignore_tokens]
+    others = [t for t in patterns if t.name not in made.ignore_tokens]
+    parts = [f"(?P<{t.name}>{t.pattern.to_regexp()})" for t in (*ignored, *others)]
+    boundary = r"\b"  # `.inputs` is not `.input` and an s
+    parts += [f"(?P<{n}>{re.escape(words[n])}{boundary if words[n][-1].isalpha() else ''})" for n in signs]
+    return Terminals("|".join(parts), [str(t.name) for t in ignored], keywords, words)
+
+
+def _link(plain: Plain, action: Callable[[str], Action]) -> Tables:
+    reductions = [
+        (size, None if alias == _SAME and size == 1 else action(alias), origin) for origin, size, alias in plain.rules
+    ]
+    rows: list[Row] = [{SYMBOL: symbol} for symbol in plain.symbols]
+    for row, entries in zip(rows, plain.states, strict=True):
+        for symbol, target in entries.items():
+            row[symbol] = rows[target] if target >= 0 else reductions[~target]
+    return Tables({symbol: rows[state] for symbol, state in plain.starts.items()}, plain.terminals)
+
+
+def _no_lexer() -> Any:
+    from lark.lexer import Lexer
+
+    class NoLexer(Lexer):
+        """Only the tables are wanted."""
+
+        __future_interface__ = 2
+
+        def __init__(self, _: Any) -> None: ...
+
+        def lex(self, *_: Any) -> Any:
+            return iter(())
+
+    return NoLexer

@@ -1,0 +1,190 @@
+"""Ad hoc questions: a body without a head, asked of what holds.
+
+    edge(A, "terraform_data.web"), not pruned(A)
+
+The answer is a table: a column for each variable in the order of appearance, a row for each way in which all literals
+hold. A question that begins at something named is answered by pyDatalog, goal-directed over the relations as they are
+(ask_goal.py). One about everything, with an aggregate or with a computed value is answered by our own evaluator, bottom
+up. Recursion is in the relations, not in questions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.syntax.rule_syntax import (
+    Aggregate,
+    Atom,
+    Builtin,
+    Call,
+    Comparison,
+    Constant,
+    Literal,
+    Term,
+    Test,
+    Variable,
+)
+from planner.logic.datalog.engine.compiled import namespace
+from planner.logic.datalog.engine.evaluate import Database
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.model import ANY, Column, Predicate, Rule
+from planner.logic.datalog.language.values import Row, sorted_rows
+
+_HEAD = "?"  # no predicate of a rule file can have this name
+
+
+@frozen
+class Query:
+    """A checked question, a rule for each of its alternatives. `columns` are the variables that all of them have.
+    `predicates` are those that it reads: they must have been evaluated."""
+
+    text: str
+    columns: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    head: Predicate
+    predicates: frozenset[str]
+
+    @property
+    def literals(self) -> tuple[Literal, ...]:
+        """Those of all alternatives."""
+        return tuple(literal for rule in self.rules for literal in rule.body)
+
+
+@frozen
+class Answer:
+    """`columns` are variables; `rows` are sorted, in the engine's form (see values.decode). A question without
+    variables has no columns, and one row if it holds."""
+
+    columns: tuple[str, ...]
+    rows: list[Row]
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+
+def parse_query(program: Program, text: str) -> tuple[Query | None, list[Diagnostic]]:
+    """A question, checked against the declarations: unknown predicates, arities, types, variables without a value."""
+    from planner.language.syntax.rule_parse import parse_query as parse
+    from planner.logic.datalog.language import checks
+    from planner.logic.datalog.language.alternatives import expanded_body
+    from planner.logic.datalog.language.link import linked_body
+    from planner.logic.datalog.language.literals import atoms, outer_names, variables
+    from planner.logic.datalog.language.types import column_types
+
+    written, source, diagnostics = parse(text)
+    if has_errors(diagnostics):
+        return None, diagnostics
+    alternatives, problems = expanded_body(tuple(written), source)
+    diagnostics += problems
+    bodies = [linked_body(None, body) for body in alternatives]
+    mentioned = []
+    for body in bodies:
+        outer = outer_names(None, body)
+        looked_at = [literal.result if isinstance(literal, Aggregate) else literal for literal in body]
+        mentioned.append([v.name for node in looked_at for v in variables(node) if v.name in outer])
+    first = mentioned[0] if mentioned else []
+    columns = tuple(dict.fromkeys(name for name in first if all(name in own for own in mentioned)))
+    span = Span(source, 0, len(text))
+    head = Atom(_HEAD, tuple(Variable(name, 0, 0) for name in columns), 0, 0)
+    predicate = Predicate(
+        len(program.predicates), _HEAD, tuple(Column(c, ANY) for c in columns), "", span, False, True, False, False
+    )
+    rules = tuple(Rule(number, "<query>", head, body, "", text, span, False) for number, body in enumerate(bodies))
+    predicates = {**program.predicates, _HEAD: predicate}
+    diagnostics += checks.unknown_predicates(rules, predicates, "")
+    diagnostics += checks.arity(rules, predicates)
+    diagnostics += checks.form(rules)
+    if not has_errors(diagnostics):
+        diagnostics += checks.unsafe(rules)
+        diagnostics += column_types(rules, predicates)
+        diagnostics += checks.unknown_words(rules, predicates)
+    diagnostics = list(dict.fromkeys(diagnostics))
+    if has_errors(diagnostics):
+        return None, diagnostics
+    read = frozenset(atom.predicate for body in bodies for atom, _ in atoms(body))
+    return Query(text, columns, rules, predicate, read), diagnostics
+
+
+def ask(program: Program, database: Database, query: Query, seconds: float | None = None) -> Answer:
+    """Answer a question. With `seconds` it is answered in a process of its own, which is ended when they have passed.
+
+    Raises Failure when the time or the memory does not suffice, KeyError when a predicate was not evaluated."""
+    for name in query.predicates:
+        database[name]  # raises KeyError
+    way = _top_down if is_goal_directed(query) else _bottom_up
+
+    def work() -> set[Row]:
+        return way(program, database, query)
+
+    rows = work() if seconds is None else _limited(work, seconds)
+    return Answer(query.columns, sorted_rows(rows))
+
+
+def _limited(work: Callable[[], set[Row]], seconds: float) -> set[Row]:
+    from planner.logic.datalog.ask.limit import run_limited
+
+    return run_limited(work, seconds)
+
+
+def is_goal_directed(query: Query) -> bool:
+    """Whether every atom, in joining order, begins with a known column; and nothing is computed."""
+    from planner.logic.datalog.language.literals import names
+    from planner.logic.datalog.language.order import join_order
+
+    if len(query.rules) > 1 or not all(_is_plain(literal) for literal in query.literals):
+        return False
+    known: set[str] = set()
+    for literal in join_order(query.literals, (), set(query.columns)):
+        if isinstance(literal, Atom) and literal.arguments:
+            terms = literal.arguments
+            if not any(isinstance(t, Constant) or (isinstance(t, Variable) and t.name in known) for t in terms):
+                return False
+        known |= names(literal)
+    return True
+
+
+def _is_plain(literal: Literal) -> bool:
+    """Whether a literal computes nothing."""
+    if isinstance(literal, Comparison):
+        terms: tuple[Term, ...] = (literal.left, literal.right)
+        return literal.operator != "=" and not any(isinstance(t, Call) for t in terms)
+    if isinstance(literal, Test):
+        return not any(isinstance(t, Call) for t in literal.arguments)
+    return not isinstance(literal, Aggregate | Builtin)
+
+
+def _top_down(program: Program, database: Database, query: Query) -> set[Row]:
+    from planner.logic.datalog.ask.pydatalog_goal import solve
+
+    return solve(database, query.literals, query.columns)
+
+
+def _bottom_up(program: Program, database: Database, query: Query) -> set[Row]:
+    """Compile the question as rules and run them."""
+    from planner.logic.datalog.engine.compile import index_code
+    from planner.logic.datalog.engine.compile_rule import BodyCompiler, Indexes
+
+    predicates = {**program.predicates, _HEAD: query.head}
+    indexes = Indexes()
+    parts: list[str] = []
+    uses: set[tuple[str, str]] = set()
+    for rule in query.rules:
+        compiler = BodyCompiler(rule, predicates, indexes)
+        expression = compiler.comprehension()
+        prelude = "".join(f"    {name} = {code}\n" for code, name in compiler.prelude.items())
+        parts.append(f"def f{rule.number}(R, I):\n{prelude}    return {expression}\n")
+        uses |= compiler.uses
+    parts += [index_code(number, index) for index, number in indexes.numbers.items()]
+    functions = namespace(uses)
+    exec("\n".join(parts), functions)
+    relations = [database.rows(name) if name in database else {} for name in program.predicates]
+    made: list[Any] = []
+    for index, number in indexes.numbers.items():
+        made.append(defaultdict(list) if index.has_rows else set())
+        functions[f"x{number}"](relations[index.predicate], made[-1])
+    return {row for rule in query.rules for row in functions[f"f{rule.number}"](relations, made)}

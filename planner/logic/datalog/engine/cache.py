@@ -1,0 +1,138 @@
+"""Compiled programs in the user's cache, so that a start reads instead of compiling. The name of an entry is made from
+all rule text, the engine's own files and Python's version. An entry is code that is run:
+planner.foundation.support.store gives only what this user wrote."""
+
+from __future__ import annotations
+
+import io
+import marshal
+from _pickle import Pickler, Unpickler
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.support.store import Shelf
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.span import Source
+from planner.language.syntax.rule_syntax import RuleFile
+from planner.logic.datalog.engine.program import Program
+
+if TYPE_CHECKING:
+    from planner.logic.datalog.language.spaces import Spaces
+
+MADE_BY = ("datalog/front", "datalog/engine", "syntax", "datalog.lark")
+Beside = Callable[[], Sequence[tuple[str, str]]]
+PROGRAMS = Shelf("programs", 50, made_by=MADE_BY)
+"""each change of a rule file leaves one"""
+
+
+def load_program(
+    files: Sequence[tuple[str, str]],
+    core: Collection[str] | None = None,
+    made: Sequence[RuleFile] = (),
+    beside: Beside | None = None,
+    spaces: Spaces | None = None,
+) -> tuple[Program | None, list[Diagnostic]]:
+    """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them;
+    without `.dl` they begin the names of rules that have none of their own (`house.dl` gives `house.1`...).
+
+    `core` are the names of the files that belong to the product: other files may not change what those declare,
+    except by adding rules to predicates declared `.open`. None: all files are equal.
+
+    `beside` gives all files that share the vocabulary of the core ones: what these declare, no other one may declare.
+    `made` are more files, which a program has made (front/made.py) and nobody has to parse. `spaces` says which files
+    have names of their own (front/spaces.py).
+
+    The program is None if a diagnostic is an error. A program without errors is kept in the user's cache under the
+    digest of its text."""
+    files = [*files, *((file.source.filename, file.source.text) for file in made)]
+    program, diagnostics = _kept_or_built(files, core, made, beside, spaces or {})
+    if program is not None:
+        program.files = tuple(files)
+    return program, diagnostics
+
+
+def _kept_or_built(
+    files: Sequence[tuple[str, str]],
+    core: Collection[str] | None,
+    made: Sequence[RuleFile],
+    beside: Beside | None,
+    spaces: Spaces,
+) -> tuple[Program | None, list[Diagnostic]]:
+    name = PROGRAMS.name(*parts(files, core), *spaces_parts(spaces))
+    known = _read(name, {name: Source(name, text) for name, text in files})
+    if known is not None:
+        return known
+    program, diagnostics = _built(files, core, made, beside, spaces)
+    if program is not None:
+        _write(name, program, diagnostics)
+    return program, diagnostics
+
+
+def _built(
+    files: Sequence[tuple[str, str]],
+    core: Collection[str] | None,
+    made: Sequence[RuleFile],
+    beside: Beside | None,
+    spaces: Spaces,
+) -> tuple[Program | None, list[Diagnostic]]:
+    from planner.logic.datalog.engine.build import build_program
+
+    return build_program(files, core, made, beside() if beside is not None else (), spaces)
+
+
+def parts(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> Iterator[str]:
+    """What an entry is named by: rule files (name, text), of which the `core` ones are marked."""
+    for name, text in files:
+        yield from (name, str(core is None or name in core), text)
+
+
+def spaces_parts(spaces: Spaces) -> Iterator[str]:
+    """What an entry is named by, of the names that files have for themselves."""
+    for file in sorted(spaces):
+        yield from (file, *spaces[file])
+
+
+class _Pickler(Pickler):
+    def persistent_id(self, value: Any) -> str | None:
+        return value.filename if isinstance(value, Source) else None
+
+
+class _Unpickler(Unpickler):
+    """Puts the sources of today in the place of those of then: the text is the same."""
+
+    def __init__(self, data: bytes, sources: dict[str, Source]) -> None:
+        super().__init__(io.BytesIO(data))
+        self.sources = sources
+
+    def persistent_load(self, name: str) -> Source:
+        return self.sources[name]
+
+
+def pickled(value: Any) -> bytes:
+    """Syntax or rules, without the texts that they come from."""
+    buffer = io.BytesIO()
+    _Pickler(buffer, 5).dump(value)
+    return buffer.getvalue()
+
+
+def unpickled(data: bytes, sources: dict[str, Source]) -> Any:
+    """The same again, with sources of these names. The bytes have to be the user's own
+    (planner.foundation.support.store)."""
+    return _Unpickler(data, sources).load()
+
+
+def _write(name: str, program: Program, diagnostics: list[Diagnostic]) -> None:
+    model = (program.predicates, program.strata, program.compiled._replace(source=""), diagnostics)
+    PROGRAMS.store(name, marshal.dumps((program.code, pickled(model), pickled(program.rules))))
+
+
+def _read(name: str, sources: dict[str, Source]) -> tuple[Program, list[Diagnostic]] | None:
+    data = PROGRAMS.load(name)
+    if data is None:
+        return None
+    try:
+        code, model, rules = marshal.loads(data)
+        predicates, strata, compiled, diagnostics = _Unpickler(model, sources).load()
+    except Exception:  # of another shape than today's: made again
+        return None
+    return Program(predicates, strata, compiled, code, lambda: _Unpickler(rules, sources).load()), diagnostics

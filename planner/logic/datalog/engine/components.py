@@ -1,0 +1,91 @@
+"""Strongly connected components of a relation, and the acyclic graph of them: what most operators begin with."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from planner.logic.datalog.language.values import Row
+
+Relation = Collection[Row]
+Ends = tuple["array[int]", "array[int]"]
+Shared = dict[int, "Condensed"]
+"""what operators worked out of a relation (by its identity), for others that take the same one in one evaluation"""
+
+
+class Condensed:
+    """The acyclic graph of the components of a relation. Components are numbered so that successors have smaller
+    numbers; `groups` are the numbers of the nodes in each, `successors` those of each component, the highest first."""
+
+    __slots__ = ("_component_of", "_left", "_right", "groups", "nodes", "successors")
+
+    def __init__(self, nodes: list[Any], groups: list[list[int]], graph: list[list[int]], ends: Ends) -> None:
+        self.nodes, self.groups = nodes, groups
+        self._left, self._right = ends
+        component_of = self._component_of = [0] * len(nodes)
+        for number, group in enumerate(groups):
+            for i in group:
+                component_of[i] = number
+        has_cycles = len(groups) < len(nodes)
+        self.successors: list[list[int]] = []
+        for number, group in enumerate(groups):
+            found = graph[group[0]]
+            if has_cycles:
+                found = list({component_of[j] for i in group for j in graph[i]} - {number})
+            else:  # each successor once; the lists of the graph serve again
+                found[:] = [component_of[j] for j in found if j != group[0]]
+            if len(found) > 1:
+                found.sort(reverse=True)
+            self.successors.append(found)
+
+    @property
+    def component(self) -> dict[Any, int]:
+        """The component of each node."""
+        return dict(zip(self.nodes, self._component_of, strict=True))
+
+    @property
+    def members(self) -> list[list[Any]]:
+        """The nodes of each component."""
+        return [[self.nodes[i] for i in group] for group in self.groups]
+
+    @property
+    def ends(self) -> tuple[Iterator[int], Iterator[int]]:
+        """The components that each row joins, in the order in which the relation gives the rows."""
+        of = self._component_of.__getitem__
+        return map(of, self._left), map(of, self._right)
+
+
+def condensed(edges: Relation, shared: Shared) -> Condensed:
+    """The components of a relation; worked out once of each."""
+    known = shared.get(id(edges))
+    if known is not None:
+        return known
+    return _condense(edges, shared)
+
+
+def _condense(edges: Relation, shared: Shared) -> Condensed:
+    from planner.logic.datalog.language.strata import numbered_components
+
+    numbers: dict[Any, int] = {}
+    graph: list[list[int]] = []
+    left, right = array("i"), array("i")
+    for a, b in edges:
+        i = numbers.get(a)
+        if i is None:
+            i = numbers[a] = len(graph)
+            graph.append([])
+        j = numbers.get(b)
+        if j is None:
+            j = numbers[b] = len(graph)
+            graph.append([])
+        graph[i].append(j)
+        left.append(i)
+        right.append(j)
+    nodes = list(numbers)
+    pointed_to = bytearray(len(graph))
+    for j in right:
+        pointed_to[j] = 1
+    groups = numbered_components(graph, [i for i, found in enumerate(pointed_to) if not found])
+    made = shared[id(edges)] = Condensed(nodes, groups, graph, (left, right))
+    return made

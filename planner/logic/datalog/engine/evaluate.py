@@ -1,0 +1,260 @@
+"""Derive everything that follows: semi-naive, bottom up, one stratum at a time."""
+
+from __future__ import annotations
+
+import gc
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from operator import itemgetter
+from time import perf_counter
+from typing import Any, cast
+
+from planner.logic.datalog.engine.compiled import Function, Step
+from planner.logic.datalog.engine.components import Shared
+from planner.logic.datalog.engine.demand import Task, demanded, everything
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.engine.native import OPERATORS
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.values import Fraction, Row, Rows, sorted_rows
+
+Relation = AbstractSet[Row]
+
+
+class Database(Mapping[str, Relation]):
+    """What holds: `database["edge"]` is the set of rows of a predicate, given or derived. Nobody changes the sets.
+
+    `facts` is what was given. A predicate that was not asked for (`want`) is missing: KeyError. One that was let go of
+    on the way is derived again, with all that it rests on, when somebody asks for it after all."""
+
+    def __init__(self, program: Program, facts: FactBase, relations: dict[str, Rows]) -> None:
+        self.program, self.facts = program, facts
+        self._relations = relations
+        self._let_go: frozenset[str] = frozenset()
+        # rounds[p]: for a predicate of a recursive component, the rows found in each round, first to last
+        self.rounds: dict[str, list[Relation]] = {}
+        # seconds[rule number], and rows that the rule's evaluations gave (before those known already are taken out)
+        self.seconds: dict[int, float] = {}
+        self.produced: dict[int, int] = {}
+        self.native_seconds: dict[str, float] = {}  # of the native operators, by predicate
+        self._ranks: dict[str, dict[Row, int]] = {}
+
+    def __getitem__(self, predicate: str) -> Relation:
+        return self.rows(predicate).keys()
+
+    def rows(self, predicate: str) -> Rows:
+        """The same as the evaluator keeps them."""
+        if predicate in self._let_go:
+            self._complete()
+        return self._relations[predicate]
+
+    def __iter__(self) -> Iterator[str]:
+        self._complete()
+        return iter(self._relations)
+
+    def __len__(self) -> int:
+        return len(self._relations) + len(self._let_go)
+
+    def _complete(self) -> None:
+        if self._let_go:
+            whole = evaluate(self.program, self.facts, [*self._relations, *self._let_go])
+            self._relations, self.rounds, self._let_go = whole._relations, whole.rounds, frozenset()
+
+    def sorted(self, predicate: str) -> list[Row]:
+        return sorted_rows(self.rows(predicate))
+
+    def rank(self, predicate: str, row: Row) -> int:
+        """The round in which a row of a recursive predicate was found; a row rests on rows of lower rank, within its
+        component. 0 for predicates that are not recursive."""
+        ranks = self._ranks.get(predicate)
+        if ranks is None:
+            if predicate in self._let_go:
+                self._complete()
+            ranks = {row: n for n, rows in enumerate(self.rounds.get(predicate, ())) for row in rows}
+            self._ranks[predicate] = ranks
+        return ranks.get(row, 0)
+
+    def of_same_facts(self, facts: FactBase) -> Database:
+        """The same, derived from facts that say the same and come from elsewhere."""
+        copy = Database(self.program, facts, self._relations)
+        copy.rounds, copy._ranks, copy._let_go = self.rounds, self._ranks, self._let_go
+        copy.seconds, copy.produced, copy.native_seconds = self.seconds, self.produced, self.native_seconds
+        return copy
+
+    def narrowed(self, predicate: str, rows: Relation) -> Database:
+        """The same with some rows of one predicate only, for a proof that need not look at the others."""
+        self._complete()
+        copy = Database(self.program, self.facts, {**self._relations, predicate: dict.fromkeys(rows)})
+        copy.rounds, copy._ranks = self.rounds, self._ranks
+        return copy
+
+    def beside(self, program: Program, relations: Mapping[str, Iterable[Row]]) -> Database:
+        """The same with relations of another program; `program` declares both (Program.beside)."""
+        self._complete()
+        more = {name: dict.fromkeys(rows) for name, rows in relations.items()}
+        copy = Database(program, self.facts, {**self._relations, **more})
+        copy.rounds, copy._ranks = self.rounds, self._ranks
+        copy.seconds, copy.produced = self.seconds, self.produced
+        return copy
+
+
+def evaluate(program: Program, facts: FactBase, want: Iterable[str] | None = None, let_go: bool = False) -> Database:
+    """Derive the predicates in `want` and what they need (None: all). `let_go`: what is derived on the way only is
+    dropped as soon as no rule needs it any more, which takes much less memory.
+
+    Facts may be given for any predicate, derived ones too; they hold beside what rules derive. Raises KeyError for an
+    unknown predicate in `want`, ValueError for facts that do not fit their declaration, Failure when a computed value
+    grows beyond all bounds."""
+    want = list(program.predicates if want is None else want)
+    needed = program.needed(want)
+    check_facts(program, facts, needed)
+    paused = gc.isenabled()
+    gc.disable()  # millions of tuples and no cycles: collecting would take half of the time
+    try:
+        wanted = {program.predicates[name].number for name in want}
+        tasks = demanded(program, facts, wanted) if let_go else everything(program, needed)
+        return _Evaluation(program, facts, needed, let_go).run(tasks)
+    finally:
+        if paused:
+            gc.enable()
+
+
+_BASES = {"symbol": frozenset((str,)), "number": frozenset((int, Fraction))}
+
+
+def check_facts(program: Program, facts: FactBase, needed: frozenset[int]) -> None:
+    """Facts have the columns that their predicate declares, of the right base types."""
+    for predicate in program.predicates.values():
+        if predicate.number not in needed:
+            continue
+        rows = facts.rows(predicate.name)
+        if not rows:
+            continue
+        if set(map(len, rows)) != {predicate.arity}:
+            wrong = next(row for row in rows if len(row) != predicate.arity)
+            raise ValueError(f"the fact {predicate.name}{wrong!r} does not fit {predicate.declaration}")
+        for number, column in enumerate(predicate.columns):
+            base = _BASES.get(column.type.base)
+            if base is not None and not set(map(type, map(itemgetter(number), rows))) <= base:
+                values = sorted(repr(row[number]) for row in rows if type(row[number]) not in base)
+                raise ValueError(f"{values[0]} in the column {column.name} does not fit {predicate.declaration}")
+
+
+class _Evaluation:
+    def __init__(self, program: Program, facts: FactBase, needed: frozenset[int], is_sparing: bool) -> None:
+        self.program, self.facts, self.needed, self.is_sparing = program, facts, needed, is_sparing
+        self.functions = program.functions
+        self.indexes: list[Any] = [None] * len(program.compiled.indexes)
+        self.names = list(program.predicates)
+        # A relation that was given is shared with the fact base until something is derived for it.
+        self.relations: list[Rows] = [facts.rows(name) for name in self.names]
+        self.database = Database(program, facts, {})
+        self.shared: Shared = {}
+
+    def run(self, tasks: list[Task]) -> Database:
+        done = {number for task in tasks for number in task.step.predicates}
+        let_go = {p.number for p in self.program.predicates.values() if not p.is_input} & self.needed - done
+        for step, relations, indexes in tasks:
+            begin = perf_counter()
+            self.step(step)
+            if step.native:
+                self.database.native_seconds[self.names[step.predicates[0]]] = perf_counter() - begin
+            for number in relations:
+                self.shared.pop(id(self.relations[number]), None)
+                self.database.rounds.pop(self.names[number], None)
+                self.relations[number] = {}
+                let_go.add(number)
+            for number in indexes:
+                self.indexes[number] = None
+        self.database._relations = {self.names[n]: self.relations[n] for n in sorted(self.needed - let_go)}
+        self.database._let_go = frozenset(self.names[n] for n in let_go)
+        return self.database
+
+    def step(self, step: Step) -> None:
+        if step.native:
+            (number,) = step.predicates
+            derived = OPERATORS[step.native](*(self.relations[n] for n in step.inputs), self.shared)
+            given = self.relations[number]
+            if isinstance(derived, Mapping) and not given and not self.is_read(number):
+                self.relations[number] = cast(Rows, derived)
+                return
+            rows = dict.fromkeys(derived)
+            self.relations[number] = rows | given if given else rows
+            return
+        own: set[int] = set()  # heads whose rows are a set that nobody else has
+        for function in step.functions:
+            if function.delta >= 0:
+                continue
+            head = function.head
+            known = self.relations[head]
+            grows = self.is_sparing and head in own
+            rows = self.call(function, None, known if grows else {})
+            if rows is known or not rows:
+                continue
+            if not known:
+                self.relations[head] = rows
+                if all(rows is not self.relations[n] for n in function.positives):  # else a relation that it equals
+                    own.add(head)
+            elif head in own:
+                known |= rows
+            else:
+                self.relations[head] = known | rows if len(known) > len(rows) else rows | known
+                own.add(head)
+        if step.is_recursive:
+            self.fixpoint(step)
+
+    def is_read(self, number: int) -> bool:
+        """Whether a rule that is evaluated here reads a relation."""
+        reads = self.program.compiled.reads
+        return any(number in reads[other] for other in self.needed if other != number)
+
+    def call(self, function: Function, delta: Rows | None, rows: Rows) -> Rows:
+        """`rows` with what the rule gives, or only that, if it is rows of a relation."""
+        begin, before = perf_counter(), len(rows)
+        indexes, relations, rule = self.indexes, self.relations, function.rule
+        derived = rows
+        if all(relations[number] for number in function.positives):  # else not even an index is worth its time
+            for need in function.needs:
+                if indexes[need] is None:
+                    self.build(need)
+            derived = self.functions[f"f{function.number}"](relations, indexes, delta, rows)
+        database = self.database
+        database.seconds[rule] = database.seconds.get(rule, 0.0) + perf_counter() - begin
+        more = len(derived) - before if derived is rows else len(derived)
+        database.produced[rule] = database.produced.get(rule, 0) + more
+        return derived
+
+    def build(self, number: int) -> None:
+        index = self.program.compiled.indexes[number]
+        made: Any = defaultdict(list) if index.has_rows else set()
+        self.indexes[number] = made
+        self.functions[f"x{number}"](self.relations[index.predicate], made)
+
+    def fixpoint(self, step: Step) -> None:
+        """Rounds: each joins what the last one found with all that is known, until nothing new is found."""
+        relations, members = self.relations, step.predicates
+        used = {n for f in step.functions for n in f.needs if self.program.compiled.indexes[n].predicate in members}
+        own: dict[int, list[int]] = {n: [] for n in members}
+        for number in used:
+            own[self.program.compiled.indexes[number].predicate].append(number)
+        delta = {n: relations[n] for n in members}
+        rounds: dict[int, list[Relation]] = {n: [relations[n].keys()] for n in members}
+        for n in members:
+            relations[n] = dict(relations[n])
+        recursive = [f for f in step.functions if f.delta >= 0]
+        while any(delta.values()):
+            derived: dict[int, Rows] = {n: {} for n in members}
+            for function in recursive:
+                if delta[function.delta]:
+                    derived[function.head] |= self.call(function, delta[function.delta], {})
+            for n in members:
+                known = relations[n]
+                derived[n] = {row: None for row in derived[n] if row not in known}
+                known |= derived[n]
+                rounds[n].append(derived[n].keys())
+                for number in own[n]:
+                    if self.indexes[number] is not None and derived[n]:
+                        self.functions[f"x{number}"](derived[n], self.indexes[number])
+            delta = derived
+        for n in members:
+            self.database.rounds[self.names[n]] = rounds[n]

@@ -1,0 +1,124 @@
+"""FactBase: what is asserted, with where it comes from. It does not change; FactBuilder makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from planner.logic.datalog.language.values import Row, Rows, encode, sorted_rows
+
+_PLAIN = frozenset((str, int))
+
+
+class FactBase:
+    """Predicate name to set of rows, and for some rows a source: any object that says where the fact comes from.
+
+    Nobody changes the sets it hands out."""
+
+    __slots__ = ("_relations", "_sources")
+
+    def __init__(self, relations: dict[str, Rows], sources: dict[str, dict[Row, Any]]) -> None:
+        self._relations, self._sources = relations, sources
+
+    @classmethod
+    def build(cls, relations: Mapping[str, Iterable[Row]]) -> FactBase:
+        """A fact base without sources, for example `FactBase.build({"edge": [("a", "b")]})`."""
+        builder = FactBuilder()
+        for predicate, rows in relations.items():
+            for row in rows:
+                builder.add(predicate, *row)
+        return builder.build()
+
+    @property
+    def predicates(self) -> list[str]:
+        """The names that have at least one row, sorted."""
+        return sorted(name for name, rows in self._relations.items() if rows)
+
+    def relation(self, predicate: str) -> AbstractSet[Row]:
+        """The rows of a predicate; empty if nothing was asserted."""
+        return self.rows(predicate).keys()
+
+    def rows(self, predicate: str) -> Rows:
+        """The same as the evaluator keeps them."""
+        return self._relations.get(predicate, _NOTHING)
+
+    def sorted(self, predicate: str) -> list[Row]:
+        return sorted_rows(self.relation(predicate))
+
+    def without(self, removed: Mapping[str, AbstractSet[Row]]) -> FactBase:
+        """The same without some rows."""
+        kept = {name: {r: v for r, v in self.rows(name).items() if r not in rows} for name, rows in removed.items()}
+        return FactBase({**self._relations, **kept}, self._sources)
+
+    def says_the_same(self, other: FactBase) -> bool:
+        """Whether the same is asserted, wherever it comes from."""
+        return self._relations == other._relations
+
+    def source(self, predicate: str, row: Row) -> Any | None:
+        """Where a fact comes from: the object given when it was first asserted."""
+        return self._sources.get(predicate, {}).get(row)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._relations.values()))
+
+    def __repr__(self) -> str:
+        return f"FactBase({len(self)} facts of {len(self.predicates)} predicates)"
+
+
+_NOTHING: Rows = {}
+
+
+class FactBuilder:
+    """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`.
+
+    With `base`, begins with its facts and leaves it as it is: of a relation that is not added to, the two share the
+    rows."""
+
+    __slots__ = ("_base", "_relations", "_sources")
+
+    def __init__(self, base: FactBase | None = None) -> None:
+        self._base = base if base is not None else FactBase({}, {})
+        self._relations: dict[str, Rows] = {}  # of what was added to, everything: also what the base has
+        self._sources: dict[str, dict[Row, Any]] = {}
+
+    def add(self, predicate: str, *columns: Any, source: Any = None) -> None:
+        """Assert a fact. Of several sources for one fact the first stays. Raises TypeError for a value that cannot be
+        in a column."""
+        for column in columns:
+            if type(column) not in _PLAIN:
+                columns = tuple(map(encode, columns))
+                break
+        relation = self._relations.get(predicate)
+        if relation is None:
+            relation = self._own(predicate)
+        relation[columns] = None
+        if source is not None:
+            self._sources[predicate].setdefault(columns, source)
+
+    def extend(self, predicate: str, rows: Iterable[Row], source: Any) -> None:
+        """Assert many facts with one source; the columns are plain text and whole numbers."""
+        rows = list(rows)
+        relation = self._relations.get(predicate)
+        if relation is None:
+            relation = self._own(predicate)
+        relation |= dict.fromkeys(rows)
+        sources = self._sources[predicate]
+        sources.update([(row, source) for row in rows if row not in sources])
+
+    def rows(self, predicate: str) -> Iterable[Row]:
+        """The facts of a predicate so far."""
+        return self._relations.get(predicate) or self._base._relations.get(predicate, _NOTHING)
+
+    def _own(self, predicate: str) -> Rows:
+        base = self._base
+        relation = self._relations[predicate] = dict(base._relations.get(predicate, _NOTHING))
+        self._sources[predicate] = dict(base._sources.get(predicate, {}))
+        return relation
+
+    def build(self) -> FactBase:
+        """The facts so far. The builder may go on; the fact base does not see it."""
+        base = self._base
+        self._base = FactBase({**base._relations, **self._relations}, {**base._sources, **self._sources})
+        self._relations, self._sources = {}, {}
+        return self._base

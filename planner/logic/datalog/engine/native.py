@@ -1,0 +1,237 @@
+"""Native operators: relations that rules could state but not compute fast enough. A program asks for one by
+`.native reduced_edge(dependent: node, dependency: node) = reduction(edge)`.
+
+Each operator takes whole relations and gives a relation. What each means is written as rules in its docstring; the
+tests evaluate those on small graphs and compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from typing import Any
+
+from planner.logic.datalog.engine.components import Relation, Shared, condensed
+from planner.logic.datalog.engine.json_relations import json_parts, json_values
+from planner.logic.datalog.engine.reachable_labels import Behind
+from planner.logic.datalog.language.values import Row, sorted_rows
+
+
+def reduction(edges: Relation, shared: Shared) -> Relation:
+    """The edges that no longer path implies, and every edge within a cycle.
+
+        implied(A, C) :- edge(A, B), path(B, C), edge(A, C), not path(B, A), not path(C, B).
+        reduced(A, B) :- edge(A, B), not implied(A, B).
+
+    On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972)."""
+    components = condensed(edges, shared)
+    successors = components.successors
+    highest = [targets[0] if targets else -1 for targets in successors]  # nothing above it could lead there
+    kept: dict[int, list[int]] = {}  # besides that one
+    doubtful = _without_two_steps(successors)
+    hubs = _hubs(doubtful) if len(doubtful) > _BLOCK else []
+    readers: dict[int, int] = {}
+    for node, targets in enumerate(doubtful):
+        if len(targets) > 1 and node not in hubs:
+            for target in targets[1:]:
+                readers[target // _BLOCK] = node
+    for low in range(0, len(successors), _BLOCK):
+        if low // _BLOCK in readers:
+            _keep_within(low, low + _BLOCK, readers[low // _BLOCK], doubtful, kept)
+    for hub in hubs:
+        kept[hub] = _direct(hub, successors)
+    direct = {node: set(targets) if len(targets) > _FEW else targets for node, targets in kept.items()}
+    return [
+        row
+        for row, a, b in zip(edges, *components.ends, strict=True)
+        if b == highest[a] or a == b or (a in direct and b in direct[a])
+    ]
+
+
+_BLOCK = 16384
+"""how many nodes a bitset is about: small enough that those of a large graph stay near the processor"""
+_FEW = 8
+"""up to here a list is searched faster than a set is made"""
+_MANY, _MOST_HUBS = 1000, 8
+"""nodes with more edges in doubt than this are hubs; so many at most, for each takes a search of the whole graph"""
+
+
+def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
+    """The successors of each node, without those that its highest one also has: most implied edges are implied so."""
+    doubtful: list[list[int]] = []
+    large: dict[int, set[int]] = {}
+    for targets in successors:
+        if len(targets) > 1:
+            first = targets[0]
+            below: Container[int] = successors[first]
+            if len(successors[first]) > _FEW:
+                below = large.get(first) or large.setdefault(first, set(successors[first]))
+            targets = [target for target in targets if target not in below]
+        doubtful.append(targets)
+    return doubtful
+
+
+def _hubs(doubtful: list[list[int]]) -> list[int]:
+    """The few nodes with very many edges in doubt, such as the root: for their sake every block would be read to the
+    end."""
+    many = [node for node, targets in enumerate(doubtful) if len(targets) > _MANY]
+    return sorted(many, key=lambda node: -len(doubtful[node]))[:_MOST_HUBS]
+
+
+def _direct(node: int, successors: list[list[int]]) -> list[int]:
+    """The successors that nothing else the node reaches leads to."""
+    implied, met = bytearray(node), bytearray(node)
+    stack = list(successors[node])
+    for target in stack:
+        met[target] = 1
+    while stack:
+        for target in successors[stack.pop()]:
+            implied[target] = 1
+            if not met[target]:
+                met[target] = 1
+                stack.append(target)
+    return [target for target in successors[node] if not implied[target]]
+
+
+def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept: dict[int, list[int]]) -> None:
+    """Decide the edges that lead to nodes from `low` to below `high`; the last one comes from `last`. Reach is kept as
+    integer bitsets of those nodes: an edge is implied when a higher successor, taken before, reaches its end."""
+    reach: list[int] = []
+    for node in range(low, last + 1):
+        targets = doubtful[node]
+        seen = reach[targets[0] - low] if targets and targets[0] >= low else 0
+        for target in targets[1:]:
+            if target < low:
+                break
+            if target < high:
+                if seen >> target - low & 1:
+                    continue
+                kept.setdefault(node, []).append(target)
+            seen |= reach[target - low]
+        reach.append(seen | 1 << node - low if node < high else seen)  # each reaches itself
+
+
+def closure(edges: Relation, shared: Shared) -> Relation:
+    """The pairs joined by a path of one or more edges.
+
+    path(A, B) :- edge(A, B).
+    path(A, C) :- edge(A, B), path(B, C)."""
+    components = condensed(edges, shared)
+    component, members, successors = components.component, components.members, components.successors
+    loops = {component[a] for a, b in edges if a == b}
+    reach: list[set[Any]] = []
+    pairs: set[Row] = set()
+    for number, targets in enumerate(successors):
+        behind: set[Any] = set()
+        for target in targets:
+            behind.update(members[target])
+            behind |= reach[target]
+        if len(members[number]) > 1 or number in loops:
+            behind.update(members[number])
+        reach.append(behind)
+        pairs.update((a, b) for a in members[number] for b in behind)
+    return pairs
+
+
+def reachable(edges: Relation, starts: Relation, _shared: Shared) -> Relation:
+    """The starting nodes and every node that a path leads to from one of them.
+
+    reachable(A) :- start(A).
+    reachable(B) :- reachable(A), edge(A, B)."""
+    graph: dict[Any, list[Any]] = {}
+    for a, b in edges:
+        graph.setdefault(a, []).append(b)
+    stack = [a for (a,) in starts]
+    visited = set(stack)
+    while stack:
+        for b in graph.get(stack.pop(), ()):
+            if b not in visited:
+                visited.add(b)
+                stack.append(b)
+    return {(a,) for a in visited}
+
+
+def behind(edges: Relation, labels: Relation, _shared: Shared) -> Relation:
+    """The labels that a path of one or more edges leads to, without those that a node has itself.
+
+    behind(A, L) :- path(A, B), label(B, L), not label(A, L)."""
+    return Behind(edges, labels)
+
+
+def levels(edges: Relation, shared: Shared) -> Relation:
+    """Each node with the number of edges on the longest path that begins there; nodes of a cycle count as one.
+
+    On an acyclic graph: level(A, 0) where A has no edge, else one more than the highest level that A has an edge to."""
+    components = condensed(edges, shared)
+    component, successors = components.component, components.successors
+    level: list[int] = []
+    for targets in successors:
+        level.append(1 + max((level[t] for t in targets), default=-1))
+    return {(node, level[number]) for node, number in component.items()}
+
+
+def scc(edges: Relation, shared: Shared) -> Relation:
+    """Each node of a cycle with the representative of its strongly connected component: the smallest member.
+
+    together(A, B) :- path(A, B), path(B, A).
+    scc(A, R) :- together(A, A), R = min B : { together(A, B) }."""
+    components = condensed(edges, shared)
+    loops = {a for a, b in edges if a == b}
+    pairs: set[Row] = set()
+    for group in components.groups:
+        if len(group) > 1 or (loops and components.nodes[group[0]] in loops):
+            members = [components.nodes[i] for i in group]
+            ((representative,), *_rest) = sorted_rows((n,) for n in members)
+            pairs.update((node, representative) for node in members)
+    return pairs
+
+
+def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
+    """The wished edges that would close a cycle, taken one after the other in their order, each together with the edges
+    and with the wished ones before it that closed none.
+
+    closing(A, B) :- wished(A, B), path(B, A), where path runs along edges and along wished rows that come before (A, B)
+    and are not closing. (No stratified program says that; the tests add one row at a time.)"""
+    if not wished:
+        return []
+    both = list(dict.fromkeys([*edges, *wished]))
+    components = condensed(both, {})
+    component = components.component
+    inside: dict[Any, list[Any]] = {}  # the edges within components: only these can lie on a cycle
+    for a, b in edges:
+        if component[a] == component[b]:
+            inside.setdefault(a, []).append(b)
+    kept = []
+    for a, b in sorted_rows(wished):
+        if a == b or (component[a] == component[b] and _leads(inside, b, a)):
+            kept.append((a, b))
+        elif component[a] == component[b]:
+            inside.setdefault(a, []).append(b)
+    return kept
+
+
+def _leads(graph: dict[Any, list[Any]], start: Any, end: Any) -> bool:
+    """Whether there is a path."""
+    stack, met = [start], {start}
+    while stack:
+        for node in graph.get(stack.pop(), ()):
+            if node == end:
+                return True
+            if node not in met:
+                met.add(node)
+                stack.append(node)
+    return False
+
+
+OPERATORS: dict[str, Callable[..., Relation]] = {
+    "behind": behind,
+    "closing": closing,
+    "closure": closure,
+    "json_parts": json_parts,
+    "json_values": json_values,
+    "levels": levels,
+    "reachable": reachable,
+    "reduction": reduction,
+    "scc": scc,
+}
+"""by their names (planner.logic.datalog.language.operators): each takes its relations and what operators share. A
+result that is a mapping makes its rows when they are read, which is worth it as long as no rule reads them"""

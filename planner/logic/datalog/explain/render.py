@@ -1,0 +1,119 @@
+"""Literals and reasons with values in the place of variables, and the entries of proofs that are not proofs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from planner.language.syntax.rule_syntax import (
+    MEMBER,
+    Aggregate,
+    Atom,
+    Builtin,
+    Call,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Term,
+    Test,
+    Variable,
+    quote,
+)
+from planner.logic.datalog.engine.terms import Assignment
+from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.values import Row, Value, decode
+
+
+class Absence:
+    """A negation in a proof: no row of `predicate` has these values. None stands for any value."""
+
+    __slots__ = ("pattern", "predicate")
+
+    def __init__(self, predicate: str, pattern: tuple[Value | None, ...]) -> None:
+        self.predicate, self.pattern = predicate, pattern
+
+
+class Condition:
+    """A test or computation in a proof, with its values: `a != b`."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class AggregateValue:
+    """An aggregate in a proof: its formula with the values that are fixed outside, and its value."""
+
+    __slots__ = ("text", "value")
+
+    def __init__(self, text: str, value: Any) -> None:
+        self.text, self.value = text, value
+
+
+def plain(value: Value) -> str:
+    """A value as people read it: strings without quotes unless that would mislead."""
+    if type(value) is str:
+        return value if value and value == value.strip() and "\n" not in value else quote(value)
+    return repr(value)
+
+
+LONGEST = 200
+"""of a text that a built-in relation takes apart, in characters"""
+
+
+def short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _term(term: Term, assignment: Assignment) -> str:
+    if isinstance(term, Variable):
+        return plain(assignment[term.name]) if term.name in assignment else term.name
+    if isinstance(term, Constant):
+        return plain(term.value) if type(term.value) is str else str(term)
+    if isinstance(term, Call):
+        arguments = [_term(a, assignment) for a in term.arguments]
+        if len(arguments) == 2 and not term.function.isidentifier():
+            return f"{arguments[0]} {term.function} {arguments[1]}"
+        return f"{term.function}({', '.join(arguments)})"
+    return str(term)
+
+
+def rendered(literal: Literal, assignment: Assignment) -> str:
+    """The text of a literal with values for the variables that have one. Of an aggregate, the part behind `=`."""
+    if isinstance(literal, Atom):
+        return f"{literal.predicate}({', '.join(_term(a, assignment) for a in literal.arguments)})"
+    if isinstance(literal, Negation):
+        return f"not {rendered(literal.atom, assignment)}"
+    if isinstance(literal, Comparison):
+        return f"{_term(literal.left, assignment)} {literal.operator} {_term(literal.right, assignment)}"
+    if isinstance(literal, Test):
+        negation = "not " if literal.negated else ""
+        return f"{negation}{literal.function}({', '.join(_term(a, assignment) for a in literal.arguments)})"
+    if isinstance(literal, Builtin):
+        inputs, outputs = ([_term(a, assignment) for a in terms] for terms in (literal.inputs, literal.outputs))
+        if literal.relation == MEMBER:
+            return f"{outputs[0]} {'not ' if literal.negated else ''}in [{', '.join(inputs)}]"
+        shown = [short(text) for text in inputs] + outputs
+        return f"{'not ' if literal.negated else ''}{literal.relation}({', '.join(shown)})"
+    assert isinstance(literal, Aggregate)
+    of = "" if literal.expression is None else f" {_term(literal.expression, assignment)}"
+    return f"{literal.function}{of} : {{ {', '.join(rendered(x, assignment) for x in literal.body)} }}"
+
+
+def reason_text(rule: Rule, assignment: Assignment) -> str:
+    """The reason of a rule with values in its braces; the text of a rule that gives none."""
+    if not rule.reason:
+        return rule.text
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        return plain(assignment[name]) if name in assignment else match[0]
+
+    return re.sub(r"\{(\w+)\}", value, rule.reason)
+
+
+def json_row(predicate: str, row: Row | tuple[Value | None, ...]) -> list[Any]:
+    """A tuple as proofs write it: `["edge", "a", "b"]`; null for any value."""
+    return [predicate, *(None if value is None else decode(value) for value in row)]

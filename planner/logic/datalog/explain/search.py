@@ -1,0 +1,373 @@
+"""Why does a row hold: proofs, found on demand in what evaluation left behind.
+
+Nothing is noted while rules run. A row of a predicate outside recursive components rests on earlier strata; inside one,
+the rounds of evaluation rank the rows, and a proof uses rows of lower rank only, so that it never goes in a circle.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from planner.language.syntax.rule_syntax import (
+    Aggregate,
+    Atom,
+    Builtin,
+    Comparison,
+    Literal,
+    Negation,
+    Term,
+    Variable,
+    Wildcard,
+)
+from planner.logic.datalog.engine.evaluate import Database
+from planner.logic.datalog.engine.naive import aggregate_value
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.terms import Assignment, generated, holds, matched, value_of
+from planner.logic.datalog.explain.render import Absence, AggregateValue, Condition, rendered
+from planner.logic.datalog.language.literals import outer_names
+from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.order import join_order
+from planner.logic.datalog.language.values import Row, sort_key
+
+# Of more ways than this to derive one row, the most promising are followed: a vertex may have ten thousand edges.
+MOST_FOLLOWED = 32
+# So many questions about a combination of columns cost less than an index.
+SCANS = 1
+
+Goal: TypeAlias = tuple[str, Row]
+
+
+class Proof:
+    """Why a row holds. A leaf (`rule` None) was given as a fact or decided by a native operator (`native`). Otherwise
+    `rule` derives it under `assignment` from `body`: an entry for each literal, in the rule's order, sub-proofs shared.
+    `height` is 0 for a leaf and one more than the highest sub-proof otherwise."""
+
+    __slots__ = ("assignment", "body", "height", "native", "predicate", "row", "rule")
+
+    def __init__(
+        self,
+        predicate: str,
+        row: Row,
+        rule: Rule | None = None,
+        assignment: Assignment | None = None,
+        body: tuple[Entry, ...] = (),
+        height: int = 0,
+        native: str | None = None,
+    ) -> None:
+        self.predicate, self.row, self.rule = predicate, row, rule
+        self.assignment: Assignment = assignment or {}
+        self.body, self.height, self.native = body, height, native
+
+    def steps(self) -> Iterator[Proof]:
+        """All steps, each once, before what it rests on."""
+        waiting: list[Proof] = [self]
+        seen: set[int] = set()
+        while waiting:
+            at = waiting.pop()
+            if id(at) not in seen:
+                seen.add(id(at))
+                yield at
+                waiting += [entry for entry in reversed(at.body) if isinstance(entry, Proof)]
+
+    def leaves(self) -> Iterator[Proof]:
+        """The steps that no rule derives."""
+        return (step for step in self.steps() if step.rule is None)
+
+    def __repr__(self) -> str:
+        by = self.rule.name if self.rule else self.native or "given"
+        return f"Proof({self.predicate}{self.row}, {by}, height {self.height})"
+
+
+Entry: TypeAlias = Proof | Absence | Condition | AggregateValue
+Solution: TypeAlias = tuple[Assignment, dict[int, Row]]  # rows by the id of their atom
+
+
+class Relations:
+    """The relations of a database, with an index for every combination of columns that was asked for."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._indexes: dict[tuple[str, tuple[int, ...]], dict[Any, list[Row]]] = {}
+        self._asked: dict[tuple[str, tuple[int, ...]], int] = {}
+
+    def matching(self, atom: Atom, assignment: Assignment) -> Iterator[tuple[Row, Assignment]]:
+        """The rows that an atom can be, each with the assignment that makes it so."""
+        values = [value_of(a, assignment) for a in atom.arguments]
+        keys = tuple(i for i, value in enumerate(values) if value is not None)
+        rows = self.database[atom.predicate]
+        if len(keys) == len(values):
+            row = tuple(values)
+            candidates: Any = (row,) if row in rows else ()
+        elif keys:
+            candidates = self._candidates(atom.predicate, rows, keys, [values[i] for i in keys])
+        else:
+            candidates = rows
+        for row in candidates:
+            extended = matched(atom, row, assignment)
+            if extended is not None:
+                yield row, extended
+
+    def _candidates(
+        self, predicate: str, rows: AbstractSet[Row], keys: tuple[int, ...], known: list[Any]
+    ) -> Sequence[Row]:
+        """The rows with these values in the columns `keys`. The first question about a combination of columns looks
+        at all rows, for one proof asks little; then an index is built."""
+        index = self._indexes.get((predicate, keys))
+        if index is None:
+            asked = self._asked[predicate, keys] = self._asked.get((predicate, keys), 0) + 1
+            if asked <= SCANS:
+                if len(keys) == 1:
+                    at, value = keys[0], known[0]
+                    return [row for row in rows if row[at] == value]
+                first, second, *_ = keys
+                a, b = known[:2]
+                return [row for row in rows if row[first] == a and row[second] == b]
+            index = self._indexes[predicate, keys] = defaultdict(list)
+            key = itemgetter(*keys)
+            for row in rows:
+                index[key(row)].append(row)
+        return index.get(tuple(known) if len(known) > 1 else known[0], ())
+
+    def extensions(
+        self, literal: Literal, assignment: Assignment, outer: set[str]
+    ) -> Iterator[tuple[Row | None, Assignment]]:
+        """The ways in which one literal holds: the row (for an atom) and the assignment then."""
+        if isinstance(literal, Atom):
+            yield from self.matching(literal, assignment)
+        elif isinstance(literal, Negation):
+            if next(self.matching(literal.atom, assignment), None) is None:
+                yield None, assignment
+        elif isinstance(literal, Builtin):
+            yield from ((None, extended) for extended in generated(literal, assignment))
+        elif isinstance(literal, Aggregate):
+            value = self.aggregate(literal, assignment, outer)
+            yield from self._bound(literal.result, value, assignment)
+        elif isinstance(literal, Comparison) and literal.operator == "=":
+            left, right = value_of(literal.left, assignment), value_of(literal.right, assignment)
+            if left is None and isinstance(literal.left, Variable):
+                yield from self._bound(literal.left, right, assignment)
+            elif right is None and isinstance(literal.right, Variable):
+                yield from self._bound(literal.right, left, assignment)
+            elif holds(literal, assignment):
+                yield None, assignment
+        elif holds(literal, assignment):
+            yield None, assignment
+
+    @staticmethod
+    def _bound(target: Term, value: Any, assignment: Assignment) -> Iterator[tuple[None, Assignment]]:
+        assert isinstance(target, Variable)
+        if value is not None and assignment.get(target.name, value) == value:
+            yield None, {**assignment, target.name: value}
+
+    def aggregate(self, literal: Aggregate, assignment: Assignment, outer: set[str]) -> Any:
+        """The value of an aggregate. Its atoms range only over rows that fit what is known outside."""
+        fixed = {name: value for name, value in assignment.items() if name in outer}
+        narrowed = {
+            atom.predicate: {row for row, _ in self.matching(atom, fixed)}
+            for atom in literal.body
+            if isinstance(atom, Atom) and sum(isinstance(x, Atom) for x in literal.body) == 1
+        }
+        return aggregate_value(literal, assignment, {**self.database, **narrowed}, outer)
+
+    def solutions(self, ordered: list[Literal], assignment: Assignment, outer: set[str]) -> Iterator[Solution]:
+        """Every way in which all literals hold."""
+        if not ordered:
+            yield assignment, {}
+            return
+        literal = ordered[0]
+        for row, extended in self.extensions(literal, assignment, outer):
+            for final, rows in self.solutions(ordered[1:], extended, outer):
+                if row is not None:
+                    rows[id(literal)] = row
+                yield final, rows
+
+
+class Prover:
+    """Finds proofs in an evaluated database. Proofs are remembered: later ones share them."""
+
+    def __init__(self, program: Program, database: Database) -> None:
+        self.program, self.database = program, database
+        self.relations = Relations(database)
+        self._proofs: dict[Goal, Proof] = {}
+        self._rules: dict[str, list[Rule]] = {}
+        self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
+        empty = {name for name in program.predicates if name in database and not database[name]}
+        for rule in program.rules:
+            if not any(isinstance(x, Atom) and x.predicate in empty for x in rule.body):  # else it derives nothing
+                self._rules.setdefault(rule.head.predicate, []).append(rule)
+        self._component = {p: n for n, stratum in enumerate(program.strata) for p in stratum.predicates}
+        self._least = self._least_heights()
+
+    def why(self, predicate: str, row: Row) -> Proof | None:
+        """A proof of the row, None if it does not hold. Its height is least among the proofs that, within a recursive
+        component, rest on rows found in earlier rounds; of several, the one by the earliest rule over the smallest
+        rows. Where a row can be derived in more than 32 ways, only the most promising are compared. Raises KeyError
+        for a predicate that was not evaluated."""
+        if row not in self.database[predicate]:
+            return None
+        return self._prove((predicate, row))
+
+    # -------- search
+
+    def _least_heights(self) -> dict[str, int]:
+        """A lower bound of the height of a derived row of each predicate."""
+        least: dict[str, int] = {}
+        for stratum in self.program.strata:
+            for name in stratum.predicates:
+                predicate = self.program.predicates[name]
+                given = predicate.operator is not None or bool(self.database.facts.relation(name))
+                least[name] = 0 if given or not self._rules.get(name) else 1 << 30
+            changed = True
+            while changed:
+                changed = False
+                for number in stratum.rules:
+                    rule = self.program.rules[number]
+                    height = 1 + max((least[x.predicate] for x in rule.body if isinstance(x, Atom)), default=0)
+                    if height < least[rule.head.predicate]:
+                        least[rule.head.predicate] = height
+                        changed = True
+        return least
+
+    def _bound(self, goal: Goal) -> int:
+        """A lower bound of the height of a proof of the goal."""
+        proof = self._proofs.get(goal)
+        if proof is not None:
+            return proof.height
+        predicate, row = goal
+        if self._leaf(goal) is not None:
+            return 0
+        return max(self._least[predicate], self.database.rank(predicate, row) + 1)
+
+    def _leaf(self, goal: Goal) -> Proof | None:
+        predicate, row = goal
+        if row in self.database.facts.relation(predicate):
+            return Proof(predicate, row)
+        native = self.program.predicates[predicate].operator
+        return Proof(predicate, row, native=native) if native is not None else None
+
+    def _prove(self, goal: Goal) -> Proof:
+        """Depth first with a stack of its own, for proofs may be higher than Python's."""
+        proofs = self._proofs
+        stack = [_Search(self, goal)] if goal not in proofs else []
+        while stack:
+            search = stack[-1]
+            missing = search.advance()
+            if missing is not None:
+                stack.append(_Search(self, missing))
+            else:
+                assert search.best is not None, f"{search.goal} holds without a proof"
+                proofs[search.goal] = search.best
+                stack.pop()
+        return proofs[goal]
+
+    def derivations(self, goal: Goal) -> list[tuple[int, int, tuple[Row, ...], Assignment, dict[int, Row]]]:
+        """The ways to derive a row in one step from rows that rank lower: (lower bound of the height, rule number, rows
+        of its atoms, assignment, rows by atom)."""
+        predicate, row = goal
+        component, rank = self._component[predicate], self.database.rank(predicate, row)
+        ways = []
+        for rule in self._rules.get(predicate, ()):
+            for assignment, rows in self.rule_solutions(rule, row):
+                bound = 0
+                for literal in rule.body:
+                    if isinstance(literal, Atom):
+                        used = rows[id(literal)]
+                        within = self._component[literal.predicate] == component
+                        if within and self.database.rank(literal.predicate, used) >= rank:
+                            break
+                        bound = max(bound, self._bound((literal.predicate, used)))
+                else:
+                    body = tuple(rows[id(x)] for x in rule.body if isinstance(x, Atom))
+                    ways.append((bound + 1, rule.number, body, assignment, rows))
+        return ways
+
+    def rule_solutions(self, rule: Rule, row: Row) -> Iterator[Solution]:
+        """The ways in which a rule derives a row."""
+        start = matched_head(rule, row)
+        if start is None:
+            return
+        plan = self._orders.get((rule.number, tuple(start)))
+        if plan is None:
+            outer = outer_names(rule.head, rule.body)
+            plan = self._orders[rule.number, tuple(start)] = (join_order(rule.body, start, outer), outer)
+        ordered, outer = plan
+        for assignment, rows in self.relations.solutions(ordered, start, outer):
+            if all(value_of(a, assignment) == v for a, v in zip(rule.head.arguments, row, strict=True)):
+                yield assignment, rows
+
+    def entries(self, rule: Rule, assignment: Assignment, rows: dict[int, Row]) -> tuple[Entry, ...]:
+        """The body of a proof: an entry for each literal."""
+        outer = outer_names(rule.head, rule.body)
+        listed: list[Entry] = []
+        for literal in rule.body:
+            if isinstance(literal, Atom):
+                listed.append(self._proofs[literal.predicate, rows[id(literal)]])
+            elif isinstance(literal, Negation):
+                arguments = literal.atom.arguments
+                pattern = tuple(None if isinstance(a, Wildcard) else value_of(a, assignment) for a in arguments)
+                listed.append(Absence(literal.atom.predicate, pattern))
+            elif isinstance(literal, Aggregate):
+                inner = {name: value for name, value in assignment.items() if name in outer}
+                value = value_of(literal.result, assignment)
+                listed.append(AggregateValue(rendered(literal, inner), value))
+            else:
+                listed.append(Condition(rendered(literal, assignment)))
+        return tuple(listed)
+
+
+def matched_head(rule: Rule, row: Row) -> Assignment | None:
+    """The assignment under which a head is a row, as far as plain arguments tell; None if there is none."""
+    assignment: Assignment = {}
+    for term, value in zip(rule.head.arguments, row, strict=True):
+        if isinstance(term, Variable):
+            if assignment.setdefault(term.name, value) != value:
+                return None
+        else:
+            known = value_of(term, {})
+            if known is not None and known != value:
+                return None
+    return assignment
+
+
+class _Search:
+    """The search for the best proof of one goal: derivations by rising lower bound, until none can be better."""
+
+    __slots__ = ("best", "derivations", "followed", "goal", "prover")
+
+    def __init__(self, prover: Prover, goal: Goal) -> None:
+        self.prover, self.goal = prover, goal
+        self.best = prover._leaf(goal)
+        self.followed = 0
+        # Last is first to try.
+        self.derivations = [] if self.best else prover.derivations(goal)
+        try:
+            self.derivations.sort(key=itemgetter(0, 1, 2), reverse=True)
+        except TypeError:
+            self.derivations.sort(key=lambda d: (d[0], d[1], tuple(map(sort_key, d[2]))), reverse=True)
+
+    def advance(self) -> Goal | None:
+        """Try derivations until a sub-goal without proof is met (returned), or the best proof is known (None)."""
+        prover = self.prover
+        while self.derivations:
+            bound, number, _body, assignment, rows = self.derivations[-1]
+            if self.best is not None and (bound >= self.best.height or self.followed >= MOST_FOLLOWED):
+                return None
+            rule = prover.program.rules[number]
+            height = 0
+            for literal in rule.body:
+                if isinstance(literal, Atom):
+                    goal = (literal.predicate, rows[id(literal)])
+                    proof = prover._proofs.get(goal)
+                    if proof is None:
+                        return goal
+                    height = max(height, proof.height)
+            self.derivations.pop()
+            self.followed += 1
+            if self.best is None or height + 1 < self.best.height:
+                entries = prover.entries(rule, assignment, rows)
+                self.best = Proof(*self.goal, rule, assignment, entries, height + 1)
+        return None

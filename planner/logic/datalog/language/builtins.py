@@ -1,0 +1,415 @@
+"""The table of what is built in: tests, functions and relations of values, each with what it takes and gives, what it
+says, and what a value that makes no sense is to it. `planner rules doc NAME` and rules/README.md are made from it.
+
+A parameter is a `symbol`, a `number`, `any` value, or a text of a certain kind (`cidr`, `json`, ...), which a test of
+its own asks for (KINDS). A function that has no value for what it is given, and a relation that is given what makes no
+sense, give None: in policies that is `broken` (planner.answers.policy.undefined_values), but for functions that seek
+something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+KINDS = {
+    "cidr": "is_cidr",
+    "constraint": "is_constraint",
+    "duration": "is_duration",
+    "json": "is_json",
+    "pattern": "is_pattern",
+    "time": "is_time",
+    "version": "is_version",
+    "yaml": "is_yaml",
+    "base64": "is_base64",
+    "gzip": "is_gzip",
+}
+"""kinds of text, with the tests that ask for them"""
+
+
+class Builtin(NamedTuple):
+    """`inputs` and `outputs` are names with types or kinds. Of a test `result` is None and there are no outputs; of a
+    relation there are. `may_fail`: it has no value for some of what fits its types; `seeks`: then what it looks for is
+    not there, which is no mistake. `function` stands in `module` of this package under `attribute`."""
+
+    name: str
+    family: str
+    inputs: tuple[tuple[str, str], ...]
+    outputs: tuple[tuple[str, str], ...]
+    result: str | None
+    meaning: str
+    example: str
+    module: str
+    attribute: str
+    may_fail: bool
+    seeks: bool
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The base types of the inputs."""
+        return tuple("symbol" if kind in KINDS else kind for _, kind in self.inputs)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return resolved(self.module, self.attribute)
+
+    @property
+    def declaration(self) -> str:
+        """`cidr_prefix(range: cidr) = number`, `json(text: json, path: symbol, value: any)`."""
+        given = ", ".join(f"{name}: {kind}" for name, kind in (*self.inputs, *self.outputs))
+        return f"{self.name}({given})" + (f" = {self.result}" if self.result else "")
+
+    @property
+    def failing(self) -> str:
+        """What becomes of values that make no sense to it, in one sentence; "" where all do."""
+        kinds = [f"{KINDS[kind]}({name})" for name, kind in self.inputs if kind in KINDS]
+        if self.seeks:
+            return "Where it finds nothing, the literal does not hold."
+        if not self.may_fail and not kinds:
+            return ""
+        asked = f": ask {' and '.join(kinds)} before where that is meant" if kinds else ""
+        return f"In a policy, a value that makes no sense here is a verdict of its own, broken{asked}."
+
+
+@cache
+def resolved(module: str, attribute: str) -> Callable[..., Any]:
+    """A function of this package by its place."""
+    from importlib import import_module
+
+    return getattr(import_module(f"planner.logic.datalog.language.{module}"), attribute)  # type: ignore[no-any-return]
+
+
+FUNCTION_MODULE = "functions"
+"""the one that is always loaded"""
+TESTS: dict[str, Builtin] = {}
+FUNCTIONS: dict[str, Builtin] = {}
+RELATIONS: dict[str, Builtin] = {}
+_SHAPE = re.compile(r"(\S+?)\((.*?)\)(?: -> \((.*?)\)| = (\w+))?(?: \[(.*)\])?")
+_COLUMN = re.compile(r"(\w+): (\w+)")
+
+
+def _enter(family: str, module: str, lines: str) -> None:
+    """Enter lines of a family: `name(inputs) -> (outputs) [attribute and flags]`, what it means, an example."""
+    for entry in re.split(r"\n(?=\S)", lines.strip("\n")):
+        shape, *more = entry.split("\n")
+        match = _SHAPE.fullmatch(shape)
+        assert match is not None, shape
+        name, given, rows, result, flags = match.groups()
+        words = (flags or "").split()
+        example = more.pop().strip().removeprefix("> ")
+        meaning = " ".join(line.strip() for line in more)
+        attribute = next((w for w in words if w not in ("fails", "seeks")), name)
+        inputs, outputs = tuple(_COLUMN.findall(given)), tuple(_COLUMN.findall(rows or ""))
+        fails, seeks = "fails" in words, "seeks" in words
+        made = Builtin(name, family, inputs, outputs, result, meaning, example, module, attribute, fails, seeks)
+        (RELATIONS if rows else FUNCTIONS if result else TESTS)[name] = made
+
+
+_enter(
+    "texts",
+    FUNCTION_MODULE,
+    r"""
+starts_with(text: symbol, prefix: symbol)
+    the text begins so
+    > starts_with("aws_vpc", "aws_")
+ends_with(text: symbol, suffix: symbol)
+    the text ends so
+    > ends_with("a.json", ".json")
+contains(text: symbol, part: symbol)
+    the part stands somewhere in the text
+    > contains("a-b", "-")
+matches(text: symbol, pattern: pattern)
+    the regular expression (RE2) matches somewhere in the text: anchor it with ^ and $
+    > matches("web-1", "^web-[0-9]+$")
+is_symbol(value: any)
+    the value is a text
+    > is_symbol("a")
+++(a: any, b: any) = symbol [join]
+    the two as text, one behind the other; written between them
+    > T = "port " ++ 22
+length(text: symbol) = number
+    how many characters the text has
+    > N = length("abc")
+lower(text: symbol) = symbol
+    in small letters
+    > T = lower("Web")
+upper(text: symbol) = symbol
+    in capital letters
+    > T = upper("Web")
+trim(text: symbol) = symbol
+    without the white space around it
+    > T = trim(" a ")
+before(text: symbol, separator: symbol) = symbol [seeks]
+    the text before the first separator
+    > T = before("a.b.c", ".")
+after(text: symbol, separator: symbol) = symbol [seeks]
+    the text behind the first separator
+    > T = after("a.b.c", ".")
+before_last(text: symbol, separator: symbol) = symbol [seeks]
+    the text before the last separator
+    > T = before_last("a.b.c", ".")
+after_last(text: symbol, separator: symbol) = symbol [seeks]
+    the text behind the last separator
+    > T = after_last("a.b.c", ".")
+trim_prefix(text: symbol, prefix: symbol) = symbol
+    without the prefix, if it begins so
+    > T = trim_prefix("v1", "v")
+trim_suffix(text: symbol, suffix: symbol) = symbol
+    without the suffix, if it ends so
+    > T = trim_suffix("a.json", ".json")
+replace(text: symbol, old: symbol, new: symbol) = symbol [seeks]
+    with another text for each occurrence
+    > T = replace("a.b", ".", "/")
+substring(text: symbol, start: number, count: number) = symbol [seeks]
+    so many characters from the 0-based start; what there is of them
+    > T = substring("abc", 0, 2)
+to_symbol(value: any) = symbol
+    the value as text
+    > T = to_symbol(22)
+""",
+)
+_enter(
+    "texts",
+    "patterns",
+    r"""
+is_pattern(value: any)
+    the text is a regular expression (RE2)
+    > is_pattern("^a+$")
+split(text: symbol, separator: symbol) -> (index: number, part: symbol) [fails]
+    the text between separators, from 0
+    > split("a,b", ",", I, P)
+captures(text: symbol, pattern: pattern) -> (group: any, part: symbol) [fails]
+    what the groups of the first match matched, by number (0 is the whole) and by name
+    > captures("eu-west-1", "^(?P<area>[a-z]+)-", "area", P)
+find_all(text: symbol, pattern: pattern) -> (index: number, part: symbol) [fails]
+    what the pattern matches, one behind the other, from 0
+    > find_all("a1b22", "[0-9]+", I, P)
+""",
+)
+_enter(
+    "texts",
+    "encodings",
+    r"""
+is_base64(value: any)
+    the text is base64 of text in UTF-8
+    > is_base64("YQ==")
+base64_decode(text: base64) = symbol [fails]
+    the text that this is the base64 of
+    > T = base64_decode("YQ==")
+is_gzip(value: any)
+    the text is base64 of text in UTF-8 that is compressed by gzip
+    > is_gzip("H4sIAAAAAAAAA0sEAEO+t+gBAAAA")
+base64_gunzip(text: gzip) = symbol [fails]
+    the text that this is the base64 of, compressed by gzip
+    > T = base64_gunzip("H4sIAAAAAAAAA0sEAEO+t+gBAAAA")
+base64_encode(text: symbol) = symbol [fails]
+    the base64 of the text in UTF-8
+    > T = base64_encode("a")
+""",
+)
+_enter(
+    "numbers",
+    FUNCTION_MODULE,
+    r"""
+is_number(value: any)
+    the value is a number
+    > is_number(1.5)
++(a: number, b: number) = number [add]
+    the sum, exactly; written between them
+    > N = A + 1
+-(a: number, b: number) = number [subtract]
+    the difference
+    > N = A - 1
+*(a: number, b: number) = number [multiply]
+    the product
+    > N = A * 2
+/(a: number, b: number) = number [divide fails]
+    the quotient; of whole numbers the whole one towards 0
+    > N = A / 2
+%(a: number, b: number) = number [remainder fails]
+    what the whole quotient leaves
+    > N = A % 2
+to_number(text: any) = number [fails]
+    the number that a text writes; a number is itself
+    > N = to_number("12.5")
+""",
+)
+_enter(
+    "numbers",
+    "numbers",
+    r"""
+ratio(a: number, b: number) = number [fails]
+    the quotient with what is behind the point, also of whole numbers
+    > N = ratio(1, 4)
+abs(number: number) = number [absolute]
+    without its sign
+    > N = abs(-1)
+floor(number: number) = number [fails]
+    the greatest whole number that is not more
+    > N = floor(1.5)
+ceil(number: number) = number [fails]
+    the least whole number that is not less
+    > N = ceil(1.5)
+round(number: number, digits: number) = number [rounded fails]
+    the nearest with so many digits behind the point; of two the one further from 0
+    > N = round(1.25, 1)
+format_number(number: number, digits: number) = symbol [fails]
+    as text with so many digits behind the point
+    > T = format_number(12.5, 2)
+""",
+)
+_enter(
+    "numbers",
+    "patterns",
+    r"""
+range(first: number, last: number) -> (number: number) [range_ fails]
+    the whole numbers from the first to the last
+    > range(1, 3, N)
+""",
+)
+_enter(
+    "ranges of IP addresses",
+    FUNCTION_MODULE,
+    r"""
+is_cidr(value: any)
+    the text is a range of IP addresses, or one address
+    > is_cidr("10.0.0.0/8")
+cidr_contains(outer: cidr, inner: cidr)
+    every address of the second is in the first
+    > cidr_contains("10.0.0.0/8", "10.1.0.0/16")
+cidr_overlaps(a: cidr, b: cidr)
+    they have an address in common
+    > cidr_overlaps("10.0.0.0/8", "10.1.0.0/16")
+cidr_prefix(range: cidr) = number [fails]
+    the length of the prefix
+    > N = cidr_prefix("10.0.0.0/8")
+cidr_addresses(range: cidr) = number [fails]
+    how many addresses it has
+    > N = cidr_addresses("10.0.0.0/8")
+cidr_version(range: cidr) = number [fails]
+    4 or 6
+    > N = cidr_version("::/0")
+cidr_network(range: cidr) = symbol [fails]
+    the range in its one usual form
+    > T = cidr_network("10.1.2.3/8")
+""",
+)
+_enter(
+    "versions",
+    "versions",
+    r"""
+is_version(value: any)
+    the text is a version
+    > is_version("1.2.0-rc1")
+is_constraint(value: any)
+    the text is a version constraint
+    > is_constraint("~> 5.0")
+version_matches(version: version, constraint: constraint)
+    the version satisfies the constraint, as in required_version
+    > version_matches("5.4.0", "~> 5.0")
+version_compare(a: version, b: version) = number [fails]
+    -1, 0 or 1: the first is older, the same or newer
+    > N = version_compare("1.2.0", "1.10.0")
+version_major(version: version) = number [fails]
+    its first number
+    > N = version_major("5.4.1")
+version_minor(version: version) = number [fails]
+    its second number
+    > N = version_minor("5.4.1")
+version_patch(version: version) = number [fails]
+    its third number
+    > N = version_patch("5.4.1")
+version_prerelease(version: version) = symbol [fails]
+    what follows the hyphen; "" of a release
+    > T = version_prerelease("2.0.0-rc1")
+""",
+)
+_enter(
+    "times and durations",
+    "times",
+    r"""
+is_time(value: any)
+    the text is a time of RFC 3339
+    > is_time("2026-01-31T12:00:00Z")
+is_duration(value: any)
+    the text is a duration such as 72h30m, 30d or P30D
+    > is_duration("72h30m")
+time_seconds(time: time) = number [fails]
+    seconds since 1970-01-01T00:00:00Z, exactly
+    > N = time_seconds("2026-01-31T12:00:00Z")
+time_text(seconds: number) = symbol [fails]
+    the time in UTC of so many seconds since 1970
+    > T = time_text(0)
+time_year(time: time) = number [fails]
+    the year, on the clock that the time is written by (as the others)
+    > N = time_year("2026-01-31T12:00:00Z")
+time_month(time: time) = number [fails]
+    the month, from 1
+    > N = time_month("2026-01-31T12:00:00Z")
+time_day(time: time) = number [fails]
+    the day of the month
+    > N = time_day("2026-01-31T12:00:00Z")
+time_weekday(time: time) = number [fails]
+    1 for Monday to 7 for Sunday
+    > N = time_weekday("2026-01-31T12:00:00Z")
+time_hour(time: time) = number [fails]
+    the hour, from 0
+    > N = time_hour("2026-01-31T12:00:00+02:00")
+time_minute(time: time) = number [fails]
+    the minute, from 0
+    > N = time_minute("2026-01-31T12:00:00Z")
+duration_seconds(duration: duration) = number [fails]
+    its seconds; units are w d h m s ms us ns, or ISO 8601 without years and months
+    > N = duration_seconds("72h30m")
+duration_text(seconds: number) = symbol [fails]
+    so many seconds in hours, minutes and seconds
+    > T = duration_text(261000)
+""",
+)
+_enter(
+    "JSON and YAML",
+    "documents",
+    r"""
+is_json(value: any)
+    the text is JSON
+    > is_json("{}")
+is_yaml(value: any)
+    the text is one document of YAML
+    > is_yaml("a: 1")
+json(text: json) -> (path: symbol, value: any) [json_rows fails]
+    this text, number or truth value stands at the path in it; null has no row
+    > json("{\"a\": [1]}", "a[0]", V)
+json_element(text: json) -> (path: symbol, key: any, inner: symbol) [json_elements fails]
+    the object or array at the path ("" for the whole) has an element with this name or index, whose path is
+    inner
+    > json_element("[5]", "", I, P)
+yaml(text: yaml) -> (path: symbol, value: any) [yaml_rows fails]
+    the same as json, of YAML
+    > yaml("a: [1]", "a[0]", V)
+yaml_element(text: yaml) -> (path: symbol, key: any, inner: symbol) [yaml_elements fails]
+    the same as json_element, of YAML
+    > yaml_element("a: [1]", "a", I, P)
+""",
+)
+_enter(
+    "values",
+    FUNCTION_MODULE,
+    r"""
+undefined(value: any)
+    the computation has no value
+    > undefined(to_number("a"))
+incomparable(a: any, b: any)
+    neither is more or less than the other
+    > incomparable("a", 1)
+""",
+)
+_enter(
+    "values",
+    "patterns",
+    r"""
+in(values: any) -> (value: any) [member]
+    a value of the list; also not in
+    > X in ["a", "b"]
+""",
+)

@@ -1,0 +1,601 @@
+"""What is wrong with a program, found before any fact is loaded: one function a check.
+
+Each takes the linked program and yields diagnostics. A check leaves out what an earlier one already reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from planner.foundation.support.patterns import MOST_NESTED, is_too_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.foundation.vocabulary.span import Span
+from planner.language.syntax.rule_syntax import (
+    MEMBER,
+    Aggregate,
+    Atom,
+    Builtin,
+    Call,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Node,
+    Term,
+    Test,
+    Variable,
+    Wildcard,
+)
+from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, RELATIONS, TESTS
+from planner.logic.datalog.language.builtins import Builtin as Entry
+from planner.logic.datalog.language.link import nearest
+from planner.logic.datalog.language.literals import atoms, inner_variables, names, outer_names, variables
+from planner.logic.datalog.language.model import Predicate, Rule, Stratum
+from planner.logic.datalog.language.strata import components
+
+Predicates = Mapping[str, Predicate]
+
+
+def at(rule: Rule, node: Node) -> Span:
+    """The span of a part of a rule."""
+    return Span(rule.span.source, node.start, node.end)
+
+
+def all_atoms(rule: Rule) -> Iterator[Atom]:
+    yield rule.head
+    for atom, _how in atoms(rule.body):
+        yield atom
+
+
+def unknown_predicates(
+    rules: Iterable[Rule], predicates: Predicates, advice: str = "Declare it with .decl."
+) -> Iterator[Diagnostic]:
+    """Every predicate is declared."""
+    for rule in rules:
+        for atom in all_atoms(rule):
+            if atom.predicate in predicates:
+                continue
+            if atom is rule.head and (
+                atom.predicate in TESTS or atom.predicate in FUNCTIONS or atom.predicate in RELATIONS
+            ):
+                what = "relation" if atom.predicate in RELATIONS else "function"
+                detail = f"{atom.predicate} is a built-in {what}: no rule can derive it."
+            elif atom.predicate in FUNCTIONS:
+                detail = f"{atom.predicate} gives a value: compare it, as in X = {atom.predicate}(...)."
+            else:
+                near = nearest(atom.predicate, predicates, lambda name: predicates[name].declaration)
+                detail = f"There is no predicate {atom.predicate}.{near}"
+                detail += f" {advice}" if advice else ""
+            yield error("rules.unknown_predicate", "Unknown predicate", detail, at(rule, atom))
+
+
+def arity(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
+    """Every predicate is used with the columns that it has."""
+    for rule in rules:
+        for atom in all_atoms(rule):
+            predicate = predicates.get(atom.predicate)
+            if predicate is not None and len(atom.arguments) != predicate.arity:
+                given = counted(len(atom.arguments), "argument")
+                wanted = counted(predicate.arity, "column")
+                detail = f"{predicate.declaration} has {wanted}; this has {given}."
+                yield error("rules.arity", "Wrong number of arguments", detail, at(rule, atom))
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def derived(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
+    """No rule derives an input or a native predicate, and users' rules add to the product's predicates only where
+    those are open."""
+    for rule in rules:
+        predicate = predicates.get(rule.head.predicate)
+        span = at(rule, rule.head)
+        if predicate is None:
+            continue
+        if predicate.is_input or predicate.operator is not None:
+            how = "an input: its facts are given" if predicate.is_input else "computed by a native operator"
+            detail = f"{predicate.name} is {how}. Derive another predicate and read both."
+            yield error("rules.input_derived", "Rule for a predicate that is given", detail, span)
+        elif predicate.is_core and not rule.is_core and not predicate.is_open:
+            open_ = sorted(p.name for p in predicates.values() if p.is_open and p.is_core)
+            detail = f"{predicate.name} belongs to the product and is not open to other rules."
+            detail += f" Open predicates: {', '.join(open_)}." if open_ else ""
+            yield error("rules.core_predicate", "Rule for a predicate of the product", detail, span)
+
+
+_DECLARATION = re.compile(r"^\.(?:decl|native) +([a-z]\w*)", re.M)
+
+
+def declared_elsewhere(predicates: Predicates, beside: Iterable[tuple[str, str]]) -> Iterator[Diagnostic]:
+    """A name has one meaning in all programs of the product: no other file of its declares it again."""
+    for name, text in beside:
+        for match in _DECLARATION.finditer(text):
+            predicate = predicates.get(match[1])
+            if predicate is not None and predicate.is_core and predicate.span.filename != name:
+                place = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
+                detail = f"{match[1]} is declared at {place}, too. What several programs use is declared once, for all."
+                yield error("rules.duplicate", "Predicate declared twice", detail, predicate.span)
+
+
+def rule_names(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
+    """Names of rules are unique: proofs and `rules list` refer to them."""
+    seen: dict[str, Rule] = {}
+    for rule in rules:
+        if rule.name in seen:
+            detail = f"The name {rule.name} is already taken by the rule at {seen[rule.name].span}."
+            yield error("rules.duplicate_name", "Two rules with one name", detail, rule.span)
+        seen.setdefault(rule.name, rule)
+
+
+_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
+    """What a reason names in braces is a variable of the rule."""
+    for rule in rules:
+        known = outer_names(rule.head, rule.body)
+        for name in _BRACES.findall(rule.reason):
+            if name not in known:
+                detail = f"The reason mentions {{{name}}}, but the rule has no variable {name}.{nearest(name, known)}"
+                yield error("rules.reason", "Unknown variable in a reason", detail, rule.span)
+
+
+# ---------------------------------------------------------------- safety
+
+
+def unsafe(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
+    """Every variable gets its value from a positive literal, or by `=` from variables that do; so do the variables of a
+    head, a negation, a test. A wildcard stands only where nothing needs its value."""
+    for rule in rules:
+        yield from unsafe_rule(rule)
+
+
+def unsafe_rule(rule: Rule) -> Iterator[Diagnostic]:
+    outer = outer_names(rule.head, rule.body)
+    for literal in (rule.head, *rule.body):
+        yield from _wildcards(rule, literal, literal is rule.head)
+    bound = bound_names(rule.body, set(), outer)
+    reported: set[str] = set()
+    for variable in (v for literal in (*rule.body, rule.head) for v in _read(literal, outer)):
+        if variable.name not in bound and variable.name not in reported:
+            reported.add(variable.name)
+            yield error("rules.unsafe_variable", *_without_value(rule.body, variable.name, bound), at(rule, variable))
+    for literal in rule.body:
+        if isinstance(literal, Aggregate):
+            inner = bound_names(literal.body, bound & outer, outer | names(literal.result))
+            for variable in inner_variables(literal):
+                if variable.name not in inner and variable.name not in reported:
+                    reported.add(variable.name)
+                    detail = f"Nothing between the braces or outside them gives {variable.name} a value."
+                    yield error("rules.unsafe_variable", "Variable without a value", detail, at(rule, variable))
+
+
+def _without_value(body: tuple[Literal, ...], name: str, bound: set[str]) -> tuple[str, str]:
+    """What to say of a variable that nothing gives a value to."""
+    for literal in body:
+        if isinstance(literal, Builtin) and not literal.negated and literal.relation != MEMBER:
+            waiting = sorted({v.name for a in literal.inputs for v in variables(a)} - bound)
+            columns = [column for column, _ in RELATIONS[literal.relation].inputs]
+            if not waiting or name not in names(literal):
+                continue
+            needs = f"{literal.relation} needs values for {' and '.join(columns)} before it gives rows"
+            if name in waiting:
+                detail = f"{needs}, and nothing gives {name} one: it is {RELATIONS[literal.relation].declaration}."
+                return "Built-in relation without its inputs", detail
+            return "Variable without a value", f"Nothing gives {name} a value: {needs}, and {waiting[0]} has none."
+    detail = (
+        f"Nothing gives {name} a value. Bind it in a positive literal of the body: "
+        "negations, tests and aggregates only look at values."
+    )
+    return "Variable without a value", detail
+
+
+def _read(literal: Literal, outer: set[str]) -> Iterator[Variable]:
+    """The variables that have to have a value: of an aggregate, the result and those from outside the braces."""
+    if isinstance(literal, Aggregate):
+        yield from variables(literal.result)
+        yield from (v for v in inner_variables(literal) if v.name in outer)
+    else:
+        yield from variables(literal)
+
+
+def bound_names(body: tuple[Literal, ...], given: set[str], outer: set[str]) -> set[str]:
+    """The variables that a body gives values to, beginning with those in `given`. `outer` are the names that are not
+    local to an aggregate of the body."""
+    bound = set(given)
+    for literal in body:
+        if isinstance(literal, Atom):
+            bound |= {a.name for a in literal.arguments if isinstance(a, Variable)}
+    changed = True
+    while changed:
+        changed = False
+        for literal in body:
+            target = assigned(literal, bound, outer)
+            if target is not None:
+                bound.add(target)
+                changed = True
+            elif isinstance(literal, Builtin) and (more := generated(literal, bound)):
+                bound |= more
+                changed = True
+    return bound
+
+
+def generated(literal: Builtin, bound: set[str]) -> set[str]:
+    """The variables that a built-in relation gives values to, once those in `bound` have theirs."""
+    if literal.negated or not all(names(a) <= bound for a in literal.inputs):
+        return set()
+    return {a.name for a in literal.outputs if isinstance(a, Variable)} - bound
+
+
+def assigned(literal: Literal, bound: set[str], outer: set[str]) -> str | None:
+    """The variable that a literal gives a value to, once those in `bound` have theirs."""
+    if isinstance(literal, Comparison) and literal.operator == "=":
+        for target, value in ((literal.left, literal.right), (literal.right, literal.left)):
+            if isinstance(target, Variable) and target.name not in bound and names(value) <= bound:
+                return target.name
+    if isinstance(literal, Aggregate) and isinstance(literal.result, Variable) and literal.result.name not in bound:
+        needed = {v.name for v in inner_variables(literal)} & outer
+        if needed <= bound:
+            return literal.result.name
+    return None
+
+
+def _wildcards(rule: Rule, literal: Literal, is_head: bool) -> Iterator[Diagnostic]:
+    for wildcard in _misplaced(literal, is_head):
+        where = "The head of a rule" if is_head else "A test or a computation"
+        detail = f"{where} needs a value; the wildcard _ has none. Use a variable."
+        yield error("rules.unsafe_variable", "Wildcard without a value", detail, at(rule, wildcard))
+
+
+def _misplaced(node: Node, strict: bool) -> Iterator[Wildcard]:
+    """Wildcards outside the arguments of a body atom."""
+    if isinstance(node, Wildcard):
+        if strict:
+            yield node
+    elif isinstance(node, Atom):
+        for argument in node.arguments:
+            yield from _misplaced(argument, strict or isinstance(argument, Call))
+    elif isinstance(node, Builtin):
+        for argument in node.inputs:
+            yield from _misplaced(argument, True)
+        for argument in node.outputs:
+            yield from _misplaced(argument, node.relation == MEMBER or isinstance(argument, Call))
+    elif isinstance(node, Negation):
+        yield from _misplaced(node.atom, strict)
+    elif isinstance(node, Call | Test):
+        for argument in node.arguments:
+            yield from _misplaced(argument, True)
+    elif isinstance(node, Comparison):
+        yield from _misplaced(node.left, True)
+        yield from _misplaced(node.right, True)
+    elif isinstance(node, Aggregate):
+        yield from _misplaced(node.result, True)
+        if node.expression is not None:
+            yield from _misplaced(node.expression, True)
+        for literal in node.body:
+            yield from _misplaced(literal, False)
+
+
+# ---------------------------------------------------------------- form
+
+
+MOST_LITERALS = 200
+
+
+MOST_LITERALS_MADE = 1000
+
+
+def form(rules: Iterable[Rule], most: int = MOST_LITERALS) -> Iterator[Diagnostic]:
+    """Functions exist and have the right number of arguments; atoms of a body hold no computations; aggregates do not
+    nest; patterns are valid; bodies are not too long for the compiled form."""
+    for rule in rules:
+        for literal in (rule.head, *rule.body):
+            yield from _form(rule, literal, literal is rule.head, False)
+        length = len(rule.body) + max((len(x.body) for x in rule.body if isinstance(x, Aggregate)), default=0)
+        if length > most:
+            detail = f"A body has at most {most} literals. Name a part of it as a predicate of its own."
+            yield error("rules.too_long", "Rule too long", detail, rule.span)
+
+
+def _form(rule: Rule, node: Node, is_head: bool, inside: bool) -> Iterator[Diagnostic]:
+    if isinstance(node, Negation):
+        yield from _form(rule, node.atom, False, inside)
+    elif isinstance(node, Atom):
+        for argument in node.arguments:
+            if isinstance(argument, Call) and not is_head:
+                detail = f"Name the value first: X = {argument}, and write X here."
+                yield error("rules.form", "Computation inside a literal", detail, at(rule, argument))
+            yield from _form(rule, argument, False, inside)
+    elif isinstance(node, Builtin):
+        yield from _builtin_form(rule, node, inside)
+    elif isinstance(node, Call | Test):
+        table = FUNCTIONS if isinstance(node, Call) else TESTS
+        signature = table.get(node.function)
+        (asked, *_) = node.arguments or (None,)
+        if node.function == "undefined" and isinstance(asked, Call) and asked.function in RELATIONS:
+            table = RELATIONS  # whether it has rows at all
+            node = asked
+            signature = table[node.function]
+        if signature is None:
+            detail = f"There is no function {node.function}.{nearest(node.function, FUNCTIONS)}"
+            if node.function in TESTS or node.function in RELATIONS:
+                what = "test" if node.function in TESTS else "relation"
+                detail = f"{node.function} is a {what}: it stands alone as a literal and gives no value."
+            yield error("rules.function", "Unknown function", detail, at(rule, node))
+        elif len(signature.parameters) != len(node.arguments):
+            given, wanted = len(node.arguments), len(signature.parameters)
+            detail = f"{node.function} takes {counted(wanted, 'argument')}; this has {given}."
+            yield error("rules.function", "Wrong number of arguments", detail, at(rule, node))
+        else:
+            yield from _constants(rule, signature, node.arguments)
+        for argument in node.arguments:
+            yield from _form(rule, argument, False, inside)
+    elif isinstance(node, Comparison):
+        yield from _form(rule, node.left, False, inside)
+        yield from _form(rule, node.right, False, inside)
+    elif isinstance(node, Aggregate):
+        if inside:
+            detail = "An aggregate stands directly in the body of a rule. Derive the inner one as a predicate first."
+            yield error("rules.form", "Aggregate inside an aggregate", detail, at(rule, node))
+        if not isinstance(node.result, Variable):
+            detail = f"Write the result as a variable: N = {node.formula}, and compare N."
+            yield error("rules.form", "Aggregate without a result", detail, at(rule, node.result))
+        elif any(v.name == node.result.name for v in inner_variables(node)):
+            detail = f"{node.result} is the result of the aggregate and cannot be used between its braces."
+            yield error("rules.form", "Aggregate of its own result", detail, at(rule, node))
+        if node.expression is not None:
+            yield from _form(rule, node.expression, False, True)
+        for literal in node.body:
+            yield from _form(rule, literal, False, True)
+
+
+def _builtin_form(rule: Rule, node: Builtin, inside: bool) -> Iterator[Diagnostic]:
+    """A built-in relation has its columns; inputs may be computed, outputs not."""
+    relation = RELATIONS[node.relation]
+    for argument in node.inputs:
+        yield from _form(rule, argument, False, inside)
+    if node.relation == MEMBER:
+        yield from _form(rule, node.outputs[0], False, inside)
+        return
+    if len(node.outputs) != len(relation.outputs) or len(node.inputs) != len(relation.inputs):
+        given, wanted = len(node.inputs) + len(node.outputs), len(relation.inputs) + len(relation.outputs)
+        detail = f"{relation.declaration} has {counted(wanted, 'column')}; this has {counted(given, 'argument')}."
+        yield error("rules.arity", "Wrong number of arguments", detail, at(rule, node))
+        return
+    yield from _constants(rule, relation, node.inputs)
+    for argument in node.outputs:
+        if isinstance(argument, Call):
+            detail = f"Name the value first: X = {argument}, and write X here."
+            yield error("rules.form", "Computation inside a literal", detail, at(rule, argument))
+
+
+_KINDS = {
+    "cidr": "a range of IP addresses",
+    "constraint": "a version constraint",
+    "duration": "a duration, such as 72h30m or 30d",
+    "time": "a time of RFC 3339, such as 2026-01-31T12:00:00Z",
+    "version": "a version",
+    "json": "JSON",
+    "yaml": "one document of YAML",
+    "base64": "base64 of text",
+    "gzip": "base64 of compressed text",
+}
+
+
+def _constants(rule: Rule, builtin: Entry, arguments: Sequence[Term]) -> Iterator[Diagnostic]:
+    """Constants are of the kind of text that a built-in function takes."""
+    for argument, (_, kind) in zip(arguments, builtin.inputs, strict=True):
+        if kind not in KINDS or not isinstance(argument, Constant) or not isinstance(argument.value, str):
+            continue
+        if TESTS[KINDS[kind]].function(argument.value):
+            continue
+        if kind == "pattern":
+            detail = "The pattern is not a valid regular expression of RE2 (no back references, no look-around)."
+            if is_too_deep(argument.value):
+                detail = f"More than {MOST_NESTED:,} groups of the pattern stand within each other."
+            yield error("rules.pattern", "Invalid pattern", detail, at(rule, argument))
+        else:
+            detail = f"{builtin.name} takes {_KINDS[kind]} here; {argument} is none."
+            yield error("rules.constant", "Text of another kind", detail, at(rule, argument))
+
+
+# ---------------------------------------------------------------- warnings
+
+
+def unread(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
+    """A derived predicate is read by a rule or declared an output."""
+    read = {atom.predicate for rule in rules for atom, _how in atoms(rule.body)}
+    read |= {name for p in predicates.values() for name in p.inputs}
+    for predicate in predicates.values():
+        if predicate.name not in read and not (predicate.is_output or predicate.is_input or predicate.is_exported):
+            detail = f"No rule reads {predicate.name}. Remove it, or say .output {predicate.name} if it is a result."
+            yield warning("rules.unread", "Predicate that nothing reads", detail, predicate.span)
+
+
+_LISTED = re.compile(r"[\w-]+(?:(?:, | or |, or )[\w-]+)+")
+_ASIDE = re.compile(r" \([^()]*\)|[:;.].*")
+
+
+def listed_words(predicate: Predicate, column: str) -> list[str]:
+    """The words that the doc comment lists as all that a column can have; none where it lists none."""
+    for line in predicate.doc.split("\n"):
+        name, _, meaning = line.strip().partition("  ")
+        if name == column and line[:1] == " ":
+            text = _ASIDE.sub("", meaning.strip())
+            return re.split(r",? or |, ", text) if _LISTED.fullmatch(text) else []
+    return []
+
+
+def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
+    """A column whose words are all listed is not asked for another one: nothing would ever have it. Nor is a variable
+    that has its value from there."""
+    told: set[Span] = set()  # alternatives of one rule are rules of the same place
+    for rule in rules:
+        for term, predicate, column in _asked_words(rule, predicates):
+            words = listed_words(predicate, column)
+            place = at(rule, term)
+            if words and term.value not in words and place not in told:
+                told.add(place)
+                detail = f"No row of {predicate.name} has {term} as its {column}: that is {', '.join(words)}."
+                yield warning("rules.unknown_word", "A word that nothing has", detail, place)
+
+
+def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[Constant, Predicate, str]]:
+    """The texts that columns of relations are compared with: in an atom, with `=`, `!=` and `in`."""
+    sources: dict[str, tuple[Predicate, str]] = {}
+    for atom, how in atoms(rule.body):
+        predicate = predicates[atom.predicate]
+        for term, column in zip(atom.arguments, predicate.columns, strict=True):
+            if isinstance(term, Constant) and isinstance(term.value, str):
+                yield term, predicate, column.name
+            elif isinstance(term, Variable) and how == "positive" and listed_words(predicate, column.name):
+                sources.setdefault(term.name, (predicate, column.name))
+    for literal in rule.body if sources else ():
+        compared: tuple[Term, ...] = ()
+        if isinstance(literal, Builtin) and literal.relation == MEMBER:
+            compared = (*literal.outputs, *literal.inputs)
+        elif isinstance(literal, Comparison) and literal.operator in ("=", "!="):
+            compared = (literal.left, literal.right)
+        source = next((sources[t.name] for t in compared if isinstance(t, Variable) and t.name in sources), None)
+        if source is not None:
+            written = (t for t in compared if isinstance(t, Constant) and isinstance(t.value, str))
+            yield from ((term, *source) for term in written)
+
+
+def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
+    """A decimal that is whole is another value than the whole number, and no value that is given or computed is one."""
+    told: set[Span] = set()
+    for rule in rules:
+        terms: list[Term] = [t for atom, _ in atoms(rule.body) for t in atom.arguments]
+        terms += rule.head.arguments
+        for literal in rule.body:
+            if isinstance(literal, Builtin) and literal.relation == MEMBER:
+                terms += literal.inputs
+            elif isinstance(literal, Comparison) and literal.operator in ("=", "!="):
+                terms += (literal.left, literal.right)
+        for term in terms:
+            if not isinstance(term, Constant) or isinstance(term.value, str | int) or term.value != int(term.value):
+                continue
+            place = at(rule, term)
+            if place not in told:
+                told.add(place)
+                detail = (
+                    f"{term} is another value than {int(term.value)}, and what is computed is a whole one. Write that."
+                )
+                yield warning("rules.whole_decimal", "Whole number as a decimal", detail, place)
+
+
+def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
+    """A predicate is an input, open, native, or the head of a rule."""
+    heads = {rule.head.predicate for rule in rules}
+    for predicate in predicates.values():
+        given = predicate.is_input or predicate.is_open or predicate.operator is not None
+        if predicate.name not in heads and not given:
+            detail = f"No rule derives {predicate.name}. Say .input {predicate.name} if its facts are given."
+            yield warning("rules.unproduced", "Predicate that nothing derives", detail, predicate.span)
+
+
+def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
+    """A variable that stands once is mostly a slip of the pen; `_` or a name that begins with it says it is meant."""
+    written: dict[tuple[str, int, int], list[Rule]] = {}
+    for rule in rules:  # alternatives of one rule are rules of the same place
+        key = (rule.file, rule.span.start, rule.span.end) if " (or " in rule.name else ("", rule.number, 0)
+        written.setdefault(key, []).append(rule)
+    for alternatives in written.values():
+        rule = alternatives[0]
+        seen: dict[str, list[Variable]] = {}
+        literals = {(x.start, x.end) if x.end else id(x): x for each in alternatives for x in (each.head, *each.body)}
+        for literal in literals.values():
+            everything = (*variables(literal), *(inner_variables(literal) if isinstance(literal, Aggregate) else ()))
+            for variable in everything:
+                seen.setdefault(variable.name, []).append(variable)
+        for name, places in seen.items():
+            if len(places) == 1 and name[0] != "_" and f"{{{name}}}" not in rule.reason:
+                detail = f"{name} stands only once in the rule. Write _ if its value does not matter."
+                detail += f" The truth value is written {name.lower()}." if name in ("True", "False") else ""
+                yield warning("rules.single_use", "Variable used once", detail, at(rule, places[0]))
+
+
+# ---------------------------------------------------------------- termination
+
+
+def computed_recursion(rules: list[Rule], strata: Iterable[Stratum]) -> Iterator[Diagnostic]:
+    """No computed value flows around a recursive component: derivation then ends, for there are finitely many values.
+
+    Columns are joined by how values flow through the component's rules (as in weak acyclicity: Fagin, Kolaitis, Miller,
+    Popa, Data exchange, 2005); a cycle through a computed column is an error."""
+    for stratum in strata:
+        if stratum.is_recursive:
+            yield from _flows(stratum, [rules[n] for n in stratum.rules])
+
+
+Place = tuple[str, int]
+
+
+def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
+    graph: dict[Place, dict[Place, None]] = {}
+    computed: list[tuple[Place, Place, Rule, Term]] = []
+    for rule in rules:
+        places: dict[str, set[Place]] = {}
+        finite: set[str] = set()
+        for literal in rule.body:
+            if isinstance(literal, Atom):
+                for i, argument in enumerate(literal.arguments):
+                    if isinstance(argument, Variable):
+                        if literal.predicate in stratum.predicates:
+                            places.setdefault(argument.name, set()).add((literal.predicate, i))
+                        else:
+                            finite.add(argument.name)  # one of the finitely many values of an earlier stratum
+        for name in finite:
+            places[name] = set()
+        origins = _origins(rule.body, places)
+        for i, argument in enumerate(rule.head.arguments):
+            target = (rule.head.predicate, i)
+            if isinstance(argument, Variable) and argument.name in places:
+                for place in places[argument.name]:
+                    graph.setdefault(place, {})[target] = None
+                    graph.setdefault(target, {})
+            else:
+                for name in names(argument):
+                    for place in origins.get(name, places.get(name, set())):
+                        graph.setdefault(place, {})[target] = None
+                        graph.setdefault(target, {})
+                        computed.append((place, target, rule, argument))
+    component = {place: i for i, group in enumerate(components(graph)) for place in group}
+    reported: set[int] = set()
+    for place, target, rule, argument in computed:
+        if component[place] == component[target] and rule.number not in reported:
+            reported.add(rule.number)
+            detail = (
+                f"{argument} is computed from {place[0]}, and {place[0]} depends on {rule.head.predicate}: such a rule "
+                "could go on for ever. Compute the value outside the recursion."
+            )
+            yield error("rules.computed_recursion", "Computation within a recursion", detail, at(rule, argument))
+
+
+def _origins(body: tuple[Literal, ...], places: dict[str, set[Place]]) -> dict[str, set[Place]]:
+    """For each variable that `=` computes: the recursive columns that its value comes from."""
+    computations: list[tuple[Term, set[str]]] = []
+    for literal in body:
+        if isinstance(literal, Comparison) and literal.operator == "=":
+            computations += [(literal.left, names(literal.right)), (literal.right, names(literal.left))]
+        elif isinstance(literal, Aggregate):
+            computations.append((literal.result, {v.name for v in inner_variables(literal)}))
+        elif isinstance(literal, Builtin) and not literal.negated:
+            given = {v.name for a in literal.inputs for v in variables(a)}
+            computations += [(output, given) for output in literal.outputs]
+    origins: dict[str, set[Place]] = {}
+    changed = True
+    while changed:
+        changed = False
+        for target, read in computations:
+            if isinstance(target, Variable) and target.name not in places:
+                found: set[Place] = set()
+                for name in read:
+                    found |= origins.get(name, places.get(name, set()))
+                if not found <= origins.get(target.name, set()):
+                    origins[target.name] = origins.get(target.name, set()) | found
+                    changed = True
+    return origins

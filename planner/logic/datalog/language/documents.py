@@ -1,0 +1,384 @@
+"""What stands in texts that are JSON or YAML: built-in relations, and what the native ones are made of.
+
+A text that is too large, too deep or has too many values for policies counts as one that is no JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from planner.logic.datalog.language.paths import member
+from planner.logic.datalog.language.values import LARGEST_EXPONENT, Number, Row, Value, encode, number
+
+LONGEST_JSON = 16_000_000
+LONGEST_YAML = 1_000_000
+"""in characters; events of YAML are read one by one"""
+MOST_VALUES = 300_000
+MOST_TEXT = 100_000_000
+"""of all paths of a text together, in characters"""
+DEEPEST = 250
+_TINY = 5_000
+_SMALL = 100_000
+_MOST_DIGITS = 1_000
+
+
+class Unreadable(ValueError):
+    """A text is no JSON or YAML that rules read."""
+
+
+def is_json(value: Value) -> bool:
+    """Whether a text is JSON."""
+    return _places(value, "json") is not None
+
+
+def json_rows(text: Value) -> list[Row] | None:
+    """(path, value): the texts, numbers and truth values in a JSON text."""
+    found = _places(text, "json")
+    return None if found is None else found[0]
+
+
+def json_elements(text: Value) -> list[Row] | None:
+    """(path, key, inner): the elements of the objects and arrays in a JSON text."""
+    found = _places(text, "json")
+    return None if found is None else found[1]
+
+
+def is_yaml(value: Value) -> bool:
+    """Whether a text is one document of YAML."""
+    return _places(value, "yaml") is not None
+
+
+def yaml_rows(text: Value) -> list[Row] | None:
+    """The same as json_rows, of YAML."""
+    found = _places(text, "yaml")
+    return None if found is None else found[0]
+
+
+def yaml_elements(text: Value) -> list[Row] | None:
+    """The same as json_elements, of YAML."""
+    found = _places(text, "yaml")
+    return None if found is None else found[1]
+
+
+_Places = tuple[list[Row], list[Row]]
+
+
+def _places(text: Value, kind: str) -> _Places | None:
+    if type(text) is not str:
+        return None
+    if len(text) <= _TINY:
+        return _of_tiny(text, kind)
+    return (_of_small if len(text) <= _SMALL else _of_large)(text, kind)
+
+
+def _read_places(text: str, kind: str) -> _Places | None:
+    try:
+        return _collected(read_json(text) if kind == "json" else read_yaml(text))
+    except Unreadable:
+        return None
+
+
+def _collected(document: Any) -> _Places:
+    """The values and the elements of a document. Raises Unreadable as `places` does."""
+    kind = type(document)
+    if kind not in _CONTAINERS:
+        return ([] if document is None else [("", document)]), []
+    values: list[Row] = []
+    parts: list[Row] = []
+    waiting: list[tuple[str, Any, int]] = [("", document, 1)]
+    count = length = 0
+    while waiting:
+        path, value, depth = waiting.pop()
+        count += len(value)
+        if count >= MOST_VALUES or (value and depth > DEEPEST):
+            raise Unreadable
+        held = elements(path, value)
+        depth += 1
+        for key, inner, item in held:
+            parts.append((path, key, inner))
+            length += len(inner)
+            kind = type(item)
+            if kind in _CONTAINERS:
+                waiting.append((inner, item, depth))
+            elif item is not None:
+                values.append((inner, item))
+        if length > MOST_TEXT:
+            raise Unreadable
+    return values, list(dict.fromkeys(parts))
+
+
+_of_tiny = lru_cache(maxsize=5_000)(_read_places)
+_of_small = lru_cache(maxsize=500)(_read_places)
+_of_large = lru_cache(maxsize=2)(_read_places)
+
+
+def places(document: Any) -> Iterator[tuple[str, Any]]:
+    """Everything in a document with its path: dict, list, None, or a value of the engine. Raises Unreadable."""
+    return ((path, value) for path, value, _ in _visited(document))
+
+
+_Elements = list[tuple[Any, str, Any]]
+
+
+def _visited(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
+    """The same, and of objects and arrays their elements."""
+    waiting: list[tuple[str, Any, int]] = [("", document, 0)]
+    count = length = 0
+    while waiting:
+        path, value, depth = waiting.pop()
+        count, length = count + 1, length + len(path)
+        if count > MOST_VALUES or length > MOST_TEXT or depth > DEEPEST:
+            raise Unreadable
+        kind = type(value)
+        if kind not in _CONTAINERS:
+            yield path, value, None
+            continue
+        if len(value) > MOST_VALUES:
+            raise Unreadable
+        held = elements(path, value)
+        yield path, value, held
+        depth += 1
+        waiting += [(part, inner, depth) for _, part, inner in reversed(held)]
+
+
+def elements(path: str, value: Any) -> _Elements:
+    """The elements of an object or array: key, path, value."""
+    if type(value) is list:
+        return [(i, f"{path}[{i}]", item) for i, item in enumerate(value)]
+    if type(value) not in _CONTAINERS:
+        return []
+    return [(key, member(path, key), item) for key, item in value.items()]
+
+
+class Repeated:
+    """An object in which a name stands twice. Readers differ in which value counts: here all of them do."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        self.pairs = pairs
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def items(self) -> list[tuple[str, Any]]:
+        return self.pairs
+
+
+_CONTAINERS = frozenset((dict, list, Repeated))
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Repeated:
+    made = dict(pairs)
+    return made if len(made) == len(pairs) else Repeated(pairs)
+
+
+# ---------------------------------------------------------------- JSON
+
+
+def read_json(text: str) -> Any:
+    """The document of a JSON text: dicts, Repeated, lists, None and values of the engine. Raises Unreadable."""
+    import json
+
+    if len(text) > LONGEST_JSON:
+        raise Unreadable
+    try:
+        found = json.loads(
+            text, parse_float=_number, parse_int=_number, parse_constant=_no_number, object_pairs_hook=_object
+        )
+    except (ValueError, RecursionError):
+        raise Unreadable from None
+    if "\\u" in text or not text.isascii():
+        return _whole(found)
+    has_words = "true" in text or "false" in text
+    return _encoded(found) if has_words or text.count("{") + text.count("[") > DEEPEST else found
+
+
+def _number(text: str) -> Number:
+    from decimal import Decimal
+
+    mantissa, _, exponent = text.lower().partition("e")
+    if len(mantissa) > _MOST_DIGITS or len(exponent) > 6 or abs(int(exponent or 0)) > LARGEST_EXPONENT:
+        raise Unreadable
+    return number(Decimal(text))
+
+
+def _no_number(text: str) -> Any:
+    raise Unreadable
+
+
+def _encoded(value: Any, depth: int = 0) -> Any:
+    """With truth values as the engine has them."""
+    if depth > DEEPEST:
+        raise Unreadable
+    kind = type(value)
+    if kind is dict:
+        return {key: _encoded(inner, depth + 1) for key, inner in value.items()}
+    if kind is list:
+        return [_encoded(inner, depth + 1) for inner in value]
+    if kind is Repeated:
+        return Repeated([(key, _encoded(inner, depth + 1)) for key, inner in value.pairs])
+    return value if value is None or kind is str else encode(value)
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def _whole(value: Any, depth: int = 0) -> Any:
+    """The same, without halves of characters, which no output could write."""
+    if depth > DEEPEST:
+        raise Unreadable
+    kind = type(value)
+    if kind is str:
+        return _HALF.sub("\ufffd", value)
+    if kind is dict:
+        return {_HALF.sub("\ufffd", key): _whole(inner, depth + 1) for key, inner in value.items()}
+    if kind is list:
+        return [_whole(inner, depth + 1) for inner in value]
+    if kind is Repeated:
+        return Repeated([(_HALF.sub("\ufffd", key), _whole(inner, depth + 1)) for key, inner in value.pairs])
+    return None if value is None else encode(value)
+
+
+# ---------------------------------------------------------------- YAML
+
+_PREFIX = "tag:yaml.org,2002:"
+_TRUE = frozenset(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
+_FALSE = frozenset(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
+_NULLS = frozenset(["", "~", "null", "Null", "NULL"])
+_DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_BASED = re.compile(r"([-+]?)0(?:x([0-9a-fA-F]{1,16})|o([0-7]{1,22}))", re.ASCII)
+
+
+def read_yaml(text: str) -> Any:
+    """The document of a YAML text, in the same form, with the scalars of YAML 1.1 that configurations read: yes and on
+    are true. Raises Unreadable, also when a mapping has a key twice."""
+    import yaml
+
+    if len(text) > LONGEST_YAML:
+        raise Unreadable
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(_HALF.sub("\ufffd", text) or "\n")
+    try:
+        return _document(loader)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise Unreadable from None
+    finally:
+        loader.dispose()
+
+
+def _document(loader: Any) -> Any:
+    """The value of the one document. Containers that are open stand on a stack of their own."""
+    root: list[Any] = []
+    stack: list[tuple[Any, str | None]] = [(root, None)]  # container, anchor
+    keys: list[Any] = []
+    names: list[set[str]] = []  # that the open mappings have themselves
+    anchors: dict[str, Any] = {}
+    documents = 0
+    while True:
+        event = loader.get_event()
+        name = type(event).__name__
+        if name == "StreamEndEvent":
+            break
+        if name == "DocumentStartEvent":
+            documents += 1
+            if documents > 1:
+                raise Unreadable
+            continue
+        if name in ("StreamStartEvent", "DocumentEndEvent"):
+            continue
+        if name in ("SequenceEndEvent", "MappingEndEvent"):
+            made, anchor = stack.pop()
+            if anchor:
+                anchors[anchor] = made
+            if name == "MappingEndEvent":
+                keys.pop()
+                names.pop()
+            _add(stack[-1][0], keys, made)
+            continue
+        if name == "SequenceStartEvent" or name == "MappingStartEvent":
+            kind = "seq" if name == "SequenceStartEvent" else "map"
+            if event.tag not in (None, _PREFIX + kind, "!") or len(stack) > DEEPEST or _wants_key(stack, keys):
+                raise Unreadable
+            stack.append(([] if kind == "seq" else {}, event.anchor))
+            if kind == "map":
+                keys.append(None)
+                names.append(set())
+            continue
+        if name == "AliasEvent":
+            if event.anchor not in anchors or _wants_key(stack, keys):
+                raise Unreadable
+            _add(stack[-1][0], keys, anchors[event.anchor])
+            continue
+        value = _scalar(event)
+        if event.anchor:
+            anchors[event.anchor] = value
+        if _wants_key(stack, keys):
+            is_merge = (not event.tag and event.implicit[0] and event.value == "<<") or event.tag == _PREFIX + "merge"
+            keys[-1] = _MERGE if is_merge else _key(value)
+            if not is_merge:
+                if keys[-1] in names[-1]:
+                    raise Unreadable
+                names[-1].add(keys[-1])
+        else:
+            _add(stack[-1][0], keys, value)
+    if len(root) != 1:
+        raise Unreadable
+    return root[0]
+
+
+_MERGE = object()
+
+
+def _wants_key(stack: list[Any], keys: list[Any]) -> bool:
+    return type(stack[-1][0]) is dict and keys[-1] is None
+
+
+def _key(value: Any) -> str:
+    if value is None:
+        raise Unreadable
+    return value if type(value) is str else str(value)
+
+
+def _add(container: Any, keys: list[Any], value: Any) -> None:
+    if type(container) is list:
+        container.append(value)
+        return
+    key, keys[-1] = keys[-1], None
+    if key is not _MERGE:
+        container[key] = value
+        return
+    for part in value if type(value) is list else [value]:
+        if type(part) is not dict:
+            raise Unreadable
+        for name, inner in part.items():
+            container.setdefault(name, inner)
+    if len(container) > MOST_VALUES:
+        raise Unreadable
+
+
+def _scalar(event: Any) -> Any:
+    """The value of a scalar."""
+    tag, source = event.tag or "", event.value
+    if tag and tag != "!" and not tag.startswith(_PREFIX):
+        raise Unreadable
+    kind = tag.removeprefix(_PREFIX)
+    if kind not in ("", "!", "str", "int", "float", "bool", "null", "timestamp", "binary"):
+        raise Unreadable
+    if kind in ("str", "!", "timestamp", "binary") or (not kind and not event.implicit[0]):
+        return source
+    if source in _NULLS and kind in ("", "null"):
+        return None
+    if (source in _TRUE or source in _FALSE) and kind in ("", "bool"):
+        return encode(source in _TRUE)
+    based = _BASED.fullmatch(source)
+    if based is not None and kind in ("", "int"):
+        size = int(based[2], 16) if based[2] else int(based[3], 8)
+        return -size if based[1] == "-" else size
+    if _DECIMAL.fullmatch(source) and kind in ("", "int", "float"):
+        return _number(source.removeprefix("+"))
+    if kind:
+        raise Unreadable
+    return source

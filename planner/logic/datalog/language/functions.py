@@ -1,0 +1,372 @@
+"""What a rule can compute: tests, functions, operators and comparisons on values.
+
+Each is a total Python function without effects; builtins.py is the table of all that there are. One that has no answer
+(a value of the wrong type, a division by zero, a separator that does not occur) gives None, and the literal that uses
+it does not hold. The compiler writes the common ones inline where the columns' types allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from planner.foundation.support.patterns import is_too_deep
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.logic.datalog.language.values import Fraction, Number, Truth, Value, is_a_number, number, quotient
+
+LONGEST_TEXT = 1_000_000
+_LARGEST_NUMBER = 1 << 512
+
+
+def _limit(what: str) -> Failure:
+    detail = f"A rule made {what}. Rules compute names and small numbers; look for a rule that doubles a value."
+    return Failure(error("rules.limit", "Computed value too large", detail))
+
+
+# ---------------------------------------------------------------- comparisons
+
+
+def equal(a: Value, b: Value) -> bool:
+    return a == b
+
+
+def different(a: Value, b: Value) -> bool:
+    return a != b
+
+
+def _order(a: Value, b: Value) -> tuple[Any, Any] | None:
+    """The pair to compare: two strings or two numbers."""
+    if type(a) is str or type(b) is str:
+        return (a, b) if type(a) is type(b) else None
+    return None if type(a) is Truth or type(b) is Truth else (a, b)
+
+
+def less(a: Value, b: Value) -> bool:
+    pair = _order(a, b)
+    return pair is not None and pair[0] < pair[1]
+
+
+def less_or_equal(a: Value, b: Value) -> bool:
+    pair = _order(a, b)
+    return pair is not None and pair[0] <= pair[1]
+
+
+def greater(a: Value, b: Value) -> bool:
+    return less(b, a)
+
+
+def greater_or_equal(a: Value, b: Value) -> bool:
+    return less_or_equal(b, a)
+
+
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": equal,
+    "!=": different,
+    "<": less,
+    "<=": less_or_equal,
+    ">": greater,
+    ">=": greater_or_equal,
+}
+
+
+# ---------------------------------------------------------------- tests
+
+
+def starts_with(text: Value, prefix: Value) -> bool:
+    return type(text) is str and type(prefix) is str and text.startswith(prefix)
+
+
+def ends_with(text: Value, suffix: Value) -> bool:
+    return type(text) is str and type(suffix) is str and text.endswith(suffix)
+
+
+def contains(text: Value, part: Value) -> bool:
+    return type(text) is str and type(part) is str and part in text
+
+
+def matches(text: Value, pattern: Value) -> bool:
+    """RE2 finds the pattern somewhere in the text (anchor with ^ and $): linear time, whatever the pattern."""
+    if type(text) is not str or type(pattern) is not str:
+        return False
+    expression = compiled_pattern(pattern)
+    return expression is not None and searched(expression, text) is not None
+
+
+def searched(expression: Any, text: str) -> Any:
+    """The first match; of a text with halves of characters, which is no UTF-8, none."""
+    try:
+        return expression.search(text)
+    except UnicodeError:
+        return None
+
+
+@lru_cache(maxsize=1000)
+def finder(pattern: str) -> Callable[[str], Any] | None:
+    """The search function of a regular expression; None if it is not valid RE2."""
+    expression = compiled_pattern(pattern)
+    return None if expression is None else expression.search
+
+
+@lru_cache(maxsize=1000)
+def compiled_pattern(pattern: str) -> Any | None:
+    """A regular expression; None if it is not valid RE2, or nests too deeply."""
+    import re2  # imported late: few programs match
+
+    if is_too_deep(pattern):
+        return None
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except (re2.error, UnicodeError):
+        return None
+
+
+def is_symbol(value: Value) -> bool:
+    return type(value) is str
+
+
+def is_number(value: Value) -> bool:
+    return is_a_number(value)
+
+
+# ---------------------------------------------------------------- ranges of IP addresses
+
+
+@lru_cache(maxsize=10_000)
+def _range(text: str) -> tuple[int, int, int, int] | None:
+    """Of an address or a range such as 10.0.0.0/8: version, first and last address as numbers, length of the prefix.
+    Bits behind the prefix do not count."""
+    from ipaddress import ip_network
+
+    try:
+        network = ip_network(text.strip(), strict=False)
+    except ValueError:
+        return None
+    return network.version, int(network.network_address), int(network.broadcast_address), network.prefixlen
+
+
+def cidr(value: Value) -> tuple[int, int, int, int] | None:
+    return _range(value) if type(value) is str else None
+
+
+def is_cidr(value: Value) -> bool:
+    """Whether a text is a range of IP addresses, or one address."""
+    return cidr(value) is not None
+
+
+def cidr_contains(outer: Value, inner: Value) -> bool:
+    """Whether every address of the second range is in the first."""
+    a, b = cidr(outer), cidr(inner)
+    return a is not None and b is not None and a[0] == b[0] and a[1] <= b[1] and b[2] <= a[2]
+
+
+def cidr_overlaps(a: Value, b: Value) -> bool:
+    """Whether two ranges have an address in common."""
+    x, y = cidr(a), cidr(b)
+    return x is not None and y is not None and x[0] == y[0] and x[1] <= y[2] and y[1] <= x[2]
+
+
+def cidr_prefix(text: Value) -> int | None:
+    """The length of the prefix: 8 for 10.0.0.0/8."""
+    parts = cidr(text)
+    return parts[3] if parts is not None else None
+
+
+def cidr_version(text: Value) -> int | None:
+    """4 or 6, of a range of IP addresses."""
+    parts = cidr(text)
+    return parts[0] if parts is not None else None
+
+
+def cidr_network(text: Value) -> str | None:
+    """The range in its one usual form: 10.0.0.0/8 for 10.1.2.3/8."""
+    from ipaddress import IPv4Network, IPv6Network
+
+    parts = cidr(text)
+    if parts is None:
+        return None
+    return str((IPv4Network if parts[0] == 4 else IPv6Network)((parts[1], parts[3])))
+
+
+def cidr_addresses(text: Value) -> int | None:
+    """How many addresses a range has."""
+    parts = cidr(text)
+    return parts[2] - parts[1] + 1 if parts is not None else None
+
+
+# ---------------------------------------------------------------- functions
+
+
+def length(text: Value) -> int | None:
+    return len(text) if type(text) is str else None
+
+
+def lower(text: Value) -> str | None:
+    return text.lower() if type(text) is str else None
+
+
+def upper(text: Value) -> str | None:
+    return text.upper() if type(text) is str else None
+
+
+def trim(text: Value) -> str | None:
+    """The text without the white space around it."""
+    return text.strip() if type(text) is str else None
+
+
+def before(text: Value, separator: Value) -> str | None:
+    """The text before the first separator, if there is one."""
+    return _part(text, separator, "partition", 0)
+
+
+def after(text: Value, separator: Value) -> str | None:
+    """The text behind the first separator, if there is one."""
+    return _part(text, separator, "partition", 2)
+
+
+def before_last(text: Value, separator: Value) -> str | None:
+    """The text before the last separator, if there is one."""
+    return _part(text, separator, "rpartition", 0)
+
+
+def after_last(text: Value, separator: Value) -> str | None:
+    """The text behind the last separator, if there is one."""
+    return _part(text, separator, "rpartition", 2)
+
+
+def _part(text: Value, separator: Value, method: str, index: int) -> str | None:
+    if type(text) is not str or type(separator) is not str or not separator:
+        return None
+    parts = getattr(text, method)(separator)
+    return parts[index] if parts[1] else None
+
+
+def trim_prefix(text: Value, prefix: Value) -> str | None:
+    """The text without the prefix; the text itself if it does not begin with it."""
+    return text.removeprefix(prefix) if type(text) is str and type(prefix) is str else None
+
+
+def trim_suffix(text: Value, suffix: Value) -> str | None:
+    return text.removesuffix(suffix) if type(text) is str and type(suffix) is str else None
+
+
+def replace(text: Value, old: Value, new: Value) -> str | None:
+    if type(text) is not str or type(old) is not str or type(new) is not str or not old:
+        return None
+    if len(text) * max(1, len(new)) > LONGEST_TEXT:
+        raise _limit("a very long string")
+    return text.replace(old, new)
+
+
+def substring(text: Value, start: Value, count: Value) -> str | None:
+    """`count` characters from the 0-based `start`; what there is of them."""
+    if type(text) is not str or type(start) is not int or type(count) is not int or start < 0 or count < 0:
+        return None
+    return text[start : start + count]
+
+
+def to_number(text: Value) -> Number | None:
+    """The number that a text writes, as the configuration language reads it; a number is itself."""
+    if is_a_number(text):
+        return text
+    if type(text) is not str or len(text) > 150:
+        return None
+    digits = text[1:] if text[:1] == "-" else text
+    if digits.isascii() and digits.isdigit():
+        return int(text)
+    return _decimal_number(text)
+
+
+def _decimal_number(text: str) -> Number | None:
+    import re
+    from decimal import Decimal
+
+    if not re.fullmatch(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?", text, re.ASCII):
+        return None
+    return number(Decimal(text))
+
+
+def to_symbol(value: Value) -> str:
+    """A value as text, as `++` writes it."""
+    return value if type(value) is str else str(value)  # of a Truth or Fraction: repr
+
+
+# ---------------------------------------------------------------- operators
+
+
+def join(a: Value, b: Value) -> str:
+    left, right = to_symbol(a), to_symbol(b)
+    if len(left) + len(right) > LONGEST_TEXT:
+        raise _limit("a very long string")
+    return left + right
+
+
+def add(a: Value, b: Value) -> Number | None:
+    return a + b if is_a_number(a) and is_a_number(b) else None
+
+
+def subtract(a: Value, b: Value) -> Number | None:
+    return a - b if is_a_number(a) and is_a_number(b) else None
+
+
+def multiply(a: Value, b: Value) -> Number | None:
+    if not is_a_number(a) or not is_a_number(b):
+        return None
+    product: Number = a * b
+    if not -_LARGEST_NUMBER < product < _LARGEST_NUMBER:
+        raise _limit("a very large number")
+    return product
+
+
+def divide(a: Value, b: Value) -> Number | None:
+    """The quotient; of whole numbers rounded towards zero."""
+    if not is_a_number(a) or not is_a_number(b) or not (b > 0 or b < 0):
+        return None
+    if type(a) is not int or type(b) is not int:
+        return quotient(a, b)
+    whole = abs(a) // abs(b)
+    return whole if (a < 0) == (b < 0) else -whole
+
+
+def remainder(a: Value, b: Value) -> Number | None:
+    """What a whole quotient, rounded towards zero, leaves; it has the sign of `a`."""
+    quotient = divide(a, b)
+    if quotient is None or not is_a_number(a) or not is_a_number(b):
+        return None
+    whole = int(quotient.value) if isinstance(quotient, Fraction) else quotient
+    return a - b * whole
+
+
+def incomparable(a: Value, b: Value) -> bool:
+    """Whether neither is less than, equal to or greater than the other: they are no two numbers and no two texts."""
+    return _order(a, b) is None
+
+
+def undefined(value: Value | None) -> bool:
+    """Whether a computation has no value."""
+    return value is None
+
+
+def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
+    """The result of a function; None where an argument has no value."""
+    return None if None in arguments else function(*arguments)
+
+
+# ---------------------------------------------------------------- aggregates
+
+
+def aggregate(function: str, values: list[Any]) -> Any | None:
+    """count, sum, min or max of a list; None where there is no answer (min of nothing, sum of strings)."""
+    if function == "count":
+        return len(values)
+    if function == "sum":
+        return sum(values) if all(map(is_a_number, values)) else None
+    if not values:
+        return None
+    kinds = {type(v) for v in values}
+    if not kinds <= {int, Fraction} and kinds != {str}:
+        return None
+    return min(values) if function == "min" else max(values)

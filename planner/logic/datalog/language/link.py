@@ -1,0 +1,277 @@
+"""Syntax to model: declared types and predicates, rules with their names and reasons; what is declared wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from itertools import count
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.span import Span
+from planner.language.syntax.rule_syntax import (
+    Aggregate,
+    Atom,
+    Builtin,
+    Declaration,
+    Directive,
+    Literal,
+    Name,
+    Negation,
+    RuleFile,
+    RuleSyntax,
+    Statement,
+    Test,
+    TypeDeclaration,
+)
+from planner.logic.datalog.language.alternatives import expanded, written_body
+from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
+from planner.logic.datalog.language.literals import inner_variables, outer_names, renamed
+from planner.logic.datalog.language.model import ANY, BASE_TYPES, Column, ColumnType, Predicate, Rule
+from planner.logic.datalog.language.operators import OPERATORS
+from planner.logic.datalog.language.spaces import Spaces, bare
+
+LONGEST_NAME = 100
+"""of a fact, in characters, that is called after its text"""
+
+
+class Linker:
+    """Collects the statements of all files. `types`, `predicates` and `rules` are complete after `link`."""
+
+    def __init__(self, core: Collection[str] | None, spaces: Spaces | None = None) -> None:
+        self.core, self.spaces = core, spaces or {}
+        self.types: dict[str, ColumnType] = dict(BASE_TYPES)
+        self.predicates: dict[str, Predicate] = {}
+        self.rules: list[Rule] = []
+        self.diagnostics: list[Diagnostic] = []
+
+    def link(self, files: Iterable[RuleFile]) -> None:
+        """Declarations may stand behind their uses and in other files."""
+        files = list(files)
+        declarations = [s for f in files for s in f.statements if isinstance(s, Declaration)]
+        self._types([s for f in files for s in f.statements if isinstance(s, TypeDeclaration)])
+        flags = self._directives([s for f in files for s in f.statements if isinstance(s, Directive)], declarations)
+        for declaration in declarations:
+            self._declare(declaration, flags)
+        self._native_inputs(declarations)
+        for file in files:
+            self._rules(file)
+            for statement in file.statements:
+                if not isinstance(statement, TypeDeclaration | Declaration | Directive | RuleSyntax):
+                    detail = "Cases (.case, .want) belong in a file of their own, with the ending .case."
+                    self._error("rules.syntax", "Case in a rule file", detail, statement.span)
+
+    def _error(self, code: str, summary: str, detail: str, span: Span) -> None:
+        self.diagnostics.append(error(code, summary, detail, span))
+
+    def is_core(self, filename: str) -> bool:
+        return self.core is None or filename in self.core
+
+    # -------- declarations
+
+    def _types(self, statements: list[TypeDeclaration]) -> None:
+        declared: dict[str, TypeDeclaration] = {}
+        for statement in statements:
+            name = statement.name.text
+            if name in BASE_TYPES:
+                detail = f"The type {name} belongs to the language."
+                self._error("rules.duplicate", "Type declared twice", detail, statement.within(statement.name))
+            elif name in declared:
+                detail = f"The type {name} is already declared at {declared[name].span}."
+                self._error("rules.duplicate", "Type declared twice", detail, statement.within(statement.name))
+            else:
+                declared[name] = statement
+        for name, statement in declared.items():
+            chain, at = [name], statement
+            while True:
+                base = at.base.text
+                if base in BASE_TYPES:
+                    self.types[name] = ColumnType(name, (*chain, base), statement.doc)
+                elif base in chain:
+                    detail = "A type cannot be a kind of itself: " + " <: ".join([*chain, base]) + "."
+                    self._error("rules.unknown_type", "Type without a base", detail, statement.within(statement.base))
+                elif base in declared:
+                    chain.append(base)
+                    at = declared[base]
+                    continue
+                elif at is statement:
+                    self._unknown_type(at, at.base, declared)
+                break
+            self.types.setdefault(name, ANY)  # reported; no echoes
+
+    def _unknown_type(self, statement: Statement, name: Name, known: Iterable[str]) -> None:
+        detail = f"There is no type {name.text}.{nearest(name.text, [*known, *self.types])} Declare it with .type."
+        self._error("rules.unknown_type", "Unknown type", detail, statement.within(name))
+
+    def _directives(self, directives: list[Directive], declarations: list[Declaration]) -> dict[str, set[str]]:
+        flags: dict[str, set[str]] = {"input": set(), "output": set(), "open": set(), "export": set()}
+        declared = {d.name.text: d for d in reversed(declarations)}
+        for directive in directives:
+            for name in directive.names:
+                span = directive.within(name)
+                declaration = declared.get(name.text)
+                if declaration is None:
+                    self._unknown_predicate(name.text, span, declared)
+                elif self.is_core(declaration.source.filename) and not self.is_core(directive.source.filename):
+                    detail = f"{name.text} belongs to the product; a directive about it stands in its own files only."
+                    self._error("rules.core_predicate", "Directive about a predicate of the product", detail, span)
+                elif directive.kind == "input" and declaration.operator is not None:
+                    detail = f"{name.text} is computed by a native operator and cannot be given as facts."
+                    self._error("rules.input_derived", "Input that is derived", detail, span)
+                else:
+                    flags[directive.kind].add(name.text)
+        return flags
+
+    def _unknown_predicate(self, name: str, span: Span, known: Iterable[str]) -> None:
+        detail = f"There is no predicate {name}.{nearest(name, known)}"
+        self._error("rules.unknown_predicate", "Unknown predicate", detail, span)
+
+    def _declare(self, d: Declaration, flags: dict[str, set[str]]) -> None:
+        name, span = d.name.text, d.within(d.name)
+        core = self.is_core(d.source.filename)
+        if bare(name) in TESTS or bare(name) in FUNCTIONS or bare(name) in RELATIONS:
+            what = "relation" if bare(name) in RELATIONS else "function"
+            self._error("rules.duplicate", "Predicate declared twice", f"{bare(name)} is a built-in {what}.", span)
+            return
+        shadowed = self.predicates.get(bare(name))
+        if name in self.predicates or (shadowed is not None and shadowed.is_core and not core):
+            known = self.predicates.get(name) or self.predicates[bare(name)]
+            if known.is_core and not core:
+                detail = f"{name} belongs to the product ({known.span}). Choose another name for your predicate."
+                self._error("rules.core_predicate", "Predicate of the product declared again", detail, span)
+            else:
+                detail = f"{name} is already declared at {known.span}."
+                self._error("rules.duplicate", "Predicate declared twice", detail, span)
+            return
+        if not d.doc:
+            detail = f"Say what a tuple of {name} means in a doc comment (///) directly before its declaration."
+            self._error("rules.missing_doc", "Declaration without a doc comment", detail, d.span)
+        columns, seen = [], set()
+        for column in d.columns:
+            if column.name in seen:
+                detail = f"{name} has two columns {column.name}."
+                self._error("rules.duplicate", "Column declared twice", detail, d.within(column))
+            seen.add(column.name)
+            type_ = self.types.get(column.type.text)
+            if type_ is None:
+                self._unknown_type(d, column.type, ())
+            columns.append(Column(column.name, type_ or ANY))
+        self.predicates[name] = Predicate(
+            len(self.predicates),
+            name,
+            tuple(columns),
+            d.doc or "",
+            span,
+            name in flags["input"],
+            name in flags["output"],
+            name in flags["open"],
+            core,
+            d.operator.text if d.operator else None,
+            tuple(n.text for n in d.inputs),
+            name in flags["export"],
+        )
+
+    def _native_inputs(self, declarations: list[Declaration]) -> None:
+        for d in declarations:
+            if d.operator is None or self.predicates.get(d.name.text) is None:
+                continue
+            operator = OPERATORS.get(d.operator.text)
+            if operator is None:
+                detail = f"There is no operator {d.operator.text}.{nearest(d.operator.text, OPERATORS)} There are "
+                detail += ", ".join(sorted(OPERATORS)) + "."
+                self._error("rules.native", "Unknown native operator", detail, d.within(d.operator))
+                continue
+            arities = [self.predicates[n.text].arity if n.text in self.predicates else None for n in d.inputs]
+            for name, arity in zip(d.inputs, arities, strict=True):
+                if arity is None:
+                    self._unknown_predicate(name.text, d.within(name), self.predicates)
+            if None not in arities and (tuple(arities), len(d.columns)) != (operator.inputs, operator.columns):
+                columns = ["one column" if n == 1 else f"{n} columns" for n in (*operator.inputs, operator.columns)]
+                wants = " and ".join(f"a predicate with {c}" for c in columns[:-1])
+                detail = f"{d.operator.text} takes {wants} and gives {columns[-1]}."
+                self._error("rules.native", "Native operator used wrongly", detail, d.span)
+
+    # -------- rules
+
+    def _rules(self, file: RuleFile) -> None:
+        """A rule without a name is called after its place; a fact of the product after its text, which stays. In a name
+        space the name begins with that."""
+        entry = self.spaces.get(file.source.filename)
+        stem = entry.stem if entry is not None else file.source.filename.removesuffix(".dl")
+        space = f"{entry.space}/" if entry is not None else ""
+        ordinal = 0
+        facts: set[str] = set()
+        is_core = self.core is not None and file.source.filename in self.core
+        for statement in file.statements:
+            if isinstance(statement, RuleSyntax):
+                ordinal += 1
+                text = "" if statement.body else str(statement.head)
+                is_fact = is_core and text and len(text) <= LONGEST_NAME and text not in facts
+                self._rule(statement, f"{stem}.{text}" if is_fact else f"{stem}.{ordinal}", space)
+                facts.add(text)
+
+    def _rule(self, statement: RuleSyntax, default_name: str, space: str) -> None:
+        given: dict[str, str] = {}
+        for key, value in statement.annotations:
+            if key.text not in ("name", "reason"):
+                detail = f"A rule has a @name and a @reason, not a @{key.text}."
+                self._error("rules.annotation", "Unknown annotation", detail, statement.within(key))
+            elif key.text in given:
+                detail = f"The rule has two annotations @{key.text}."
+                self._error("rules.annotation", "Annotation given twice", detail, statement.within(key))
+            else:
+                given[key.text] = str(value.value)
+        head = statement.head
+        span = Span(statement.source, head.start, statement.end)
+        core = self.is_core(statement.source.filename)
+        name, reason = f"{space}{given.get('name', default_name)}", given.get("reason", "")
+        bodies, problems = expanded(statement)
+        self.diagnostics += problems
+        written = f"{head} :- {written_body(statement.body)}."
+        for number, alternative in enumerate(bodies, 1):
+            body = linked_body(head, alternative)
+            called = name if len(bodies) == 1 else f"{name} (or {number})"
+            text = written if len(bodies) > 1 else f"{head} :- {', '.join(map(str, body))}." if body else f"{head}."
+            self.rules.append(Rule(len(self.rules), called, head, body, reason, text, span, core))
+
+
+def linked_body(head: Atom | None, body: Iterable[Literal]) -> tuple[Literal, ...]:
+    """A body with what is built in told apart from atoms, and the locals of its aggregates from each other."""
+    literals = tuple(map(linked, body))
+    taken = outer_names(head, literals)
+    separated: list[Literal] = []
+    for literal in literals:
+        if isinstance(literal, Aggregate):
+            local = dict.fromkeys(v.name for v in inner_variables(literal) if v.name not in outer_names(head, literals))
+            fresh = {name: _unused(name, taken) for name in local if name in taken}
+            taken |= {fresh.get(name, name) for name in local}
+            literal = renamed(literal, fresh) if fresh else literal
+        separated.append(literal)
+    return tuple(separated)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    return next(n for n in (f"{name}_{i}" for i in count(2)) if n not in taken)
+
+
+def linked(literal: Literal) -> Literal:
+    """The literal, with built-in tests and relations told apart from atoms."""
+    if isinstance(literal, Atom) and literal.predicate in TESTS:
+        return Test(literal.predicate, literal.arguments, False, literal.start, literal.end)
+    if isinstance(literal, Negation) and literal.atom.predicate in TESTS:
+        return Test(literal.atom.predicate, literal.atom.arguments, True, literal.start, literal.end)
+    read = literal.atom if isinstance(literal, Negation) else literal
+    if isinstance(read, Atom) and read.predicate in RELATIONS:
+        count = len(RELATIONS[read.predicate].inputs)
+        inputs, outputs = read.arguments[:count], read.arguments[count:]
+        return Builtin(read.predicate, inputs, outputs, read is not literal, literal.start, literal.end)
+    if isinstance(literal, Aggregate):
+        body = tuple(linked(inner) for inner in literal.body)
+        return Aggregate(literal.result, literal.function, literal.expression, body, literal.start, literal.end)
+    return literal
+
+
+def nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """ " Did you mean edge?", or nothing; `shown` writes the name as it is to be read."""
+    from difflib import get_close_matches  # imported late: only mistakes need it
+
+    close = get_close_matches(name, sorted(set(known)), n=1)
+    return f" Did you mean {shown(close[0])}?" if close else ""

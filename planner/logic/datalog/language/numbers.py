@@ -1,0 +1,75 @@
+"""Built-in functions of numbers, beyond the operators: exact, however large or small a number is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.logic.datalog.language.values import (
+    LARGEST_EXPONENT,
+    Fraction,
+    Number,
+    Value,
+    is_a_number,
+    number,
+    quotient,
+)
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+MOST_DIGITS = 100
+"""behind the point, that a number is rounded or written to"""
+
+
+def absolute(value: Value) -> Number | None:
+    """The number without its sign."""
+    if not is_a_number(value):
+        return None
+    return value * -1 if value < 0 else value
+
+
+def floor(value: Value) -> Number | None:
+    """The greatest whole number that is not more."""
+    return _rounded(value, 0, "ROUND_FLOOR")
+
+
+def ceil(value: Value) -> Number | None:
+    """The least whole number that is not less."""
+    return _rounded(value, 0, "ROUND_CEILING")
+
+
+def rounded(value: Value, digits: Value) -> Number | None:
+    """The nearest number with so many digits behind the point; of two the one further from 0."""
+    return _rounded(value, digits, "ROUND_HALF_UP")
+
+
+def _rounded(value: Value, digits: Value, mode: str) -> Number | None:
+    decimal = _at_digits(value, digits, mode)
+    return None if decimal is None else number(decimal)
+
+
+def _at_digits(value: Value, digits: Value, mode: str) -> Decimal | None:
+    from decimal import Context, Decimal
+
+    if not is_a_number(value) or type(digits) is not int or not 0 <= digits <= MOST_DIGITS:
+        return None
+    decimal = value.value if isinstance(value, Fraction) else Decimal(value)
+    if abs(decimal.adjusted()) > LARGEST_EXPONENT:
+        return None
+    context = Context(prec=max(decimal.adjusted(), 0) + digits + 2, rounding=mode)
+    return decimal.quantize(Decimal(1).scaleb(-digits), context=context)
+
+
+def ratio(a: Value, b: Value) -> Number | None:
+    """a divided by b, also of whole numbers: 1 of 4 is 0.25. Exact, or to 200 digits."""
+    if not is_a_number(a) or not is_a_number(b) or not (b < 0 or b > 0):
+        return None
+    return quotient(a, b)
+
+
+def format_number(value: Value, digits: Value) -> str | None:
+    """The number as text with so many digits behind the point, rounded."""
+    decimal = _at_digits(value, digits, "ROUND_HALF_UP")
+    if decimal is None:
+        return None
+    return format(decimal or abs(decimal), "f")

@@ -1,0 +1,72 @@
+"""In which order a body is joined.
+
+The order of the text is the author's; the engine may take another. Here: tests, negations and computations as soon as
+their variables have values; an atom that only has to be looked up; a built-in relation whose inputs have values; then
+the atom with the most columns bound by what came before, then with the most constants, of equals the first in the text;
+aggregates last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planner.language.syntax.rule_syntax import Aggregate, Atom, Builtin, Call, Constant, Literal, Variable
+from planner.logic.datalog.language.checks import assigned, generated
+from planner.logic.datalog.language.literals import inner_variables, names
+
+
+def join_order(
+    body: tuple[Literal, ...], bound: Iterable[str], outer: set[str], first: Atom | None = None
+) -> list[Literal]:
+    """The literals in joining order. `bound` have values before; `first` is taken first (the delta of a recursive
+    rule); `outer` are the names that are not local to an aggregate."""
+    known = set(bound)
+    waiting = [x for x in body if x is not first]
+    ordered: list[Literal] = []
+    if first is not None:
+        ordered.append(first)
+        known |= names(first)
+    while waiting:
+        ready = [x for x in waiting if not isinstance(x, Atom | Aggregate) and is_ready(x, known, outer)]
+        giving = [x for x in ready if isinstance(x, Builtin) and generated(x, known)]
+        deciding = [x for x in ready if x not in giving] if giving else ready
+        if deciding:
+            chosen: Literal = deciding[0]
+        else:
+            atoms = [x for x in waiting if isinstance(x, Atom)]
+            best = max(atoms, key=lambda atom: _rank(atom, known)) if atoms else None
+            if giving and (best is None or not _rank(best, known)[0]):
+                chosen = giving[0]
+            elif best is not None:
+                chosen = best
+            else:
+                chosen = next((x for x in waiting if is_ready(x, known, outer)), waiting[0])
+        waiting.remove(chosen)
+        ordered.append(chosen)
+        known |= names(chosen.result) if isinstance(chosen, Aggregate) else names(chosen)
+    return ordered
+
+
+def is_ready(literal: Literal, known: set[str], outer: set[str]) -> bool:
+    """Whether a literal that is not an atom can be decided, or can give its variable a value."""
+    if assigned(literal, known, outer) is not None:
+        return True
+    if isinstance(literal, Builtin) and not literal.negated:
+        asked = [*literal.inputs, *(a for a in literal.outputs if isinstance(a, Call))]
+        return all(names(a) <= known for a in asked)
+    if isinstance(literal, Aggregate):
+        return {v.name for v in inner_variables(literal)} & outer <= known and names(literal.result) <= known
+    return names(literal) <= known
+
+
+def _rank(atom: Atom, known: set[str]) -> tuple[bool, int, int]:
+    bound = constant = free = 0
+    for argument in atom.arguments:
+        if isinstance(argument, Constant):
+            constant += 1
+        elif isinstance(argument, Variable):
+            if argument.name in known:
+                bound += 1
+            else:
+                free += 1
+    return (free == 0, bound, constant)

@@ -1,0 +1,279 @@
+"""Name spaces: files whose names are their own, unless they export them.
+
+A predicate `kept` that a file of the space acme.tags declares is `acme.tags.kept` everywhere behind this module. Files
+of that space call it `kept`, others import the space (`import acme.tags as t`) and write `t.kept`, if it is exported.
+Files of no space share one, and may call what exactly one space exports by its bare name. Types belong to their space
+in the same way; nobody else uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.foundation.vocabulary.span import Span
+from planner.language.syntax.rule_syntax import (
+    Aggregate,
+    Atom,
+    ColumnSyntax,
+    Declaration,
+    Directive,
+    Either,
+    ImportSyntax,
+    Name,
+    Negation,
+    Node,
+    RuleFile,
+    RuleSyntax,
+    Statement,
+    TypeDeclaration,
+    Written,
+)
+from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
+
+
+class FileSpace(NamedTuple):
+    """The name space of a file, and what the file is called in it: rules without a name are called after that."""
+
+    space: str
+    stem: str
+
+
+Spaces = Mapping[str, FileSpace]
+"""file name -> its name space; files that are not in it have none"""
+
+
+def qualified(space: str, name: str) -> str:
+    """`acme.tags.kept`."""
+    return f"{space}.{name}" if space else name
+
+
+def bare(name: str) -> str:
+    """The name within its space."""
+    return name.rpartition(".")[2]
+
+
+def resolve(
+    files: Sequence[RuleFile], spaces: Spaces, core: Collection[str] | None
+) -> tuple[list[RuleFile], list[Diagnostic]]:
+    """The files with whole names in the place of those that stand there."""
+    if not spaces and not any(isinstance(s, ImportSyntax) or _exports(s) for file in files for s in file.statements):
+        return list(files), []
+    world = _World(files, spaces, core)
+    return [world.resolved(file) for file in files], world.diagnostics
+
+
+def _exports(statement: Statement) -> bool:
+    return isinstance(statement, Directive) and statement.kind == "export"
+
+
+class _World:
+    def __init__(self, files: Sequence[RuleFile], spaces: Spaces, core: Collection[str] | None) -> None:
+        self.spaces, self.core = spaces, core
+        self.declared: dict[str, Declaration] = {}
+        self.types: set[str] = set()
+        self.flagged: dict[str, set[str]] = {"export": set(), "open": set()}
+        self.product: set[str] = set()
+        self.diagnostics: list[Diagnostic] = []
+        for file in files:
+            space = self.space(file)
+            for s in file.statements:
+                if isinstance(s, Declaration):
+                    name = qualified(space, s.name.text) if not file.is_whole else s.name.text
+                    self.declared.setdefault(name, s)
+                    if self.is_core(file):
+                        self.product.add(name)
+                elif isinstance(s, TypeDeclaration):
+                    self.types.add(qualified(space, s.name.text))
+                elif isinstance(s, Directive) and s.kind in self.flagged:
+                    own = (n.text if file.is_whole else qualified(space, n.text) for n in s.names)
+                    self.flagged[s.kind].update(own)
+        self.names = sorted({entry.space for entry in spaces.values()})
+        self.by_bare: dict[str, list[str]] = {}
+        for name in sorted(self.declared):
+            if "." in name:
+                self.by_bare.setdefault(bare(name), []).append(name)
+
+    def space(self, file: RuleFile) -> str:
+        entry = self.spaces.get(file.source.filename)
+        return entry.space if entry is not None else ""
+
+    def is_core(self, file: RuleFile) -> bool:
+        return self.core is not None and file.source.filename in self.core
+
+    def resolved(self, file: RuleFile) -> RuleFile:
+        if self.is_core(file) or file.is_whole:
+            return file
+        resolver = _Resolver(self, self.space(file))
+        statements = [made for statement in file.statements if (made := resolver.statement(statement)) is not None]
+        self.diagnostics += resolver.unused()
+        return RuleFile(file.source, statements)
+
+
+class _Resolver:
+    """The names of one file."""
+
+    def __init__(self, world: _World, space: str) -> None:
+        self.world, self.own = world, space
+        self.imports: dict[str, ImportSyntax] = {}
+        self.used: set[str] = set()
+
+    def _error(self, code: str, summary: str, detail: str, span: Span) -> None:
+        self.world.diagnostics.append(error(code, summary, detail, span))
+
+    def unused(self) -> Iterator[Diagnostic]:
+        for alias, statement in self.imports.items():
+            if alias not in self.used:
+                detail = f"Nothing in the file is called {alias}.NAME."
+                yield warning("rules.unused_import", "Import that nothing uses", detail, statement.span)
+
+    # -------- statements
+
+    def statement(self, s: Statement) -> Statement | None:
+        if isinstance(s, ImportSyntax):
+            self._import(s)
+            return None
+        if isinstance(s, TypeDeclaration):
+            return TypeDeclaration(self._here(s.name), self._type(s.base), s.doc, s.source, s.start, s.end)
+        if isinstance(s, Declaration):
+            columns = tuple(ColumnSyntax(c.name, self._type(c.type), c.start, c.end) for c in s.columns)
+            inputs = tuple(Name(self.name(n.text, s.within(n), n), n.start, n.end) for n in s.inputs)
+            return Declaration(self._here(s.name), columns, s.operator, inputs, s.doc, s.source, s.start, s.end)
+        if isinstance(s, Directive):
+            if s.kind == "export" and not self.own:
+                detail = "Only files of a pack export names; all others see them as it is."
+                self._error("rules.export", "Export without a pack", detail, s.span)
+                return None
+            names = tuple(map(self._here, s.names))
+            return Directive(s.kind, names, s.source, s.start, s.end)
+        if isinstance(s, RuleSyntax):
+            head = self._atom(s, s.head)
+            self._may_derive(s, s.head, head.predicate)
+            body = tuple(requalified(literal, lambda atom: self._atom(s, atom)) for literal in s.body)
+            return RuleSyntax(s.annotations, head, body, s.source, s.start, s.end)
+        return s
+
+    def _here(self, name: Name) -> Name:
+        return Name(qualified(self.own, name.text), name.start, name.end)
+
+    def _type(self, name: Name) -> Name:
+        own = qualified(self.own, name.text)
+        return Name(own, name.start, name.end) if own in self.world.types else name
+
+    def _import(self, s: ImportSyntax) -> None:
+        space, alias = s.space.text, s.alias.text
+        if space not in self.world.names:
+            known = f" There are {', '.join(self.world.names)}." if self.world.names else " No pack is loaded."
+            detail = f"There is no pack {space}.{_nearest(space, self.world.names)}{known}"
+            self._error("rules.unknown_import", "Unknown import", detail, s.within(s.space))
+        elif space == self.own:
+            detail = "A pack's own names need no import: write them as they are."
+            self._error("rules.unknown_import", "Import of the pack itself", detail, s.span)
+        elif alias in self.imports:
+            detail = f"{alias} stands for {self.imports[alias].space} already."
+            self._error("rules.duplicate", "Import declared twice", detail, s.within(s.alias))
+            return
+        self.imports[alias] = s
+
+    def _may_derive(self, s: RuleSyntax, at: Atom, name: str) -> None:
+        """What another space has is added to where it is open."""
+        space = name.rpartition(".")[0]
+        if space and space != self.own and name in self.world.declared and name not in self.world.flagged["open"]:
+            detail = f"{bare(name)} belongs to {space} and is not open to other rules."
+            self._error("rules.foreign_predicate", "Rule for a predicate of another pack", detail, s.within(at))
+
+    # -------- names
+
+    def _atom(self, s: RuleSyntax, atom: Atom) -> Atom:
+        at = Name(atom.predicate, atom.start, atom.start + len(atom.predicate))
+        name = self.name(atom.predicate, s.within(atom), at)
+        return atom if name == atom.predicate else Atom(name, atom.arguments, atom.start, atom.end)
+
+    def name(self, text: str, span: Span, node: Node) -> str:
+        """The whole name of what a file calls so; what it means nowhere stays as it is."""
+        world = self.world
+        if "." in text:
+            return self._imported(text, span)
+        own = qualified(self.own, text)
+        if own in world.declared:
+            return own
+        if text in TESTS or text in FUNCTIONS or text in RELATIONS or text in world.product:
+            return text
+        elsewhere = world.by_bare.get(text, [])
+        exported = [name for name in elsewhere if name in world.flagged["export"]]
+        if not self.own and len(exported) == 1:
+            return exported[0]
+        if exported:
+            spaces = [name.rpartition(".")[0] for name in exported]
+            detail = f"{text} is a predicate of {' and of '.join(spaces)}."
+            detail += f" Say import {spaces[0]} as {bare(spaces[0])}, and write {bare(spaces[0])}.{text}."
+            self._error("rules.unknown_predicate", "Predicate of another pack", detail, span)
+        elif elsewhere:
+            self._private(text, elsewhere[0].rpartition(".")[0], span)
+        elif self.own and text in world.declared:
+            detail = f"{text} is declared in {world.declared[text].source.filename}, which is not part of {self.own}."
+            self._error("rules.unknown_predicate", "Predicate outside the pack", detail, span)
+        elif self.own:
+            visible = [bare(name) for name in world.declared if name.rpartition(".")[0] == self.own]
+            near = _nearest(text, [*visible, *world.product], self._declaration)
+            detail = f"There is no predicate {text}.{near} Declare it with .decl."
+            self._error("rules.unknown_predicate", "Unknown predicate", detail, span)
+        return text
+
+    def _imported(self, text: str, span: Span) -> str:
+        alias, _, last = text.rpartition(".")
+        statement = self.imports.get(alias)
+        if statement is None:
+            near = _nearest(alias, self.imports)
+            hint = f"Say import {alias} as {bare(alias)}" if alias in self.world.names else "Say import PACK as NAME"
+            detail = f"Nothing is imported as {alias}.{near} {hint} at the top of the file."
+            self._error("rules.unknown_import", "Unknown import", detail, span)
+            return text
+        self.used.add(alias)
+        space = statement.space.text
+        whole = qualified(space, last)
+        if space not in self.world.names:
+            return whole  # reported
+        exported = self.world.flagged["export"]
+        if whole not in self.world.declared:
+            visible = [bare(n) for n in exported if n.rpartition(".")[0] == space]
+            detail = f"{space} has no predicate {last}.{_nearest(last, visible, lambda n: self._declaration(n, space))}"
+            self._error("rules.unknown_predicate", "Unknown predicate", detail, span)
+        elif whole not in exported:
+            self._private(last, space, span)
+        return whole
+
+    def _private(self, name: str, space: str, span: Span) -> None:
+        exported = sorted(bare(n) for n in self.world.flagged["export"] if n.rpartition(".")[0] == space)
+        shown = f"which exports {', '.join(exported)}" if exported else "which exports nothing"
+        detail = f"{name} is private to {space}, {shown}."
+        self._error("rules.private", "Private predicate", detail, span)
+
+    def _declaration(self, name: str, space: str | None = None) -> str:
+        own = qualified(self.own if space is None else space, name)
+        found = self.world.declared.get(own) or self.world.declared[name]
+        return f"{name}({', '.join(f'{c.name}: {c.type}' for c in found.columns)})"
+
+
+def requalified(literal: Written, to: Callable[[Atom], Atom]) -> Written:
+    """A literal with other atoms."""
+    if isinstance(literal, Atom):
+        return to(literal)
+    if isinstance(literal, Negation):
+        return Negation(to(literal.atom), literal.start, literal.end)
+    if isinstance(literal, Aggregate):
+        body: Any = tuple(requalified(inner, to) for inner in literal.body)
+        return Aggregate(literal.result, literal.function, literal.expression, body, literal.start, literal.end)
+    if isinstance(literal, Either):
+        alternatives = tuple(tuple(requalified(inner, to) for inner in body) for body in literal.alternatives)
+        return Either(alternatives, literal.start, literal.end)
+    return literal
+
+
+def _nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """ " Did you mean edge?", or nothing."""
+    from difflib import get_close_matches  # imported late: only mistakes need it
+
+    close = get_close_matches(name, sorted(set(known)), n=1)
+    return f" Did you mean {shown(close[0])}?" if close else ""

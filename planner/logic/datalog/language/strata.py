@@ -1,0 +1,144 @@
+"""Strata: in which order predicates can be derived, and the reason when there is none.
+
+Components are Tarjan's (R. Tarjan, Depth-first search and linear graph algorithms, 1972), iterative.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import chain, pairwise
+from typing import TypeVar
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.span import Span
+from planner.language.syntax.rule_syntax import Atom
+from planner.logic.datalog.language.literals import atoms
+from planner.logic.datalog.language.model import Predicate, Rule, Stratum
+
+N = TypeVar("N", bound=Hashable)
+
+
+def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
+    """Strongly connected components; each stands behind those it points to. Order follows the mapping's."""
+    nodes = list(graph)
+    number = {node: i for i, node in enumerate(nodes)}
+    numbered = numbered_components([[number[other] for other in graph[node]] for node in nodes])
+    return [[nodes[i] for i in component] for component in numbered]
+
+
+def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) -> list[list[int]]:
+    """The same of a graph whose nodes are numbers: `successors[n]` are those that n points to. The search begins with
+    `first`: when nothing points to these, what belongs together stands together in the result."""
+    index = [0] * len(successors)  # 0: not met yet
+    low = [0] * len(successors)
+    stack: list[int] = []
+    finished = bytearray(len(successors))
+    components: list[list[int]] = []
+    met = 0
+    for root in chain(first, range(len(successors))):
+        if index[root]:
+            continue
+        met += 1
+        index[root] = low[root] = met
+        stack.append(root)
+        work = [(root, iter(successors[root]))]
+        while work:
+            node, others = work[-1]
+            for other in others:
+                if not index[other]:
+                    met += 1
+                    index[other] = low[other] = met
+                    stack.append(other)
+                    work.append((other, iter(successors[other])))
+                    break
+                if not finished[other] and index[other] < low[node]:
+                    low[node] = index[other]
+            else:
+                work.pop()
+                if work and low[node] < low[work[-1][0]]:
+                    low[work[-1][0]] = low[node]
+                if low[node] == index[node]:
+                    component: list[int] = []
+                    while True:
+                        member = stack.pop()
+                        finished[member] = 1
+                        component.append(member)
+                        if member == node:
+                            break
+                    components.append(component[::-1])
+    return components
+
+
+class Dependency:
+    """One reason why a predicate depends on another: the rule and the place, and how it reads it."""
+
+    __slots__ = ("how", "span")
+
+    def __init__(self, how: str, span: Span) -> None:
+        self.how, self.span = how, span
+
+
+def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict[str, dict[str, Dependency]]:
+    """Predicate -> predicate that it reads -> why. A read that needs the complete relation (negation, aggregate,
+    native) is kept rather than a positive one."""
+    graph: dict[str, dict[str, Dependency]] = {}
+    for predicate in predicates:
+        row = graph.setdefault(predicate.name, {})
+        for name in predicate.inputs:
+            row[name] = Dependency("native", predicate.span)
+    for rule in rules:
+        row = graph[rule.head.predicate]
+        for atom, how in atoms(rule.body):
+            known = row.get(atom.predicate)
+            if known is None or (known.how == "positive" and how != "positive"):
+                row[atom.predicate] = Dependency(how, _within(rule, atom))
+    return graph
+
+
+def _within(rule: Rule, atom: Atom) -> Span:
+    return Span(rule.span.source, atom.start, atom.end)
+
+
+def stratify(predicates: list[Predicate], rules: list[Rule]) -> tuple[list[Stratum], list[Diagnostic]]:
+    """The strata, lowest first; or what cannot be ordered: a predicate that needs itself to be complete first."""
+    graph = dependencies(predicates, rules)
+    by_head: dict[str, list[Rule]] = {}
+    for rule in rules:
+        by_head.setdefault(rule.head.predicate, []).append(rule)
+    strata, diagnostics = [], []
+    for component in components(graph):
+        members = set(component)
+        recursive = len(component) > 1 or component[0] in graph[component[0]]
+        broken = [(p, q) for p in component for q in graph[p] if q in members and graph[p][q].how != "positive"]
+        if broken:
+            diagnostics.append(_unstratified(graph, members, *broken[0]))
+        numbers = sorted(rule.number for p in component for rule in by_head.get(p, ()))
+        strata.append(Stratum(tuple(component), tuple(numbers), recursive))
+    return strata, diagnostics
+
+
+_WORDS = {"positive": "reads", "negation": "negates", "aggregate": "aggregates", "native": "is computed from all of"}
+
+
+def _unstratified(graph: dict[str, dict[str, Dependency]], members: set[str], p: str, q: str) -> Diagnostic:
+    """The shortest way from q back to p closes the cycle."""
+    came_from = {q: q}
+    queue = deque([q])
+    while queue and p not in came_from:
+        node = queue.popleft()
+        for successor in sorted(graph[node]):
+            if successor in members and successor not in came_from:
+                came_from[successor] = node
+                queue.append(successor)
+    path = [p]
+    while path[-1] != q:
+        path.append(came_from[path[-1]])
+    cycle = [p, *reversed(path)]
+    steps = [f"  {a} {_WORDS[graph[a][b].how]} {b} ({graph[a][b].span})" for a, b in pairwise(cycle)]
+    detail = (
+        f"{p} {_WORDS[graph[p][q].how]} {q}, so {q} has to be complete first, but {q} depends on {p}:\n"
+        + "\n".join(steps)
+        + "\nNegation, aggregates and native operators may only read what is derived before."
+    )
+    return error("rules.unstratified", "Rules that wait for each other", detail, graph[p][q].span)

@@ -1,0 +1,165 @@
+"""Built-in functions of times (RFC 3339) and durations: exact seconds since 1970-01-01T00:00:00Z, and back."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import NamedTuple
+
+from planner.foundation.support.calendar import date_of, days_of, month_days
+from planner.logic.datalog.language.values import Fraction, Number, Value, is_a_number, number
+
+_DAY = 86_400
+_FIRST, _END = days_of(0, 1, 1) * _DAY, days_of(10_000, 1, 1) * _DAY
+TIME = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]{1,30})?(?:Z|([+-])([0-9]{2}):([0-9]{2}))",
+    re.ASCII,
+)
+_UNITS = {
+    "w": "604800",
+    "d": "86400",
+    "h": "3600",
+    "m": "60",
+    "s": "1",
+    "ms": "0.001",
+    "us": "0.000001",
+    "\u00b5s": "0.000001",
+    "\u03bcs": "0.000001",
+    "ns": "0.000000001",
+}
+_PART = r"[0-9]{1,30}(?:\.[0-9]{1,30})?"
+_DURATION = re.compile(rf"([-+]?)((?:{_PART}(?:ns|us|\u00b5s|\u03bcs|ms|[wdhms]))+|0)", re.ASCII)
+_PARTS = re.compile(rf"({_PART})([^0-9.]+)", re.ASCII)
+_ISO = re.compile(rf"([-+]?)P((?:{_PART}W)?(?:{_PART}D)?)(?:T((?:{_PART}H)?(?:{_PART}M)?(?:{_PART}S)?))?", re.ASCII)
+DURATIONS = (_DURATION, _ISO)
+_LONGEST = 300
+
+
+class Moment(NamedTuple):
+    """A point in time: seconds since 1970 (UTC), and the seconds by which it is written ahead of UTC."""
+
+    seconds: Number
+    offset: int
+
+    @property
+    def whole(self) -> int:
+        """Whole seconds since 1970, as its own clocks show them."""
+        seconds = self.seconds
+        return (int(seconds.value.__floor__()) if isinstance(seconds, Fraction) else seconds) + self.offset
+
+
+def moment(value: Value) -> Moment | None:
+    match = TIME.fullmatch(value) if type(value) is str and len(value) <= _LONGEST else None
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = map(int, match.groups()[:6])
+    if not (1 <= month <= 12 and 1 <= day <= month_days(year, month) and hour < 24 and minute < 60 and second < 60):
+        return None
+    offset = 0
+    if match[8]:
+        hours, minutes = int(match[9]), int(match[10])
+        if hours > 23 or minutes > 59:
+            return None
+        offset = (hours * 60 + minutes) * (-60 if match[8] == "-" else 60)
+    whole = days_of(year, month, day) * _DAY + hour * 3600 + minute * 60 + second - offset
+    seconds: Number = whole
+    if match[7]:
+        seconds = number(Decimal(f"0{match[7]}") + whole)
+    return Moment(seconds, offset)
+
+
+def is_time(value: Value) -> bool:
+    """Whether a text is a time such as 2026-01-31T12:00:00Z."""
+    return moment(value) is not None
+
+
+def time_seconds(text: Value) -> Number | None:
+    """The seconds since 1970-01-01T00:00:00Z."""
+    found = moment(text)
+    return None if found is None else found.seconds
+
+
+def time_text(seconds: Value) -> str | None:
+    """The time, in UTC, of so many seconds since 1970-01-01T00:00:00Z; of the years 0 to 9999."""
+    if not is_a_number(seconds) or seconds < _FIRST or not seconds < _END:
+        return None
+    whole, rest = _split(seconds)
+    days, second = divmod(whole, _DAY)
+    year, month, day = date_of(days)
+    date = f"{year:04}-{month:02}-{day:02}"
+    return f"{date}T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}{rest}Z"
+
+
+def _split(seconds: Number) -> tuple[int, str]:
+    """Whole seconds, and the digits behind the point with it."""
+    if not isinstance(seconds, Fraction):
+        return seconds, ""
+    whole = int(seconds.value.__floor__())
+    rest = format((seconds.value - whole).normalize(), "f").removeprefix("0")
+    return whole, rest
+
+
+def time_year(text: Value) -> int | None:
+    return _date(text, 0)
+
+
+def time_month(text: Value) -> int | None:
+    return _date(text, 1)
+
+
+def time_day(text: Value) -> int | None:
+    """The day of the month, on the clock that the time is written by."""
+    return _date(text, 2)
+
+
+def _date(text: Value, place: int) -> int | None:
+    found = moment(text)
+    return None if found is None else date_of(found.whole // _DAY)[place]
+
+
+def time_weekday(text: Value) -> int | None:
+    """1 for Monday to 7 for Sunday, on the clock that the time is written by."""
+    found = moment(text)
+    return None if found is None else (found.whole // _DAY + 3) % 7 + 1
+
+
+def time_hour(text: Value) -> int | None:
+    found = moment(text)
+    return None if found is None else found.whole % _DAY // 3600
+
+
+def time_minute(text: Value) -> int | None:
+    found = moment(text)
+    return None if found is None else found.whole % 3600 // 60
+
+
+def is_duration(value: Value) -> bool:
+    """Whether a text is a duration such as 72h30m, 30d or P30D."""
+    return duration_seconds(value) is not None
+
+
+def duration_seconds(text: Value) -> Number | None:
+    """The seconds of a duration such as 72h30m or 30d, or one of ISO 8601 without years and months: P30D, PT5M."""
+    if type(text) is not str or len(text) > _LONGEST:
+        return None
+    match = _DURATION.fullmatch(text)
+    if match is not None:
+        total = sum((Decimal(amount) * Decimal(_UNITS[unit]) for amount, unit in _PARTS.findall(match[2])), Decimal())
+        return number(-total if match[1] == "-" else total)
+    iso = _ISO.fullmatch(text)
+    if iso is None or not (iso[2] or iso[3]) or iso[3] == "":
+        return None
+    parts = _PARTS.findall(iso[2].lower() + (iso[3] or "").lower())
+    total = sum((Decimal(amount) * Decimal(_UNITS[unit]) for amount, unit in parts), Decimal())
+    return number(-total if iso[1] == "-" else total)
+
+
+def duration_text(seconds: Value) -> str | None:
+    """So many seconds as a duration in hours, minutes and seconds: 72h30m."""
+    if not is_a_number(seconds) or not -(10**15) < seconds < 10**15:
+        return None
+    sign, size = ("-", seconds * -1) if seconds < 0 else ("", seconds)
+    whole, rest = _split(size)
+    parts = [(whole // 3600, "", "h"), (whole // 60 % 60, "", "m"), (whole % 60, rest, "s")]
+    written = "".join(f"{amount}{behind}{unit}" for amount, behind, unit in parts if amount or behind)
+    return f"{sign}{written}" if written else "0s"

@@ -1,0 +1,82 @@
+"""Built-in functions of versions and version constraints, as the `version` arguments of the configuration have them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from planner.foundation.vocabulary.version_constraints import Constraints, Version, parse_constraints
+from planner.logic.datalog.language.values import Value
+
+LONGEST = 300
+"""of a version or a constraint, in characters"""
+
+
+@lru_cache(maxsize=10_000)
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text.strip()) if len(text) <= LONGEST else None
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=1_000)
+def _constraints(text: str) -> Constraints | None:
+    try:
+        return parse_constraints(text) if len(text) <= LONGEST else None
+    except ValueError:
+        return None
+
+
+def version(value: Value) -> Version | None:
+    return _version(value) if type(value) is str else None
+
+
+def constraints(value: Value) -> Constraints | None:
+    return _constraints(value) if type(value) is str else None
+
+
+def is_version(value: Value) -> bool:
+    """Whether a text is a version, such as 1.2.0 or v2.0.0-rc1."""
+    return version(value) is not None
+
+
+def is_constraint(value: Value) -> bool:
+    """Whether a text is a version constraint, such as ~> 5.0 or >= 1.2, < 2.0."""
+    return constraints(value) is not None
+
+
+def version_matches(text: Value, constraint: Value) -> bool:
+    """Whether a version satisfies a constraint."""
+    found, limits = version(text), constraints(constraint)
+    return found is not None and limits is not None and limits.allows(found)
+
+
+def version_compare(a: Value, b: Value) -> int | None:
+    """-1, 0 or 1: the first version is older, the same, or newer. Build metadata does not count."""
+    left, right = version(a), version(b)
+    if left is None or right is None:
+        return None
+    return 0 if left == right else -1 if left < right else 1
+
+
+def version_major(text: Value) -> int | None:
+    return _number(text, 0)
+
+
+def version_minor(text: Value) -> int | None:
+    return _number(text, 1)
+
+
+def version_patch(text: Value) -> int | None:
+    return _number(text, 2)
+
+
+def _number(text: Value, place: int) -> int | None:
+    found = version(text)
+    return None if found is None else found.numbers[place]
+
+
+def version_prerelease(text: Value) -> str | None:
+    """What follows the hyphen: rc1 of 2.0.0-rc1; "" of a release."""
+    found = version(text)
+    return None if found is None else found.prerelease

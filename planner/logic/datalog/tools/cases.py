@@ -1,0 +1,208 @@
+"""Cases: what rules should derive, written in the rule language. A file of cases ends in `.case`.
+
+    module_call("module.net", "").                       // holds in every case of the file
+
+    .case "an object waits for what it refers to"
+    reference("a", "b", "input").                        // given
+    .want edge("a", "b").
+    .want none pruned, cycle.
+
+    .case "an object does not wait for itself"
+    reference("a", "a", "input").
+    .want none edge.
+
+`.given "PATH"` gives what a plan, a state or a configuration says, where whoever runs the case can read it.
+
+Facts before the first `.case` are given in every case. They may be of any predicate: one that rules derive then holds
+beside what is derived. A predicate that `.want` names has exactly the rows that are wanted, all others are not looked
+at; `.want none` wants no row. `.want` takes several tuples separated by commas, and may be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.syntax.rule_parse import parse_rules
+from planner.language.syntax.rule_syntax import (
+    Atom,
+    CaseSyntax,
+    Constant,
+    GivenSyntax,
+    ImportSyntax,
+    Name,
+    Node,
+    RuleSyntax,
+    Statement,
+    Want,
+)
+from planner.logic.datalog.engine.evaluate import Database, evaluate
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.checks import listed_words
+from planner.logic.datalog.language.link import nearest
+from planner.logic.datalog.language.spaces import bare, qualified
+from planner.logic.datalog.language.types import fits_column
+from planner.logic.datalog.language.values import Row, encode, sorted_rows
+
+
+@frozen
+class Case:
+    """One case: its facts, and for each predicate that it wants something of exactly the rows it wants."""
+
+    name: str
+    facts: FactBase
+    wanted: dict[str, set[Row]]
+    span: Span
+    given: tuple[tuple[str, Span], ...] = ()
+    """the paths of `.given "PATH"`, and where that is written: what is there is given, too, if who runs the case can
+    read it"""
+
+
+@frozen
+class Mismatch:
+    """A predicate of a case that came out otherwise: rows that should hold and do not, rows that should not and do."""
+
+    case: Case
+    predicate: str
+    missing: tuple[Row, ...]
+    unexpected: tuple[Row, ...]
+
+
+def load_cases(program: Program, name: str, text: str, space: str = "") -> tuple[list[Case], list[Diagnostic]]:
+    """The cases of a file, checked against the declarations of the program. They call the predicates of a name space
+    as its own files do; those of others by import, or by their whole names."""
+    file, diagnostics = parse_rules(name, text)
+    reader = _Reader(program, space)
+    reader.read(file.statements)
+    return reader.cases, diagnostics + reader.diagnostics
+
+
+def run_case(program: Program, case: Case) -> list[Mismatch]:
+    """What came out otherwise; empty if the case holds."""
+    return compare(case, evaluate(program, case.facts, case.wanted))
+
+
+def compare(case: Case, database: Database) -> list[Mismatch]:
+    """What came out otherwise in the evaluation of a case."""
+    mismatches = []
+    for predicate, wanted in sorted(case.wanted.items()):
+        rows = database[predicate]
+        if rows != wanted:
+            missing, unexpected = sorted_rows(wanted - rows), sorted_rows(rows - wanted)
+            mismatches.append(Mismatch(case, predicate, tuple(missing), tuple(unexpected)))
+    return mismatches
+
+
+class _Reader:
+    def __init__(self, program: Program, space: str) -> None:
+        self.program, self.space = program, space
+        self.imports: dict[str, str] = {}
+        self.cases: list[Case] = []
+        self.diagnostics: list[Diagnostic] = []
+        self.common: list[tuple[str, Row, Span]] = []
+        self.begin: CaseSyntax | None = None
+        self.given: list[tuple[str, Row, Span]] = []
+        self.common_paths: list[tuple[str, Span]] = []
+        self.paths: list[tuple[str, Span]] = []
+        self.wanted: dict[str, set[Row]] = {}
+
+    def read(self, statements: Iterable[Statement]) -> None:
+        for statement in statements:
+            if isinstance(statement, CaseSyntax):
+                self._end()
+                self.begin, self.given, self.paths, self.wanted = statement, [], [], {}
+            elif isinstance(statement, GivenSyntax):
+                paths = self.common_paths if self.begin is None else self.paths
+                paths.append((statement.path, statement.span))
+            elif isinstance(statement, RuleSyntax) and not statement.body and not statement.annotations:
+                row = self._row(statement, statement.head)
+                if row is not None:
+                    facts = self.common if self.begin is None else self.given
+                    facts.append((self._name(statement.head.predicate), row, statement.span))
+            elif isinstance(statement, ImportSyntax):
+                self.imports[statement.alias.text] = statement.space.text
+            elif isinstance(statement, Want) and self.begin is not None:
+                self._want(statement)
+            else:
+                detail = "A file of cases holds facts, .case and, behind a .case, .want; no rules, no declarations."
+                self._error("rules.case", "Statement that does not belong in a case", detail, statement.span)
+        self._end()
+
+    def _end(self) -> None:
+        if self.begin is None:
+            return
+        if not self.wanted:
+            detail = "The case says nothing about what should be derived. Add a .want, or .want none."
+            self._error("rules.case", "Case without a .want", detail, self.begin.span)
+        builder = FactBuilder()
+        for predicate, row, span in (*self.common, *self.given):
+            builder.add(predicate, *row, source=span)
+        paths = (*self.common_paths, *self.paths)
+        self.cases.append(Case(self.begin.name, builder.build(), self.wanted, self.begin.span, paths))
+
+    def _want(self, statement: Want) -> None:
+        for atom in statement.atoms:
+            row = self._row(statement, atom)
+            if row is not None:
+                self.wanted.setdefault(self._name(atom.predicate), set()).add(row)
+        for name in statement.none:
+            if self._known(statement, name.text, name):
+                self.wanted.setdefault(self._name(name.text), set())
+
+    def _known(self, statement: Statement, name: str, node: Name | Atom) -> bool:
+        predicates = self.program.predicates
+        if self._name(name) in predicates:
+            return True
+        known = {bare(p) if predicates[p].space == self.space else p: p for p in predicates}
+        near = nearest(name, known, lambda n: predicates[known[n]].declaration.replace(known[n], n))
+        detail = f"There is no predicate {name}.{near}"
+        self._error("rules.unknown_predicate", "Unknown predicate", detail, statement.within(node))
+        return False
+
+    def _name(self, name: str) -> str:
+        """The whole name of what the file calls so."""
+        predicates = self.program.predicates
+        qualifier, _, last = name.rpartition(".")
+        if qualifier:
+            return qualified(self.imports.get(qualifier, qualifier), last)
+        own = qualified(self.space, name)
+        if own in predicates or name in predicates or self.space:
+            return own if own in predicates else name
+        exported = [p for p in predicates if bare(p) == name and predicates[p].is_exported]
+        return exported[0] if len(exported) == 1 else name
+
+    def _row(self, statement: Statement, atom: Atom) -> Row | None:
+        """The tuple of an atom without variables, that fits its declaration."""
+        if not self._known(statement, atom.predicate, atom):
+            return None
+        predicate = self.program.predicates[self._name(atom.predicate)]
+        if len(atom.arguments) != predicate.arity:
+            detail = f"The declaration is {predicate.declaration}."
+            self._error("rules.arity", "Wrong number of arguments", detail, statement.within(atom))
+            return None
+        row = []
+        for argument, column in zip(atom.arguments, predicate.columns, strict=True):
+            if not isinstance(argument, Constant):
+                self._problem(statement, argument, f"A tuple in a case has constants only, and {argument} is none.")
+                return None
+            if not fits_column(argument, column.type):
+                self._problem(
+                    statement, argument, f"{predicate.name}.{column.name} is a {column.type.name}; {argument} is not."
+                )
+                return None
+            words = listed_words(predicate, column.name) if isinstance(argument.value, str) else []
+            if words and argument.value not in words:
+                detail = f"No row of {predicate.name} has {argument} as its {column.name}: that is {', '.join(words)}."
+                span = statement.within(argument)
+                self.diagnostics.append(warning("rules.unknown_word", "A word that nothing has", detail, span))
+            row.append(encode(argument.value))
+        return tuple(row)
+
+    def _problem(self, statement: Statement, node: Node, detail: str) -> None:
+        self._error("rules.case", "Tuple that does not fit", detail, statement.within(node))
+
+    def _error(self, code: str, summary: str, detail: str, span: Span) -> None:
+        self.diagnostics.append(error(code, summary, detail, span))

@@ -1,0 +1,86 @@
+"""What can be said about the predicates of a program: who derives them, who reads them, what depends on what."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.literals import atoms
+from planner.logic.datalog.language.model import Predicate, Rule
+from planner.logic.datalog.language.strata import dependencies
+
+
+@frozen
+class Description:
+    """A predicate with the rules that derive it, the rules that read it, and the native predicates computed from it."""
+
+    predicate: Predicate
+    rules: tuple[Rule, ...]
+    readers: tuple[Rule, ...]
+    natives: tuple[str, ...]
+
+
+def describe(program: Program) -> dict[str, Description]:
+    """Every predicate by name, in the order of the declarations."""
+    derives: dict[str, list[Rule]] = {name: [] for name in program.predicates}
+    reads: dict[str, list[Rule]] = {name: [] for name in program.predicates}
+    natives: dict[str, list[str]] = {name: [] for name in program.predicates}
+    for rule in program.rules:
+        derives[rule.head.predicate].append(rule)
+        for name in dict.fromkeys(atom.predicate for atom, _how in atoms(rule.body)):
+            reads[name].append(rule)
+    for predicate in program.predicates.values():
+        for name in dict.fromkeys(predicate.inputs):
+            natives[name].append(predicate.name)
+    return {
+        name: Description(predicate, tuple(derives[name]), tuple(reads[name]), tuple(natives[name]))
+        for name, predicate in program.predicates.items()
+    }
+
+
+class Read(NamedTuple):
+    """`reader` is derived from `read`; `how` is positive, negation, aggregate or native (the last three need all of
+    `read` to be derived before)."""
+
+    reader: str
+    read: str
+    how: str
+
+
+@frozen
+class PredicateGraph:
+    """`levels` gives each predicate the number of complete relations that must lie below it: a positive read stays on
+    the level, any other one is at least one level lower. `recursive` are the predicates that depend on themselves."""
+
+    levels: dict[str, int]
+    recursive: frozenset[str]
+    reads: tuple[Read, ...]
+
+
+def predicate_graph(program: Program, of: str | None = None) -> PredicateGraph:
+    """The dependencies between predicates, sorted; with `of`, of this predicate and all below it. Raises KeyError for
+    an unknown one."""
+    graph = dependencies(program.predicates.values(), program.rules)
+    wanted = set(graph)
+    if of is not None:
+        wanted, waiting = {of}, [of]
+        while waiting:
+            new = set(graph[waiting.pop()]) - wanted
+            wanted |= new
+            waiting += sorted(new)
+    levels: dict[str, int] = {}
+    recursive: set[str] = set()
+    for stratum in program.strata:
+        members = set(stratum.predicates)
+        below = (
+            levels[read] + (dependency.how != "positive")
+            for name in stratum.predicates
+            for read, dependency in graph[name].items()
+            if read not in members
+        )
+        levels.update(dict.fromkeys(stratum.predicates, max(below, default=0)))
+        if stratum.is_recursive:
+            recursive |= members
+    reads = sorted(Read(a, b, d.how) for a in wanted for b, d in graph[a].items())
+    return PredicateGraph({n: levels[n] for n in sorted(wanted)}, frozenset(recursive & wanted), tuple(reads))

@@ -1,0 +1,131 @@
+"""Mutants: rules with one small mistake each. Good cases notice every one of them: some case comes out otherwise.
+
+A mutant leaves out a literal, or `not`, turns a comparison around its border, or changes a constant. Those that are no
+longer rules (a variable without a value) do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from planner.foundation.vocabulary.records import frozen
+from planner.language.syntax.rule_parse import tokens_of
+from planner.language.syntax.rule_syntax import (
+    Aggregate,
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Term,
+    Test,
+    quote,
+)
+from planner.logic.datalog.language.model import Rule
+
+_TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
+"""comparisons at whose border a mistake is made"""
+
+
+@frozen
+class Mutant:
+    """A mistake in a file: what stands from `start` to `end` (code points) is replaced by `text`; `what` says it."""
+
+    rule: str
+    file: str
+    start: int
+    end: int
+    text: str
+    what: str
+
+    def of(self, text: str) -> str:
+        """The text of the file with the mistake."""
+        return text[: self.start] + self.text + text[self.end :]
+
+
+def mutants(rules: Iterable[Rule]) -> Iterator[Mutant]:
+    """All mutants of some rules, in the order of their places."""
+    for rule in rules:
+        text = rule.span.source.text
+        for literal in rule.body:
+            yield from _of_literal(rule, text, literal, len(rule.body) > 1)
+
+
+def _of_literal(rule: Rule, text: str, literal: Literal, may_go: bool) -> Iterator[Mutant]:
+    start, end = literal.start, literal.end
+    if end <= start:
+        return
+    written = text[start:end]
+
+    def made(at: int, until: int, new: str, what: str) -> Mutant:
+        return Mutant(rule.name, rule.file, at, until, new, what)
+
+    if may_go:
+        yield made(*_with_comma(text, start, end), "", f"without {written}")
+    if isinstance(literal, Negation) and written.startswith("not"):
+        atom = literal.atom
+        yield made(start, end, text[atom.start : atom.end], f"{text[atom.start : atom.end]} in the place of {written}")
+    if isinstance(literal, Test) and written.startswith("not"):
+        yield made(start, end, written.removeprefix("not").lstrip(), f"without the not of {written}")
+    if isinstance(literal, Comparison) and literal.operator in _TURNED:
+        yield from _turned(rule, text, literal)
+    for constant in _constants(literal):
+        new = _other(constant)
+        if new and start <= constant.start < constant.end <= end:
+            changed = text[start : constant.start] + new + text[constant.end : end]
+            yield made(constant.start, constant.end, new, f"{changed} in the place of {written}")
+
+
+def _with_comma(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where a literal stands, with the comma behind it, or else the one before."""
+    for _, word, at, until in tokens_of(text[end : end + 200]):
+        if word == ",":
+            return start, end + until
+        if not word.startswith("/"):
+            break
+        del at
+    comma = text.rfind(",", 0, start)
+    return (comma, end) if comma >= 0 else (start, end)
+
+
+def _turned(rule: Rule, text: str, literal: Comparison) -> Iterator[Mutant]:
+    if literal.operator == "=" and not _compares(literal):
+        return
+    for _, word, at, until in tokens_of(text[literal.start : literal.end]):
+        if word == literal.operator:
+            new = _TURNED[word]
+            place = literal.start + at, literal.start + until
+            written = text[literal.start : literal.end]
+            what = f"{written[:at]}{new}{written[until:]} in the place of {written}"
+            yield Mutant(rule.name, rule.file, *place, new, what)
+            return
+
+
+def _compares(literal: Comparison) -> bool:
+    """Whether an equation compares with a constant, and does not give a name to a value."""
+    return isinstance(literal.left, Constant) or isinstance(literal.right, Constant)
+
+
+def _constants(literal: Literal) -> list[Constant]:
+    terms: list[Term] = []
+    if isinstance(literal, Atom):
+        terms = list(literal.arguments)
+    elif isinstance(literal, Negation):
+        terms = list(literal.atom.arguments)
+    elif isinstance(literal, Comparison):
+        terms = [literal.left, literal.right]
+    elif isinstance(literal, Test):
+        terms = list(literal.arguments)
+    elif isinstance(literal, Aggregate):
+        return []
+    return [term for term in terms if isinstance(term, Constant)]
+
+
+def _other(constant: Constant) -> str:
+    """Another constant of the kind."""
+    value = constant.value
+    if isinstance(value, bool):
+        return "false" if value else "true"
+    if isinstance(value, str):
+        return quote(f"{value}?")
+    return str(value + 1) if isinstance(value, int) else ""

@@ -1,0 +1,152 @@
+"""Running files of cases: each case in a process of its own, with limits of time and memory; and the question whether
+every rule that denies is tested both ways.
+
+A rule whose head is a verdict (`deny`, `warn`) is only trusted with two cases of one file: one that wants what the rule
+derives, and one in which nothing is denied. The first alone would also hold for a rule that denies everything, the
+second alone for one that denies nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.datalog.ask.limit import run_limited
+from planner.logic.datalog.engine.evaluate import Database, evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.checks import at
+from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.values import Row
+from planner.logic.datalog.tools.cases import Case, compare
+
+T = TypeVar("T")
+Derive: TypeAlias = Callable[[Program, Case], Database]
+
+VERDICTS = ("deny", "warn")
+"""the predicates whose rules need a case that holds them and one that does not"""
+
+SECONDS = 30.0
+"""how long rules that are not the product's own may take"""
+MOST_ROWS = 20
+"""of one mismatch that are kept"""
+
+
+class Difference(NamedTuple):
+    """A predicate that came out otherwise: the first rows that are missing or too many, and how many there are."""
+
+    predicate: str
+    missing: tuple[Row, ...]
+    unexpected: tuple[Row, ...]
+    missing_count: int
+    unexpected_count: int
+
+
+@frozen
+class Outcome:
+    """What a case came to. `fired` are the names of the rules that derived something; `problem` is why it could not
+    be run to its end."""
+
+    case: Case
+    differences: tuple[Difference, ...] = ()
+    fired: frozenset[str] = frozenset()
+    problem: tuple[Diagnostic, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        return not self.differences and not self.problem
+
+
+def bounded(work: Callable[[], T], seconds: float, problem: Callable[[str], Diagnostic]) -> T:
+    """The result of `work()` from a process of its own. Raises Failure with `problem("time")` or `problem("memory")`
+    when that is too much, and the one that `work` raises."""
+    try:
+        return run_limited(work, seconds)
+    except Failure as failure:
+        (first, *_others) = failure.diagnostics
+        if first.code in ("query.time", "query.memory"):  # in the words of a question, which this is not
+            raise Failure(problem(first.code.removeprefix("query."))) from None
+        raise
+
+
+def try_out(program: Program, facts: FactBase, want: Iterable[str] | None, files: str) -> None:
+    """Evaluate rules that are not the product's own in a process of its own first, so that they cannot hang this one or
+    take all memory. `files` says whose they are. Raises Failure when they need too much."""
+    wanted = None if want is None else tuple(want)
+
+    def problem(what: str) -> Diagnostic:
+        limit = f"within {SECONDS:g} seconds" if what == "time" else "into memory"
+        verb = "are not evaluated" if what == "time" else "do not fit"
+        detail = (
+            f"The rules in {files} {verb} {limit}. Look for a rule that joins everything with everything, or one that "
+            "derives very many tuples: planner rules stats shows where the time goes."
+        )
+        return error(f"rules.{what}", f"Rules need too much {what}", detail)
+
+    program.functions  # noqa: B018  made here once, not in the other process
+    bounded(lambda: evaluate(program, facts, wanted) and None, SECONDS, problem)
+
+
+def run(program: Program, cases: Iterable[Case], seconds: float, derive: Derive | None = None) -> list[Outcome]:
+    """Run cases one after the other, each at most so many seconds long. `derive` gives what holds in a case; without,
+    the program derives it from the facts of the case."""
+    program.functions, program.rules  # noqa: B018  made here once, not in each process
+    return [_outcome(program, case, seconds, derive or derived) for case in cases]
+
+
+def derived(program: Program, case: Case) -> Database:
+    """What the program derives in a case."""
+    return evaluate(program, case.facts, case.wanted)
+
+
+def _outcome(program: Program, case: Case, seconds: float, derive: Derive) -> Outcome:
+    def problem(what: str) -> Diagnostic:
+        if what == "time":
+            detail = f"Evaluating the rules did not end within {seconds:g} seconds. "
+        else:
+            detail = "What the rules derive does not fit into memory. "
+        detail += "Look for a rule that joins everything with everything, or one that derives very many tuples."
+        return error(f"rules.{what}", f"The case needs too much {what}", detail, case.span)
+
+    try:
+        differences, fired = bounded(partial(_evaluated, program, case, derive), seconds, problem)
+    except Failure as failure:
+        return Outcome(case, problem=tuple(failure.diagnostics))
+    return Outcome(case, differences, fired)
+
+
+def _evaluated(program: Program, case: Case, derive: Derive) -> tuple[tuple[Difference, ...], frozenset[str]]:
+    try:
+        database = derive(program, case)
+    except ValueError as problem:  # facts that no column can hold
+        raise Failure(error("rules.case", "Fact that does not fit", f"{problem}.", case.span)) from None
+    differences = [
+        Difference(m.predicate, m.missing[:MOST_ROWS], m.unexpected[:MOST_ROWS], len(m.missing), len(m.unexpected))
+        for m in compare(case, database)
+    ]
+    fired = (database.program.rules[number].name for number, rows in database.produced.items() if rows)
+    return tuple(differences), frozenset(fired)
+
+
+def untested(rules: Iterable[Rule], files: Sequence[Sequence[Outcome]]) -> list[Diagnostic]:
+    """The rules for a verdict that lack one of their two cases. `files` are the outcomes, file by file."""
+    return [d for rule in rules if rule.head.predicate in VERDICTS for d in _untested(rule, files)]
+
+
+def _untested(rule: Rule, files: Sequence[Sequence[Outcome]]) -> Iterable[Diagnostic]:
+    verdict = rule.head.predicate
+    denying = [
+        outcomes
+        for outcomes in files
+        if any(o.holds and rule.name in o.fired and o.case.wanted.get(verdict) for o in outcomes)
+    ]
+    needs = f"A {verdict} rule needs a case that has the {verdict} and one that has none, in one file."
+    if not denying:
+        detail = f"{needs} No case that holds wants a {verdict} that {rule.name} derives."
+        yield error("rules.untested", f"A {verdict} that no case wants", detail, at(rule, rule.head))
+    elif not any(o.holds and o.case.wanted.get(verdict) == set() for outcomes in denying for o in outcomes):
+        detail = f"{needs} Beside the case for {rule.name} stands none that holds with `.want none {verdict}.`"
+        yield error("rules.untested", f"A {verdict} without a case that has none", detail, at(rule, rule.head))

@@ -1,0 +1,35 @@
+"""The command line to facts: the predicates of rules/inputs/command.dl."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planner.foundation.vocabulary.address import Address, ModuleAddress
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.model.sources import CommandLine
+
+
+def from_command(
+    facts: FactBuilder,
+    walk: str,
+    targets: Iterable[Address],
+    excludes: Iterable[Address],
+    replacements: Iterable[Address] = (),
+) -> None:
+    """Add the kind of walk, the limits that the command line sets, and what it asks to replace."""
+    facts.add("walk", walk, source=CommandLine(walk))
+    for option, addresses in (("target", targets), ("exclude", excludes), ("replace", replacements)):
+        predicate = "asked_replacement" if option == "replace" else option
+        for address in addresses:
+            row = (str(address), _form(address), str(address.config))
+            facts.add(predicate, *row, source=CommandLine(f"-{option}={address}"))
+
+
+def _form(address: Address) -> str:
+    """How much the address says: a whole module or resource of the configuration, or instances only."""
+    keyed = any(key is not None for _, key in address.module.steps)
+    if isinstance(address, ModuleAddress):
+        return "module_instance" if keyed else "module"
+    if address.key is not None:
+        return "instance"
+    return "resource_instance" if keyed else "resource"

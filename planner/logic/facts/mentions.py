@@ -1,0 +1,168 @@
+"""Which traversals stand in which argument: what a resource, a module call, an output ... mentions, with its path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from planner.foundation.values.schema import BlockSchema
+from planner.foundation.vocabulary.span import Source
+from planner.language.config.connection import connection_schema
+from planner.language.config.model import (
+    CheckRule,
+    Expr,
+    ModuleCall,
+    ModuleConfig,
+    OutputDecl,
+    Provisioner,
+    Reference,
+    ResourceDecl,
+)
+from planner.language.syntax.body import Block, Body, BodySchema
+from planner.language.syntax.body import BlockSchema as BlockHeader
+from planner.language.syntax.nodes import Call, Expression, Traversal, Variable
+from planner.language.syntax.references import references
+
+Mention: TypeAlias = tuple[Traversal | Variable | Call, Source, str]
+"""the traversal, or the call of a provider's function, its source, and the path of the argument it stands in"""
+ProvisionerSchema: TypeAlias = Callable[[str], "BlockSchema | None"]
+
+
+def in_expression(node: Expression, source: Source, path: str) -> Iterator[Mention]:
+    for mentioned in references(node):
+        yield mentioned, source, path
+
+
+def in_expr(expr: Expr | None, path: str) -> Iterator[Mention]:
+    if expr is not None:
+        yield from in_expression(expr.node, expr.source, path)
+
+
+def in_rules(rules: Iterable[CheckRule], path: str) -> Iterator[Mention]:
+    for rule in rules:
+        yield from in_expr(rule.condition, path)
+        yield from in_expr(rule.error_message, path)
+
+
+def named(references: Iterable[Reference], path: str) -> Iterator[Mention]:
+    for reference in references:
+        yield reference.node, reference.source, path
+
+
+def in_body(body: Body, schema: BlockSchema, prefix: str = "") -> Iterator[Mention]:
+    """What decoding the body by the schema evaluates, `dynamic` blocks included."""
+    content, _ = body.partial_content(_body_schema(schema))
+    for name, attribute in content.attributes.items():
+        yield from in_expression(attribute.expr, attribute.source, prefix + name)
+    for block in content.blocks:
+        if block.type == "dynamic" and block.labels:
+            yield from _in_dynamic(block, schema, prefix)
+        elif block.type in schema.blocks:
+            yield from in_body(block.body, schema.blocks[block.type].block, f"{prefix}{block.type}.")
+
+
+_BODY_SCHEMAS: dict[int, tuple[BlockSchema, BodySchema]] = {}
+
+
+def _body_schema(schema: BlockSchema) -> BodySchema:
+    known = _BODY_SCHEMAS.get(id(schema))
+    if known is not None and known[0] is schema:
+        return known[1]
+    blocks = (*(BlockHeader(name) for name in schema.blocks), BlockHeader("dynamic", ("type",)))
+    made = BodySchema(dict.fromkeys(schema.attributes, False), blocks)
+    _BODY_SCHEMAS[id(schema)] = (schema, made)
+    return made
+
+
+_DYNAMIC = BodySchema({"for_each": False, "iterator": False, "labels": False}, (BlockHeader("content"),))
+
+
+def _in_dynamic(block: Block, schema: BlockSchema, prefix: str) -> Iterator[Mention]:
+    """A dynamic block: its for_each and labels, and its content without the iterator's name."""
+    kind = block.labels[0].value
+    nested = schema.blocks.get(kind)
+    content, _ = block.body.partial_content(_DYNAMIC)
+    iterator = kind
+    if "iterator" in content.attributes:
+        expr = content.attributes["iterator"].expr
+        iterator = expr.name if isinstance(expr, Variable) else kind
+    for name in ("for_each", "labels"):
+        if name in content.attributes:
+            attribute = content.attributes[name]
+            yield from in_expression(attribute.expr, attribute.source, f"{prefix}{kind}.{name}")
+    if nested is None:
+        return
+    for inner in content.blocks:
+        for mention in in_body(inner.body, nested.block, f"{prefix}{kind}."):
+            node = mention[0]
+            if (node.root if isinstance(node, Traversal) else node.name) != iterator:
+                yield mention
+
+
+def of_resource(
+    resource: ResourceDecl, schema: BlockSchema | None, provisioner_schema: ProvisionerSchema
+) -> Iterator[Mention]:
+    """Everything that creating or updating the resource reads."""
+    yield from named(resource.depends_on, "depends_on")
+    yield from in_expr(resource.count, "count")
+    yield from in_expr(resource.for_each, "for_each")
+    yield from in_expr(resource.enabled, "enabled")
+    if resource.provider is not None:
+        yield from in_expr(resource.provider.key, "provider")
+    if schema is not None:
+        yield from in_body(resource.body, schema)
+    lifecycle = resource.lifecycle
+    for expr in lifecycle.replace_triggered_by:
+        yield from in_expr(expr, "lifecycle.replace_triggered_by")
+    yield from in_expr(lifecycle.prevent_destroy, "lifecycle.prevent_destroy")
+    if resource.connection is not None:
+        yield from in_body(resource.connection, connection_schema(), "connection.")
+    for provisioner in resource.provisioners:
+        if provisioner.when == "create":
+            yield from in_provisioner(provisioner, provisioner_schema)
+            if provisioner.connection is not None:
+                yield from in_body(
+                    provisioner.connection, connection_schema(), f"provisioner.{provisioner.type}.connection."
+                )
+    yield from in_rules(lifecycle.preconditions, "lifecycle.precondition")
+    yield from in_rules(lifecycle.postconditions, "lifecycle.postcondition")
+
+
+def in_provisioner(provisioner: Provisioner, provisioner_schema: ProvisionerSchema) -> Iterator[Mention]:
+    schema = provisioner_schema(provisioner.type)
+    if schema is not None:
+        yield from in_body(provisioner.body, schema, f"provisioner.{provisioner.type}.")
+
+
+def of_output(output: OutputDecl) -> Iterator[Mention]:
+    yield from named(output.depends_on, "depends_on")
+    yield from in_expr(output.value, "value")
+    yield from in_rules(output.preconditions, "precondition")
+
+
+def of_call(call: ModuleCall) -> Iterator[Mention]:
+    """What decides how many instances the module has, and what it waits for."""
+    yield from named(call.depends_on, "depends_on")
+    yield from in_expr(call.count, "count")
+    yield from in_expr(call.for_each, "for_each")
+    yield from in_expr(call.enabled, "enabled")
+    for _, outer in call.providers:
+        yield from in_expr(outer.key, "providers")
+
+
+def of_imports(module: ModuleConfig) -> Iterator[tuple[str, Mention]]:
+    """(resource address as written, mention) of every import block."""
+    for block in module.imports:
+        if block.target is None:
+            continue
+        target = str(block.target)
+        parts = ((block.id, "id"), (block.identity, "identity"), (block.for_each, "for_each"), (block.to, "to"))
+        for expr, path in ((expr, f"import.{name}") for expr, name in parts):
+            for mention in in_expr(expr, path):
+                if path != "import.to" or not _is_address(expr, mention[0]):
+                    yield target, mention
+
+
+def _is_address(expr: Expr | None, node: Traversal | Variable | Call) -> bool:
+    """Whether the traversal is the address itself rather than something in an index of it."""
+    return expr is not None and node.start == expr.node.start

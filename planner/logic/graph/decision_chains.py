@@ -1,0 +1,117 @@
+"""Chains that decide something along the edges of a graph, step by step with the line of each: what forces
+create_before_destroy on a vertex, and what a data source waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from planner.foundation.vocabulary.records import field, frozen
+from planner.logic.datalog.explain.render import reason_text
+from planner.logic.datalog.explain.search import Proof, Prover
+from planner.logic.graph.cycles import REFERENCES, own_rule
+from planner.logic.model.graph import Graph
+from planner.logic.model.sources import source_json
+
+FORCED = "forced_create_before_destroy"
+SAFE = "replaces_safely"
+_SUPPORTS = "supports_safe_replacement"
+_ASKED = ("create_before_destroy", "state_create_before_destroy", "action")
+_WAITS = ("delays", "module_delays", "data_waits", "may_wait", "below", "leads_on")
+
+
+@frozen
+class Step:
+    """One step of a chain, and where people wrote it (in the format of proofs)."""
+
+    text: str
+    sources: tuple[dict[str, Any], ...] = field(factory=tuple)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """As documents have it."""
+        return {"text": self.text, "sources": list(self.sources)}
+
+
+def replacement_chain(graph: Graph, node: str) -> list[Step]:
+    """Why an object is created before it is destroyed: from what asks for it down to the vertex; empty if it is not."""
+    prover = Prover(graph.program, graph.database)
+    own = prover.why(SAFE, (node,))
+    if own is not None:
+        return [_asked(graph, own)]
+    forced = prover.why(FORCED, (node,))
+    below = _below(forced, _SUPPORTS) if forced is not None else None
+    steps: list[Step] = []
+    while below is not None:
+        link = _below(below, "link_base")
+        if link is not None:
+            dependent, dependency = link.row
+            steps.append(Step(f"{dependent} depends on {dependency}", tuple(_written(graph, link))))
+        asks = _below(below, SAFE)
+        if asks is not None:
+            steps.append(_asked(graph, asks))
+        below = _below(below, _SUPPORTS)
+    return steps[::-1]
+
+
+def waiting_chain(graph: Graph, object: str, waited: str) -> list[Step]:
+    """Why a data source is not read before something is done: the steps that stand on what people wrote."""
+    proof = Prover(graph.program, graph.database).why("data_waits", (object, waited))
+    if proof is None:
+        return []
+    steps: list[Step] = []
+    waiting, seen = [proof], set[int]()
+    while waiting:
+        at = waiting.pop()
+        if id(at) in seen or at.rule is None:
+            continue
+        seen.add(id(at))
+        if at.predicate in _WAITS:
+            own = [x for x in at.body if isinstance(x, Proof) and x.rule is None and x.predicate in REFERENCES]
+            sources = tuple(source for leaf in own for source in _written(graph, leaf))
+            named = [leaf.row for leaf in own if leaf.row[2] == "depends_on"]
+            if sources:
+                said = f"{named[0][0]} names {named[0][1]} in depends_on" if named else None
+                steps.append(Step(said or reason_text(at.rule, at.assignment), sources))
+            waiting += [x for x in reversed(at.body) if isinstance(x, Proof)]
+        elif at.predicate == "link_base":
+            sources = tuple(_written(graph, at))
+            dependent, dependency = at.row
+            steps += [Step(f"{dependent} depends on {dependency}", sources)] if sources else []
+    return steps
+
+
+def _asked(graph: Graph, proof: Proof) -> Step:
+    """What asks for create_before_destroy itself."""
+    assert proof.rule is not None
+    sources = [
+        source_json(source)
+        for leaf in proof.leaves()
+        if leaf.predicate in _ASKED
+        for source in [graph.database.facts.source(leaf.predicate, leaf.row)]
+        if source is not None
+    ]
+    return Step(reason_text(proof.rule, proof.assignment), tuple(sources))
+
+
+def _below(proof: Proof, predicate: str) -> Proof | None:
+    return next((x for x in proof.body if isinstance(x, Proof) and x.predicate == predicate), None)
+
+
+def _written(graph: Graph, proof: Proof) -> Iterator[dict[str, Any]]:
+    """The lines that a link stands on: mentions, what the state says, or a rule of the user's."""
+    seen: set[str] = set()
+    for leaf in proof.leaves():
+        source = graph.database.facts.source(leaf.predicate, leaf.row)
+        if source is not None and leaf.predicate in (*REFERENCES, "state_depends_on"):
+            written = source_json(source)
+            if str(written) not in seen:
+                seen.add(str(written))
+                yield written
+    waiting = [proof]
+    while waiting:
+        at = waiting.pop()
+        own = own_rule(at) if at.predicate == "ordered" else None
+        if own is not None and own.rule is not None:
+            yield {"file": own.rule.file, "line": own.rule.line}
+        waiting += [x for x in at.body if isinstance(x, Proof)]

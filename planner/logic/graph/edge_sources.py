@@ -1,0 +1,117 @@
+"""What each edge of a graph stands on: its kinds, the rules that make it, and the lines of files behind them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from typing import Any, TypeAlias
+
+from planner.foundation.vocabulary.records import field, frozen
+from planner.logic.datalog.explain.deriving_rules import Maker, makers
+from planner.logic.graph.cycles import ORDER
+from planner.logic.model.graph import Graph
+from planner.logic.model.sources import source_json
+
+LAYERS = ("reference", "order", "provider", "module", "destroy")
+"""the kinds of edges, as rules/shared/order.dl tells them apart"""
+RELATIONS = ("edge_layer", "edge_mention")
+"""the relations that a graph must have been built with"""
+MOST_PLACES = 3
+"""lines that an edge is shown with"""
+_MENTIONS = ("reference", "validation_reference", "import_reference", "destroy_reference")
+
+Edge: TypeAlias = tuple[str, str]
+
+
+@frozen
+class Ground:
+    """`layers` as in LAYERS, `makers` the rules, `sources` as in proofs: files with line and snippet."""
+
+    layers: tuple[str, ...] = ()
+    makers: tuple[Maker, ...] = ()
+    sources: tuple[dict[str, Any], ...] = field(factory=tuple)
+
+
+def grounds(graph: Graph, edges: Collection[Edge]) -> dict[Edge, Ground]:
+    """The ground of each of these edges."""
+    database = graph.database
+    layers: dict[Edge, list[str]] = defaultdict(list)
+    for dependent, dependency, layer in database["edge_layer"]:
+        layers[dependent, dependency].append(layer)
+    mentions: dict[Edge, list[tuple[str, str]]] = defaultdict(list)
+    for dependent, dependency, target, path in database["edge_mention"]:
+        mentions[dependent, dependency].append((target, path))
+    objects = speakers(graph)
+    made = {**makers(graph.program, database, "edge", frozenset(edges)), **_ordered(graph, mentions, objects)}
+    found = {}
+    for edge in sorted(edges):
+        sources = [
+            source
+            for target, path in sorted(mentions.get(edge, ()))
+            if (source := _source(graph, objects.get(edge[0], ()), target, path)) is not None
+        ]
+        known = {(s.get("file"), s.get("line"), s.get("state")): s for s in sources}
+        found[edge] = Ground(
+            tuple(sorted(layers.get(edge, ()), key=LAYERS.index)),
+            tuple(made.get(edge, ())),
+            tuple(list(known.values())[:MOST_PLACES]),
+        )
+    return found
+
+
+def _ordered(
+    graph: Graph, mentions: dict[Edge, list[tuple[str, str]]], objects: dict[str, tuple[str, ...]]
+) -> dict[Edge, list[Maker]]:
+    """What makes the edges that only users' rules ask for: those rules, and no reference that nobody wrote."""
+    asked = {
+        (dependent, dependency): {(target, object) for target, _ in said for object in objects[dependent]}
+        for (dependent, dependency), said in mentions.items()
+        if {path for _, path in said} == {ORDER}
+    }
+    if not asked:
+        return {}
+    rows = frozenset(row for rows in asked.values() for row in rows)
+    rules = {name: makers(graph.program, graph.database, name, rows) for name in ("ordered", "order_before")}
+    return {
+        edge: [maker for name in rules for row in sorted(rows) for maker in rules[name].get(row, ())]
+        for edge, rows in asked.items()
+    }
+
+
+def speakers(graph: Graph) -> dict[str, tuple[str, ...]]:
+    """The objects whose configuration each vertex speaks for: its own, of an instance the resource's."""
+    database = graph.database
+    resources: dict[str, str] = {row[0]: row[1] for row in database["instance"]}
+    instances: dict[str, str] = dict(database["instance_node"])
+    found: dict[str, tuple[str, ...]] = {}
+    for name, _, _, object in database["vertex"]:
+        instance = instances.get(name)
+        found[name] = (object,) if instance is None else (resources.get(instance, instance), instance)
+    return found
+
+
+def _source(graph: Graph, objects: tuple[str, ...], target: str, path: str) -> dict[str, Any] | None:
+    facts = graph.database.facts
+    for object in objects:
+        for predicate in _MENTIONS:
+            source = facts.source(predicate, (object, target, path))
+            if source is not None:
+                return source_json(source)
+    return None
+
+
+def declarations(graph: Graph) -> dict[str, dict[str, Any]]:
+    """Where the object of each vertex is declared, as far as a file says so: the source in the format of proofs."""
+    facts = graph.database.facts
+    places: dict[str, Any] = {}
+    for predicate in ("resource", "local", "output_value", "input_variable", "child_module", "check", "provider_block"):
+        for row in facts.relation(predicate):
+            source = facts.source(predicate, row)
+            if source is not None:
+                places.setdefault(row[0], source)
+    found = {}
+    for name, objects in speakers(graph).items():
+        source = next((places[o] for o in objects if o in places), None)
+        if source is not None:
+            found[name] = source_json(source)
+    return found

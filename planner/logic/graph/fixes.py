@@ -1,0 +1,176 @@
+"""What to take away so that an edge, a way or another fact of a graph does not hold any more: the smallest sets of
+lines, options of the command line and rules of the user's, found by deriving again without them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.explain.proof import is_written
+from planner.logic.datalog.explain.search import Proof, Prover
+from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.values import Row
+from planner.logic.graph.build import graph_program
+from planner.logic.graph.cycles import REFERENCES
+from planner.logic.graph.hitting_sets import Sets, proofs_for, smallest_sets
+from planner.logic.model.graph import Graph
+from planner.logic.model.sources import CommandLine, StateEntry, source_json
+from planner.logic.programs.rule_files import Files
+
+REMOVABLE = (
+    *REFERENCES,
+    "create_before_destroy",
+    "state_create_before_destroy",
+    "state_depends_on",
+    "target",
+    "exclude",
+    "asked_replacement",
+)
+"""facts that stand on a line of their own, an option or an entry of the state; a declaration is none of them"""
+_ANNOTATIONS = re.compile(r"(?:@\w+\(\"(?:[^\"\\]|\\.)*\"\)\s*)+\Z")
+
+
+@frozen(order=False)
+class Place:
+    """Something that can be taken away or changed. `kind`: line, option, state, rule, variable, value, missing, action,
+    text, object or first; `text` says what it is, `source` where it is (in the format of proofs); `key` tells it from
+    others."""
+
+    kind: str
+    key: str
+    text: str = field(eq=False)
+    source: dict[str, Any] | None = field(eq=False, default=None)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """As documents have it."""
+        return {"kind": self.kind, "text": self.text, **({"source": self.source} if self.source else {})}
+
+
+@frozen
+class Fix:
+    """Places that go together. `checked`: it was tried, and what was asked about is gone; `note`: what else there is to
+    say, or why it was not checked."""
+
+    places: tuple[Place, ...]
+    checked: bool
+    note: str = ""
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """As documents have it."""
+        note = {"note": self.note} if self.note else {}
+        return {"places": [place.json for place in self.places], "checked": self.checked, **note}
+
+
+@frozen
+class Fixes:
+    """The sets, smallest first. `limit`: a word about what was not looked at; `stuck`: why there are none."""
+
+    fixes: tuple[Fix, ...] = ()
+    limit: str = ""
+    stuck: str = ""
+
+    @classmethod
+    def of(cls, found: Sets[Place], stuck: str, note: str = "") -> Fixes:
+        """Sets that were each checked by deriving again."""
+        limits = {
+            "sets": f"There may be more; these are the {len(found.sets)} smallest.",
+            "proofs": "The search was given up.",
+        }
+        fixes = tuple(Fix(places, True, note) for places in found.sets)
+        is_stuck = found.is_stuck or not (fixes or found.limit)
+        return cls(fixes, limits.get(found.limit, ""), stuck if is_stuck else "")
+
+
+def place_of(source: Any, owner: str) -> Place | None:
+    """The place that a source names. What stands on one line of one thing (`owner`) goes together."""
+    if isinstance(source, Span):
+        written = source_json(source)
+        key = f"{source.filename}:{written['line']:06}:{owner}"
+        return Place("line", key, f"{source.filename}:{written['line']}: {written['snippet'].strip()}", written)
+    if isinstance(source, CommandLine):
+        return Place("option", source.argument, source.argument, source_json(source))
+    if isinstance(source, StateEntry):
+        return Place("state", source.address, f"what the state records of {source.address}", source_json(source))
+    return None
+
+
+def fact_fixes(graph: Graph, predicate: str, row: Row, own: Files) -> Fixes:
+    """What makes a fact of a graph go away that holds."""
+    search = _Removals(graph, predicate, row, own)
+    stuck = "It rests on what is declared or planned alone: no line, option or rule of yours could be taken away."
+    most = proofs_for(len(graph.database.facts))
+    return Fixes.of(smallest_sets(search.proof_without, order, most_proofs=most), stuck)
+
+
+def order(place: Place) -> str:
+    """Lines first, by file and line."""
+    return f"{place.kind != 'line'} {place.kind} {place.key}"
+
+
+class _Removals:
+    def __init__(self, graph: Graph, predicate: str, row: Row, own: Files) -> None:
+        self.facts: FactBase = graph.database.facts
+        self.program: Program = graph.program
+        self.predicate, self.row, self.own = predicate, row, own
+        self.rows: dict[Place, dict[str, set[Row]]] = {}
+        self.rules: dict[Place, Rule] = {}
+        for name in REMOVABLE:
+            for fact in self.facts.relation(name):
+                place = place_of(self.facts.source(name, fact), str(fact[0]))
+                if place is not None:
+                    self.rows.setdefault(place, {}).setdefault(name, set()).add(fact)
+        for rule in graph.program.rules:
+            if is_written(rule):
+                at = {"file": rule.file, "line": rule.line}
+                text = f"your rule {rule.name} ({rule.file}:{rule.line})"
+                self.rules[Place("rule", f"{rule.file}:{rule.line:06}", text, at)] = rule
+
+    def proof_without(self, removed: frozenset[Place]) -> Collection[Place] | None:
+        rows: dict[str, set[Row]] = {}
+        for place in removed:
+            for name, facts in self.rows.get(place, {}).items():
+                rows.setdefault(name, set()).update(facts)
+        program = self.without([self.rules[place] for place in removed if place in self.rules])
+        database = evaluate(program, self.facts.without(rows), [self.predicate])
+        if self.row not in database[self.predicate]:
+            return None
+        proof = Prover(program, database).why(self.predicate, self.row)
+        return set(self.places(proof)) if proof is not None else None
+
+    def places(self, proof: Proof) -> Iterator[Place]:
+        waiting, seen = [proof], set[int]()
+        names = {rule.name: place for place, rule in self.rules.items()}
+        while waiting:
+            at = waiting.pop()
+            if id(at) in seen:
+                continue
+            seen.add(id(at))
+            if at.rule is None and at.predicate in REMOVABLE:
+                place = place_of(self.facts.source(at.predicate, at.row), str(at.row[0]))
+                if place is not None:
+                    yield place
+            if at.rule is not None and at.rule.name in names:
+                yield names[at.rule.name]
+            waiting += [entry for entry in at.body if isinstance(entry, Proof)]
+
+    def without(self, rules: Collection[Rule]) -> Program:
+        """The program without rules of the user's: their text is left blank."""
+        if not rules:
+            return self.program
+        files = []
+        for name, text in self.own:
+            for rule in sorted((r for r in rules if r.file == name), key=lambda r: -r.span.start):
+                begin = rule.span.start
+                named = _ANNOTATIONS.search(text, 0, begin)
+                begin = named.start() if named else begin
+                text = text[:begin] + re.sub(r"[^\n]", " ", text[begin : rule.span.end]) + text[rule.span.end :]
+            files.append((name, text))
+        return graph_program(tuple(files))

@@ -1,0 +1,178 @@
+"""Why one vertex does not wait for another, in a few sentences: what comes nearest to the edge that is not there.
+
+What the rules derived is read and nothing decided: the way through others, the order that holds the other way round or
+was given up, what is left out, the mentions that there are. The table of all rules is planner.logic.graph.why.why_not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+from planner.foundation.vocabulary.records import field, frozen
+from planner.logic.datalog.explain.render import reason_text
+from planner.logic.datalog.explain.search import Proof, Prover
+from planner.logic.graph.cycles import ORDER, REFERENCES, place
+from planner.logic.graph.verbs import Waiting, shortest_path
+from planner.logic.model.graph import Graph
+from planner.logic.model.sources import source_json
+
+_FEW = 6
+"""mentions that are listed"""
+_LONG = 6
+"""vertices of a way that are named"""
+
+
+@frozen
+class Near:
+    """One sentence. `kind`: through-others, other-way, given-up, left-out, itself, instance, destroyer, mentions or
+    nothing-refers; `lines` belong below it; `sources` are places in the format of proofs."""
+
+    kind: str
+    text: str
+    lines: tuple[str, ...] = ()
+    sources: tuple[dict[str, Any], ...] = field(factory=tuple)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """As documents have it."""
+        more = {"lines": list(self.lines)} if self.lines else {}
+        return {"kind": self.kind, "text": self.text, **more, "sources": list(self.sources)}
+
+
+def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[Near]:
+    """What there is to say of a pair that has no edge, the most telling first. Either may be left out of the graph."""
+    return list(_Look(graph, dependent, dependency).all())
+
+
+def left_out(graph: Graph, node: str) -> str:
+    """That pruning or the command line left a vertex out, and why; empty when it is there."""
+    return near_text(_Look(graph, node, node).left_out(node))
+
+
+class _Look:
+    def __init__(self, graph: Graph, dependent: str, dependency: str) -> None:
+        self.graph, self.a, self.b = graph, dependent, dependency
+        self.database = graph.database
+        self.waiting = Waiting(graph.nodes, graph.database["edge"])
+        self.prover = Prover(graph.program, graph.database)
+
+    def all(self) -> Iterator[Near]:
+        if self.a == self.b:
+            yield Near("itself", f"{self.a} is the same vertex: nothing waits for itself.")
+            return
+        gone = [near for node in (self.a, self.b) for near in self.left_out(node)]
+        yield from gone
+        if gone:
+            return
+        way = self.way(self.a, self.b)
+        if way:
+            yield Near("through-others", f"{self.a} does wait for {self.b}, through others:", _steps(way))
+            yield from self.mentions()
+            return
+        if (self.a, self.b) in self.database["given_up"]:
+            yield Near(
+                "given-up",
+                f"{self.b} should be done before {self.a}, but that order was given up: it would close a cycle.",
+            )
+        yield from self.apart()
+        yield from self.mentions()
+        yield from self.other_way()
+
+    def way(self, start: str, end: str) -> list[str]:
+        return shortest_path(self.waiting, [start], [end])
+
+    def left_out(self, node: str) -> Iterator[Near]:
+        """A vertex that pruning or the command line took away."""
+        if node in self.graph.nodes:
+            return
+        proof = self.prover.why("excluded", (node,)) or self.prover.why("dropped", (node,))
+        if proof is None or proof.rule is None:
+            yield Near("left-out", f"{node} is not a vertex of this graph.")
+            return
+        reason = reason_text(proof.rule, proof.assignment)
+        given = sorted(
+            {f"-{name}={row[0]}" for name in ("target", "exclude") for row in self.database.facts.relation(name)}
+        )
+        because = f" ({', '.join(given)})" if given else ""
+        yield Near("left-out", f"{node} is left out of this graph: {reason}{because}.", (), self.sources(proof))
+
+    def apart(self) -> Iterator[Near]:
+        """A reference that is there and still makes no edge."""
+        if (self.a, self.b) not in self.database["refers"]:
+            return
+        destroyers = {row[0] for row in self.database["destroyer"]}
+        if self.b in destroyers:
+            text = f"{self.a} refers to {self.b}, but nothing waits for a destruction because of a reference."
+            yield Near("destroyer", text)
+            return
+        modules = {row[0]: row[2] for row in self.database["module_instance_of"]}
+        mine, other = modules.get(self.a), modules.get(self.b)
+        if mine is not None and other is not None and mine != other:
+            text = f"{self.a} refers to {self.b} by name, but in its own module instance: {mine}, not {other}."
+            yield Near("instance", text)
+
+    def mentions(self) -> Iterator[Near]:
+        """What the dependent refers to, if not to this."""
+        rows = sorted(row for row in self.database["mentions"] if row[0] == self.a)
+        if (self.a, self.b) not in self.database["refers"]:
+            yield Near("nothing-refers", f"Nothing in {self.a} refers to {self.b}.")
+        if not rows:
+            return
+        lines, sources = [], []
+        for row in rows[:_FEW]:
+            found = self.mention_source(row)
+            sources += [found] if found else []
+            how = "a rule of yours" if row[2] == ORDER else row[2]
+            at = place(found)
+            lines.append(f"{row[1]} ({how}{f', {at}' if at else ''})")
+        if len(rows) > _FEW:
+            lines.append(f"and {len(rows) - _FEW} more")
+        yield Near("mentions", f"{self.a} refers to:", tuple(lines), tuple(sources))
+
+    def other_way(self) -> Iterator[Near]:
+        """The same order the other way round."""
+        way = self.way(self.b, self.a)
+        if len(way) == 2:
+            proof = self.prover.why("edge", (self.b, self.a))
+            found = self.sources(proof)[:1] if proof else ()
+            at = "".join(f" ({place(source)})" for source in found)
+            yield Near("other-way", f"It is the other way round: {self.b} waits for {self.a}{at}.", (), found)
+        elif way:
+            yield Near("other-way", f"The other way round there is a path: {self.b} waits for {self.a}:", _steps(way))
+
+    # -------- places
+
+    def mention_source(self, row: tuple[Any, ...]) -> dict[str, Any] | None:
+        proof = self.prover.why("mentions", row)
+        return next(iter(self.sources(proof)), None) if proof is not None else None
+
+    def sources(self, proof: Proof) -> tuple[dict[str, Any], ...]:
+        """Where people wrote what a proof rests on."""
+        found: dict[str, dict[str, Any]] = {}
+        for leaf in proof.leaves():
+            source = self.database.facts.source(leaf.predicate, leaf.row)
+            if source is not None and leaf.predicate in _WRITTEN:
+                written = source_json(source)
+                found.setdefault(place(written), written)
+        return tuple(found.values())
+
+
+_WRITTEN = (*REFERENCES, "state_depends_on", "target", "exclude")
+
+
+def _steps(way: list[str]) -> tuple[str, ...]:
+    """The edges of a way, the middle of a long one left out."""
+    edges = [f"{a} -> {b}" for a, b in pairwise(way)]
+    hidden = len(edges) - _LONG
+    return tuple(edges) if hidden <= 0 else (*edges[: _LONG - 1], f"... {hidden} more ...", edges[-1])
+
+
+def near_text(found: Iterable[Near]) -> str:
+    """The sentences, each with what belongs below it."""
+    lines: list[str] = []
+    for near in found:
+        lines.append(near.text)
+        lines += [f"  {line}" for line in near.lines]
+    return "\n".join(lines)

@@ -1,0 +1,149 @@
+"""Answers of verbs and set expressions over derived relations, and the pictures of answers."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.vocabulary.records import evolve, field, frozen
+
+if TYPE_CHECKING:
+    from planner.language.syntax.node_sets import NodeSet
+    from planner.logic.datalog.engine.evaluate import Database
+    from planner.logic.graph.verbs import Waiting
+    from planner.logic.model.graph import Node
+
+DRAWN = ("vertex", "edge", "instance", "instance_node", "deposed_node", "local_name")
+"""the relations that pictures need"""
+ABOUT = ("vertex", "edge", "instance_node", "deposed_node", "operation")
+"""the relations that say what vertices are about"""
+
+Actions: TypeAlias = dict[tuple[str, str], list[tuple[str, str]]]
+"""planned actions: (resource or instance, deposed key or "") -> (instance, action) of each"""
+
+
+@frozen(eq=False)
+class Picture:
+    """The part of a graph that an answer is about: vertices by name, sorted edges [dependent, dependency]."""
+
+    nodes: dict[str, Node]
+    edges: list[tuple[str, str]]
+
+
+@frozen(eq=False)
+class Answers:
+    """The answer to a question: names of columns, and sorted rows of plain values (None: there is none). A question
+    without variables has no columns, and one empty row if it holds. `picture` is there when it was asked for."""
+
+    columns: tuple[str, ...] = ()
+    rows: list[tuple[Any, ...]] = field(factory=list)
+    picture: Picture | None = None
+
+
+def verb_of(expression: NodeSet) -> str:
+    """The verb that an expression consists of; "" for any other expression."""
+    from planner.language.syntax.node_sets import Call
+
+    return expression.verb if isinstance(expression, Call) else ""
+
+
+def search(
+    database: Database, expression: NodeSet, actions: Actions, limit: int, draw: bool
+) -> tuple[Answers, list[Diagnostic]]:
+    """The vertices of an expression; of a verb alone more than the set: `blast` by depth and planned action, `somepath`
+    and `allpaths` (the `limit` shortest) step by step. Raises Failure for unknown vertices."""
+    from planner.language.syntax.node_sets import Call
+    from planner.logic.graph.verbs import Sets, Waiting
+    from planner.logic.graph.vertex_names import Names
+
+    waiting = Waiting.of(database)
+    sets = Sets(waiting, Names.of(database))
+    verb = verb_of(expression)
+    edges: set[tuple[str, str]] | None = None
+    if isinstance(expression, Call) and verb in ("somepath", "allpaths"):
+        starts, ends = map(sets.of, expression.arguments)
+        found = _paths(waiting, starts, ends, verb, limit, sets.problems)
+        nodes = {node for path in found for node in path}
+        edges = {edge for path in found for edge in pairwise(path)}
+        steps = [(number, step, node) for number, path in enumerate(found, 1) for step, node in enumerate(path)]
+        is_one = verb == "somepath"
+        answers = Answers(("path", "step", "node")[is_one:], [row[is_one:] for row in steps])
+    elif isinstance(expression, Call) and verb == "blast":
+        answers = _blast(database, waiting, sets.of(expression.arguments[0]), actions)
+        nodes = {row[1] for row in answers.rows}
+    else:
+        nodes = sets.of(expression)
+        answers = Answers(("node",), [(node,) for node in sorted(nodes)])
+    if draw:
+        answers = evolve(answers, picture=_picture(database, nodes, edges))
+    return answers, sets.problems
+
+
+def _paths(
+    waiting: Waiting, starts: set[str], ends: set[str], verb: str, limit: int, problems: list[Diagnostic]
+) -> list[list[str]]:
+    from planner.logic.graph.verbs import count_paths, paths
+
+    most = 1 if verb == "somepath" else limit
+    found = list(islice(paths(waiting, starts, ends), most + 1))
+    if not found and next(paths(waiting, ends, starts), None):
+        detail = "The first waits for nothing there, but the second for the first: exchange them."
+        problems.append(warning("query.other_way", "No path in this direction", detail))
+    if verb == "allpaths" and len(found) > most:
+        total = count_paths(waiting, starts, ends)
+        listed = f"{most} of {total} paths" if total is not None else f"{most} paths"
+        detail = f"Only {listed} are listed, the shortest first. -limit=N lists more."
+        problems.append(warning("query.limit", "There are more paths", detail))
+    return found[:most]
+
+
+def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Actions) -> Answers:
+    """A row for each vertex that a change reaches and each planned action of the instances that it is about. A vertex
+    of an apply graph has its own part of an action; a resource of a plan graph has what is planned for its instances.
+    """
+    from planner.logic.graph.verbs import blast
+
+    own: dict[str, str] = dict(database["operation"])
+    instances: dict[str, str] = dict(database["instance_node"])
+    keys: dict[str, str] = dict(database["deposed_node"])
+    resources = {name: object for name, kind, _, object in database["vertex"] if kind == "resource"}
+    is_planning = not own.keys() & waiting.nodes
+    rows: list[tuple[Any, ...]] = []
+    for node, depth in sorted(blast(waiting, starts).items(), key=lambda item: (item[1], item[0])):
+        instance = instances.get(node)
+        planned: list[tuple[Any, Any]] = [(instance, own.get(node))]
+        if is_planning:
+            about = (instance or resources.get(node, ""), keys.get(node, ""))
+            planned = actions.get(about) or planned
+        rows += [(depth, node, *action) for action in planned]
+    return Answers(("depth", "node", "instance", "action"), rows)
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | None = None) -> Picture:
+    """The subgraph that vertices induce, or with only these edges."""
+    from planner.logic.graph.from_relations import read_nodes
+
+    if edges is None:
+        edges = {(a, b) for a, b in database["edge"] if a in nodes and b in nodes}
+    known = read_nodes(database)
+    return Picture({name: known[name] for name in sorted(nodes)}, sorted(edges))
+
+
+def picture_of_rows(database: Database, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Picture:
+    """The picture of a question's answer. One column of vertices: the subgraph that they induce; two: the rows are the
+    edges. Raises Failure for anything else."""
+    if not rows:
+        return Picture({}, [])
+    nodes = {row[0] for row in database["vertex"]}
+    vertices = [n for n in range(len(columns)) if all(row[n] in nodes for row in rows)]
+    if not 1 <= len(vertices) <= 2:
+        detail = "A picture needs an answer with one column of vertices, or two whose rows are the edges."
+        raise Failure(error("query.no_picture", "Nothing to draw", detail))
+    if len(vertices) == 1:
+        return _picture(database, {row[vertices[0]] for row in rows})
+    pairs = {(row[vertices[0]], row[vertices[1]]) for row in rows}
+    return _picture(database, {node for pair in pairs for node in pair}, pairs)

@@ -1,0 +1,133 @@
+"""What cannot be right in a question, seen from what there is: names that are no vertices in a place for vertices, and
+constants that no row of a relation has. A question about them would be answered with less than it seems to ask for, or
+with nothing, and not a word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address
+from planner.foundation.vocabulary.diagnostic import Diagnostic, warning
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.span import Span
+from planner.language.syntax.rule_syntax import Atom, Constant, Term, Variable, quote
+from planner.logic.datalog.ask.question import Query
+from planner.logic.datalog.language.literals import atoms
+from planner.logic.datalog.language.model import Column, Predicate
+from planner.logic.datalog.language.values import encode
+from planner.logic.graph.vertex_addresses import VERTEX
+
+_OF_OBJECTS = frozenset(("instance", "object"))
+"""types of which some values may be vertices by name and others not; with the rest it takes an answer that is empty"""
+_FEW = 12
+"""values that are listed"""
+_SEVERAL = 10_000
+"""values among which one is looked for that is alike"""
+_WORD = re.compile(r"[\w-]+")
+
+
+def mismatches(
+    predicates: Mapping[str, Predicate], relations: Mapping[str, Collection[Any]], query: Query, is_answered: bool
+) -> list[Diagnostic]:
+    """Warnings about a question whose relations are there, `vertex` among them."""
+    look = _Look(predicates, relations, query)
+    problems = list(look.no_vertices(is_answered))
+    return problems if is_answered or problems else list(look.constants())
+
+
+class _Look:
+    def __init__(
+        self, predicates: Mapping[str, Predicate], relations: Mapping[str, Collection[Any]], query: Query
+    ) -> None:
+        self.predicates, self.relations, self.query = predicates, relations, query
+        self.given = [literal for literal in query.literals if isinstance(literal, Atom)]
+
+    def columns(self, atom: Atom) -> list[tuple[int, Term, Column]]:
+        columns = self.predicates[atom.predicate].columns
+        return [(i, term, columns[i]) for i, term in enumerate(atom.arguments)]
+
+    def values(self, atom: Atom, at: int) -> set[Any]:
+        """What a column has in the rows that have the constants of the atom."""
+        wanted = [(i, encode(t.value)) for i, t in enumerate(atom.arguments) if isinstance(t, Constant)]
+        return {row[at] for row in self.relations[atom.predicate] if all(row[i] == value for i, value in wanted)}
+
+    def no_vertices(self, is_answered: bool) -> Iterator[Diagnostic]:
+        """Variables that stand for vertices in one place, and elsewhere for addresses that are none."""
+        places = self.places()
+        if not places:
+            return
+        vertices = {row[0] for row in self.relations["vertex"]}
+        for atom in self.given:
+            for at, term, column in self.columns(atom):
+                if not isinstance(term, Variable) or term.name not in places or not _is_address(column):
+                    continue
+                if is_answered and column.type.name not in _OF_OBJECTS:
+                    continue
+                others, values = places[term.name], self.values(atom, at)
+                missing = sorted(values - vertices)
+                in_place = {row[others[1]] for row in self.relations[others[0]]}
+                if missing and in_place and in_place <= vertices:
+                    del places[term.name]
+                    yield self.no_vertex(term, atom, column, others[0], missing)
+
+    def places(self) -> dict[str, tuple[str, int]]:
+        """For each variable that stands in a column of vertices, the first of them: predicate and column."""
+        found: dict[str, tuple[str, int]] = {}
+        for atom, _ in atoms(self.query.literals):
+            for at, term, column in self.columns(atom):
+                if isinstance(term, Variable) and column.type.name == VERTEX:
+                    found.setdefault(term.name, (atom.predicate, at))
+        return found
+
+    def no_vertex(self, term: Variable, atom: Atom, column: Column, other: str, missing: list[str]) -> Diagnostic:
+        some = quote(missing[0])
+        tells = "instance_node(node, instance)" if column.type.name == "instance" else "vertex(node, _, _, object)"
+        detail = (
+            f"{term.name} is a vertex in {other}, but in {atom.predicate} an {column.type.name}, such as {some}, which "
+            f"is the name of no vertex. {tells} tells which vertices are about it, and "
+            f'"planner rules doc {atom.predicate}" what there is besides.'
+        )
+        span = Span(self.query.rules[0].span.source, term.start, term.end)
+        return warning("query.no_vertices", "Not the names of vertices", detail, span)
+
+    def constants(self) -> Iterator[Diagnostic]:
+        """Constants that no row of their relation has in that column, where another was likely meant."""
+        for atom in self.given:
+            rows = self.relations[atom.predicate]
+            for at, term, column in self.columns(atom):
+                if not isinstance(term, Constant) or not isinstance(term.value, str) or column.type.name == VERTEX:
+                    continue
+                values = {row[at] for row in rows}
+                instead = self.instead(term.value, atom, column, values) if term.value not in values else ""
+                if instead:
+                    detail = f"No row of {atom.predicate} has {term} as its {column.name}. {instead}"
+                    span = Span(self.query.rules[0].span.source, term.start, term.end)
+                    yield warning("query.no_such_value", "Nothing has this value", detail, span)
+
+    def instead(self, text: str, atom: Atom, column: Column, values: set[Any]) -> str:
+        """What there is in place of a text that a column does not have; "" when that is as it may be."""
+        texts = sorted(value for value in values if isinstance(value, str))
+        if column.type.name == "word":
+            known = text in _WORD.findall(self.predicates[atom.predicate].doc.partition("Example")[0])
+            return "" if known or not texts else f"It has {', '.join(quote(text) for text in texts[:_FEW])}."
+        if len(texts) > _SEVERAL:
+            return ""
+        about = next((row[3] for row in self.relations["vertex"] if row[0] == text), text)
+        resource = _without_keys(about)
+        same = next((other for other in texts if resource and resource in (other, _without_keys(other))), None)
+        return f"Did you mean {quote(same)}?" if same else did_you_mean(text, texts).strip()
+
+
+def _without_keys(text: str) -> str | None:
+    """The resource that an address of an instance is about."""
+    try:
+        address = parse_address(text)
+    except AddressError:
+        return None
+    return None if isinstance(address, ModuleAddress) else str(address.config)
+
+
+def _is_address(column: Column) -> bool:
+    return VERTEX in column.type.ancestors[1:]

@@ -1,0 +1,247 @@
+"""Verbs of graphs: what does a vertex wait for, what waits for it, along which paths, how far does a change reach.
+
+The relations that these verbs ask about are closures: quadratic in the size of a graph, where one answer is linear. So
+they are searches over the derived edges and not rules. What each means is written as rules in its docstring; the tests
+evaluate those on small graphs and compare.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.language.syntax.node_sets import Call, Combination, Name, NodeSet
+from planner.logic.graph.vertex_names import Names, told_instead
+
+Adjacency = dict[str, list[str]]
+
+
+class Waiting:
+    """Which vertex waits for which: `dependencies[a]` holds every b of edge(a, b), `dependents` the other way."""
+
+    __slots__ = ("_dependencies", "_dependents", "edges", "nodes")
+
+    def __init__(self, nodes: Iterable[str], edges: Collection[tuple[str, str]]) -> None:
+        self.nodes, self.edges = frozenset(nodes), edges
+        self._dependencies: Adjacency | None = None
+        self._dependents: Adjacency | None = None
+
+    @classmethod
+    def of(cls, database: Mapping[str, Collection[Any]]) -> Waiting:
+        """From the relations `node` and `edge`."""
+        return cls((row[0] for row in database["vertex"]), database["edge"])
+
+    @property
+    def dependencies(self) -> Adjacency:
+        if self._dependencies is None:
+            self._dependencies = {}
+            for dependent, dependency in self.edges:
+                self._dependencies.setdefault(dependent, []).append(dependency)
+        return self._dependencies
+
+    @property
+    def dependents(self) -> Adjacency:
+        if self._dependents is None:
+            self._dependents = {}
+            for dependent, dependency in self.edges:
+                self._dependents.setdefault(dependency, []).append(dependent)
+        return self._dependents
+
+
+def distances(adjacency: Adjacency, starts: Iterable[str], most: int | None = None) -> dict[str, int]:
+    """Every vertex that a path leads to from one of `starts`, with the number of edges on the shortest one. `most`
+    limits that number.
+
+    reached(A) :- start(A).
+    reached(B) :- reached(A), edge(A, B)."""
+    found = dict.fromkeys(starts, 0)
+    layer, depth = list(found), 0
+    while layer and depth != most:
+        depth += 1
+        following = []
+        for node in layer:
+            for other in adjacency.get(node, ()):
+                if other not in found:
+                    found[other] = depth
+                    following.append(other)
+        layer = following
+    return found
+
+
+def deps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> set[str]:
+    """The vertices and all that they wait for.
+
+    deps(A) :- start(A).
+    deps(B) :- deps(A), edge(A, B)."""
+    return set(distances(waiting.dependencies, starts, most))
+
+
+def rdeps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> set[str]:
+    """The vertices and all that wait for them.
+
+    rdeps(B) :- start(B).
+    rdeps(A) :- rdeps(B), edge(A, B)."""
+    return set(distances(waiting.dependents, starts, most))
+
+
+def blast(waiting: Waiting, starts: Iterable[str]) -> dict[str, int]:
+    """What a change of the vertices reaches, with the length of the shortest way: rdeps, by depth."""
+    return distances(waiting.dependents, starts)
+
+
+def between(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> set[str]:
+    """The vertices on walks from one of `starts` to one of `ends`.
+
+    between(N) :- deps(N), rdeps(N)."""
+    return deps(waiting, starts) & rdeps(waiting, ends)
+
+
+def shortest_path(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> list[str]:
+    """A shortest path from one of `starts` to one of `ends`, of equals the first in the order of names; [] for none."""
+    return next(paths(waiting, starts, ends), [])
+
+
+def paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> Iterator[list[str]]:
+    """The paths without repeated vertices from one of `starts` to one of `ends`: the shortest first, of equals in the
+    order of names. A search by length and the distance that is left (A*): as that distance is exact, without cycles no
+    step is taken that leads nowhere."""
+    from heapq import heapify, heappop, heappush
+
+    goals = set(ends)
+    left = distances(waiting.dependents, goals)
+    dependencies = waiting.dependencies
+    queue: list[tuple[int, list[str], bool]] = [(left[n], [n], False) for n in set(starts) if n in left]
+    heapify(queue)
+    while queue:
+        _length, path, is_whole = heappop(queue)
+        if is_whole:
+            yield path
+            continue
+        last = path[-1]
+        if last in goals:
+            heappush(queue, (len(path) - 1, path, True))
+        for node in dependencies.get(last, ()):
+            if node in left and node not in path:
+                heappush(queue, (len(path) + left[node], [*path, node], False))
+
+
+def count_paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> int | None:
+    """How many paths there are from one of `starts` to one of `ends`; None where a cycle is among them."""
+    starts, goals = set(starts), set(ends)
+    inside = between(waiting, starts, goals)
+    below = {n: sum(d in inside for d in waiting.dependencies.get(n, ())) for n in inside}
+    ready = [n for n, number in below.items() if not number]
+    counts: dict[str, int] = {}
+    while ready:
+        node = ready.pop()
+        counts[node] = (node in goals) + sum(counts.get(d, 0) for d in waiting.dependencies.get(node, ()))
+        for dependent in waiting.dependents.get(node, ()):
+            if dependent in below:
+                below[dependent] -= 1
+                if not below[dependent]:
+                    ready.append(dependent)
+    return sum(counts[n] for n in starts & inside) if len(counts) == len(inside) else None
+
+
+def waits_for(waiting: Waiting, ends: Iterable[tuple[str | None, str | None]]) -> set[tuple[str, str]]:
+    """The pairs (dependent, dependency) joined by one or more edges, as far as one of `ends` fits them; None in it
+    stands for any vertex.
+
+    waits_for(A, B) :- edge(A, B).
+    waits_for(A, C) :- edge(A, B), waits_for(B, C)."""
+    found: set[tuple[str, str]] = set()
+    for dependent, dependency in set(ends):
+        if dependency is not None:
+            reached = distances(waiting.dependents, waiting.dependents.get(dependency, ()))
+            found.update((node, dependency) for node in reached if dependent in (None, node))
+        elif dependent is not None:
+            reached = distances(waiting.dependencies, waiting.dependencies.get(dependent, ()))
+            found.update((dependent, node) for node in reached)
+        else:
+            return _closure(waiting)
+    return found
+
+
+def _closure(waiting: Waiting) -> set[tuple[str, str]]:
+    from planner.logic.datalog.engine.native import closure
+
+    return set(closure(waiting.edges, {}))
+
+
+# ---------------------------------------------------------------- sets
+
+
+class Sets:
+    """The values of set expressions over one graph; `problems` collects warnings about names that match nothing."""
+
+    def __init__(self, waiting: Waiting, names: Names) -> None:
+        self.waiting, self.names = waiting, names
+        self.problems: list[Diagnostic] = []
+
+    def of(self, wanted: NodeSet) -> set[str]:
+        """The vertices that an expression stands for. Raises Failure for a name that no vertex has."""
+        if isinstance(wanted, Name):
+            return self.named(wanted)
+        if isinstance(wanted, Call):
+            return self.called(wanted)
+        return self.combined(wanted)
+
+    def combined(self, wanted: Combination) -> set[str]:
+        found = set(self.of(wanted.first))
+        for operator, other in wanted.others:
+            if operator == "+":
+                found |= self.of(other)
+            elif operator == "&":
+                found &= self.of(other)
+            else:
+                found -= self.of(other)
+        return found
+
+    def called(self, wanted: Call) -> set[str]:
+        sets = [self.of(argument) for argument in wanted.arguments]
+        if wanted.verb == "deps":
+            return deps(self.waiting, sets[0], wanted.depth)
+        if wanted.verb in ("rdeps", "blast"):
+            return rdeps(self.waiting, sets[0], wanted.depth)
+        if wanted.verb == "somepath":
+            return set(shortest_path(self.waiting, *sets))
+        return between(self.waiting, *sets)
+
+    def named(self, wanted: Name) -> set[str]:
+        meant = self.names.meant.get(wanted.text)
+        if meant is not None:
+            return {meant}
+        whole = self.names.stand_in(wanted.text)
+        if whole is not None:
+            detail = told_instead(wanted.text, whole)
+            self.problems.append(warning("query.stands_for", "A vertex stands for more", detail, wanted.span))
+            return {whole}
+        pattern = glob(wanted.text)
+        if pattern is None:
+            detail = f'{self.names.unknown(wanted.text)} "planner graph -json" lists all of them.'
+            raise Failure(error("graph.unknown_node", "No such vertex", detail, wanted.span))
+        found = {node for text, node in self.names.texts if pattern.fullmatch(text)}
+        if not found:
+            detail = f"No vertex of the graph matches {wanted.text}: this set is empty."
+            self.problems.append(warning("query.no_match", "Nothing matches", detail, wanted.span))
+        return found
+
+
+_GLOB = re.compile(r'(\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\])|(\*+)|(\?)')
+
+
+def glob(text: str) -> re.Pattern[str] | None:
+    """The regular expression of a pattern with * and ? outside brackets; None for a text without them."""
+    parts, at, has_wildcard = [], 0, False
+    for match in _GLOB.finditer(text):
+        parts.append(re.escape(text[at : match.start()]))
+        if match[1]:
+            parts.append(re.escape(match[1]))
+        else:
+            parts.append(".*" if match[2] else ".")
+            has_wildcard = True
+        at = match.end()
+    parts.append(re.escape(text[at:]))
+    return re.compile("".join(parts), re.DOTALL) if has_wildcard else None

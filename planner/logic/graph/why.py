@@ -1,0 +1,160 @@
+"""Questions to a graph: why does one vertex wait for another, why does a fact hold, which rows answer a query."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.language.syntax.rule_syntax import Atom, Constant, quote
+from planner.logic.datalog.explain.proof import proof_json
+from planner.logic.datalog.explain.search import Prover
+from planner.logic.graph.vertex_names import SPOKEN, SPOKEN_AT_FIRST, Names, told_instead
+from planner.logic.model.graph import Graph
+from planner.logic.model.sources import source_json
+
+if TYPE_CHECKING:
+    from planner.logic.datalog.ask.question import Query
+    from planner.logic.datalog.engine.program import Program
+
+
+def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
+    """The vertex that somebody means, with `pruned` also one that is not left in the graph. Raises Failure."""
+    names = Names.of(graph.database, SPOKEN_AT_FIRST if pruned else SPOKEN)
+    node = names.find(text)
+    if node is not None:
+        return node
+    detail = f'{names.unknown(text)} "planner graph -json" lists all of them.'
+    raise Failure(error("graph.unknown_node", "No such vertex", detail))
+
+
+def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The vertices that somebody means, or that stand for what is meant, left out of the graph or not; and a sentence
+    for each that only stands for it. Raises Failure."""
+    within, at_first = Names.of(graph.database), Names.of(graph.database, SPOKEN_AT_FIRST)
+    nodes, notes = [], []
+    for text in texts:
+        node = within.meant.get(text) or at_first.meant.get(text)
+        if node is None:
+            node = within.stand_in(text) or find_node(graph, text, pruned=True)
+            notes.append(told_instead(text, node))
+        nodes.append(node)
+    return nodes, notes
+
+
+def prove_wait(
+    graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()
+) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
+    """The proof that one vertex waits for another: of the edge, or else of the chain of edges between them. The graph
+    must have been built with `dependency` asked about. `notes` go with the answer."""
+    from planner.logic.graph.nearest_miss import near_text, nearest_misses
+
+    direct = (dependent, dependency)
+    proof = None
+    if direct in graph.database["edge"]:
+        proof = prove(graph, "edge", direct)
+    elif direct in graph.database["waits_for"]:
+        way = {(node, dependency) for node in shortest_way(graph, dependent, dependency)}
+        prover = Prover(graph.program, graph.database.narrowed("waits_for", way))
+        reason = prover.why("waits_for", direct)
+        assert reason is not None
+        proof = proof_json(reason, graph.database.facts, source_json)
+    if proof is not None:
+        return {**proof, **_noted(notes)}, []
+    if direct in graph.database["given_up"]:
+        return None, [_given_up(graph, dependent, dependency)]
+    lines = [*notes, f"{dependent} can start before {dependency} is done: there is no chain of edges between them."]
+    lines += [
+        near_text(nearest_misses(graph, dependent, dependency)),
+        "why -not -full tells what each rule would need.",
+    ]
+    return None, [error("graph.no_wait", "Nothing to explain", "\n".join(lines))]
+
+
+def not_an_edge(graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()) -> dict[str, Any]:
+    """Why there is no edge: what comes nearest to one, and what keeps each rule from deriving it."""
+    from planner.logic.graph.nearest_miss import nearest_misses
+
+    rules, _ = why_not(graph, "edge", (dependent, dependency))
+    near = [found.json for found in nearest_misses(graph, dependent, dependency)]
+    goal = ["edge", dependent, dependency]
+    return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, **_noted(notes), "rules": rules}
+
+
+def _noted(notes: Sequence[str]) -> dict[str, list[str]]:
+    return {"notes": list(notes)} if notes else {}
+
+
+def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
+    """That an order was given up, and for the sake of which others."""
+    from planner.foundation.vocabulary.shell import word
+
+    lines = [f"{dependency} should be done before {dependent}, but that order was given up, as it would close a cycle."]
+    way = shortest_way(graph, dependency, dependent)[::-1] if dependency in graph.nodes else []
+    if way:
+        lines.append("These stand instead:")
+        lines += [f"  {a} needs {b}" for a, b in pairwise([*way, dependent])]
+    fact = word(f"given_up({quote(dependent)}, {quote(dependency)})")
+    lines.append(f"Where it came from: planner why {fact}")
+    return error("graph.given_up", "An order that was given up", "\n".join(lines))
+
+
+def shortest_way(graph: Graph, start: str, end: str) -> list[str]:
+    """The vertices of a shortest chain of edges, without the end; empty when there is none."""
+    before: dict[str, str] = {}
+    waiting = deque([start])
+    while waiting:
+        node = waiting.popleft()
+        for dependency in graph.edges[node]:
+            if dependency == end:
+                way = [node]
+                while way[-1] != start:
+                    way.append(before[way[-1]])
+                return way
+            if dependency not in before:
+                before[dependency] = node
+                waiting.append(dependency)
+    return []
+
+
+def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] | None:
+    """The proof of a tuple in the documented format, None when it does not hold."""
+    proof = Prover(graph.program, graph.database).why(predicate, row)
+    return proof_json(proof, graph.database.facts, source_json) if proof else None
+
+
+def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
+    """For each rule that could derive the tuple, the first condition that fails, and what in turn keeps that from
+    holding (planner.logic.datalog.explain.why_not_deep); as data and as text."""
+    from planner.logic.datalog.explain.why_not_deep import obstacles, obstacles_text
+
+    rules = obstacles(Prover(graph.program, graph.database), predicate, row)
+    return rules, obstacles_text(rules, [predicate, *row])
+
+
+def read_query(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
+    """A checked question. Raises Failure."""
+    from planner.logic.datalog.ask.question import parse_query
+
+    query, problems = parse_query(program, text)
+    if query is None:
+        raise Failure(problems)
+    return query, problems
+
+
+def only_fact(query: Query) -> Atom:
+    """The one fact, without variables, that a question is. Raises Failure."""
+    body = query.literals
+    if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
+        raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
+    return body[0]
+
+
+def with_nodes(graph: Graph, query: Query) -> tuple[Query, list[Diagnostic]]:
+    """The question with every address that stands in a column of vertices replaced by the vertex it means, and warnings
+    about those that mean none."""
+    from planner.logic.graph.vertex_addresses import meant_query
+
+    return meant_query(Names.of(graph.database), graph.program.predicates, query)

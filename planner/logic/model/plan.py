@@ -1,0 +1,167 @@
+"""Plan: what will be done, and everything needed to do it, show it and explain it. Frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.walks import Mode
+from planner.world.state.model import InstanceKey, State, same_managed
+
+Action: TypeAlias = str
+"""`no-op`, or one that rules/shared/action_classes.dl has steps for; planner.logic.programs.actions says what each
+does"""
+
+
+@frozen(eq=False)
+class Importing:
+    """What an import block asked: the id (None when unknown), and whether it is unknown; or an identity."""
+
+    id: str | None
+    unknown: bool = False
+    identity: Value = None
+
+
+@frozen(eq=False)
+class ResourceChange:
+    """What happens to one object. `before` and `after` are values of the resource's type (Null when absent), with
+    unknowns and marks in `after`; `reason` is the ecosystem's `action_reason` ("" when there is none)."""
+
+    address: str
+    previous_address: str
+    """differs from address when the object was moved"""
+    module: str
+    """module instance address, "" for the root"""
+    mode: str
+    type: str
+    name: str
+    key: InstanceKey
+    deposed: str
+    """deposed key, "" for the current object"""
+    provider: str
+    """provider configuration address, as in state"""
+    action: Action
+    reason: str
+    before: Value
+    after: Value
+    replace_paths: tuple[Any, ...] = ()
+    importing: Importing | None = None
+    generated_config: str | None = None
+    private: str | None = None
+    provider_key: InstanceKey = None
+    facts: tuple[tuple[str, ...], ...] = ()
+    """the decision's facts: (predicate, columns...), kept for `why`"""
+    before_identity: Value = None
+    """what identifies the object for its provider; None when there is no such thing"""
+    after_identity: Value = None
+    undecided: tuple[str, ...] = ()
+    """what the provider would have to say: object, replacement, values or import"""
+
+    @property
+    def resource_address(self) -> str:
+        prefix = f"{self.module}." if self.module else ""
+        return f"{prefix}{'' if self.mode == 'managed' else self.mode + '.'}{self.type}.{self.name}"
+
+
+def change_name(change: ResourceChange) -> str:
+    """What a change is called in explanations: its instance, or the deposed object of it."""
+    return f"{change.address} (deposed {change.deposed})" if change.deposed else change.address
+
+
+@frozen(eq=False)
+class OutputChange:
+    """What happens to a root output value."""
+
+    name: str
+    action: Action
+    before: Value
+    after: Value
+    sensitive: bool
+    facts: tuple[tuple[str, ...], ...] = ()
+    """the decision's facts, as those of a ResourceChange"""
+
+
+@frozen(eq=False)
+class CheckResult:
+    """Status of one checkable object: "pass", "fail", "error" or "unknown", with the failure messages."""
+
+    kind: str
+    """resource, output_value, check, input_variable"""
+    config_address: str
+    address: str
+    status: str
+    messages: tuple[str, ...] = ()
+
+
+@frozen(eq=False)
+class PolicyRecord:
+    """The policies that a plan was judged by, and what they said: `files` are (name, text), `overrides` (code, reason),
+    `verdicts` (kind, code, address, message) without sensitive values."""
+
+    files: tuple[tuple[str, str], ...]
+    overrides: tuple[tuple[str, str], ...] = ()
+    verdicts: tuple[tuple[str, str, str, str], ...] = ()
+    facts: tuple[tuple[str, ...], ...] = ()
+    """(relation, columns...) of what was so when the plan was judged first: the time, the run, versions; so that
+    judging the plan again comes to the same"""
+
+
+@frozen(eq=False)
+class Plan:
+    """A finished (or errored) plan. `prior_state` is after refresh, `previous_state` as it was read."""
+
+    mode: Mode
+    changes: tuple[ResourceChange, ...]
+    drift: tuple[ResourceChange, ...]
+    outputs: tuple[OutputChange, ...]
+    prior_state: State
+    previous_state: State
+    planned_state: State | None
+    variables: dict[str, Value]
+    """root variable values that were given or defaulted; ephemeral ones only by name (value None)"""
+    checks: tuple[CheckResult, ...] = ()
+    check_configs: tuple[tuple[str, str], ...] = ()
+    """(kind, configuration address) of every checkable object, also those without instances"""
+    relevant_attributes: Sequence[tuple[str, tuple[Any, ...]]] = ()
+    targets: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
+    timestamp: str = ""
+    errored: bool = False
+    backend: dict[str, Any] = field(factory=dict)
+    facts: tuple[tuple[str, ...], ...] = ()
+    """facts of decisions about what has no change: data sources that were read"""
+    rules: tuple[tuple[str, str], ...] = ()
+    """(path, text) of the user's own rule files that the plan was made with; its apply is ordered by them too"""
+    policy: PolicyRecord | None = None
+    offline: bool = False
+    """made without asking providers: it shows what may happen and cannot be applied"""
+    values: Mapping[str, str] = field(factory=dict)
+    """digests of the values that are known, for the record of what was applied"""
+    files: tuple[str, ...] = ()
+    """files that functions read"""
+    deferred: tuple[tuple[str, str, str], ...] = ()
+    """(block, argument, place) of what was left for later, with all that depends on it, because its instances are not
+    known yet; those blocks are among `excludes`"""
+    providers: tuple[tuple[str, Value], ...] = ()
+    """(address with key, value) of the provider configurations that the plan was made with; what is ephemeral in them
+    counts as unknown"""
+    module_outputs: Mapping[str, Value] = field(factory=dict)
+    """outputs of called modules, by address, that are wholly known: applying keeps to them. No plan file has them"""
+
+    @property
+    def is_empty(self) -> bool:
+        """No change to anything, as exit code 0 of -detailed-exitcode means."""
+        # decided in Python: whether a plan changes anything at all -- a sum over what rules decided
+        return not any(
+            c.action != "no-op" or c.importing is not None or c.address != c.previous_address for c in self.changes
+        ) and not any(o.action != "no-op" for o in self.outputs)
+
+    @property
+    def can_apply(self) -> bool:
+        """Whether applying would do anything: changes, or in refresh-only mode records that reading has changed."""
+        if self.errored or not self.is_empty:
+            return not self.errored
+        return self.mode == "refresh-only" and not same_managed(self.previous_state, self.prior_state)

@@ -1,0 +1,165 @@
+"""`import`: an existing object becomes a resource instance of the state, without a plan of changes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.values.settled import unknown_as_null
+from planner.foundation.values.value import Null, type_of, unmark_deep
+from planner.foundation.vocabulary.address import AddressError, ResourceAddress, parse_resource_instance
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.span import Source, Span
+from planner.operations import graphs
+from planner.operations.backends import current_backend
+from planner.operations.load import Derived, Loaded, load, load_values
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Start, Variables, plan_options
+from planner.operations.providers_needed import selection_problems
+from planner.operations.state_access import locked, open_backend, read_state, store_of
+from planner.world.state.model import OutputState, State
+
+if TYPE_CHECKING:
+    from planner.language.config.model import ImportDecl
+    from planner.world.state.build import StateBuilder
+
+
+def import_object(
+    options: OperationOptions, address: str, id: str, begins: Callable[[], object] = bool
+) -> list[Diagnostic]:
+    """Read the object with this id and record it as the instance of an address. The configuration must declare it, and
+    the state must not have it yet; `begins` is called when both are so."""
+    told = Told()
+    with told.until_an_error():
+        loaded = load(options, told)
+        told.check(selection_problems(loaded.config, options.directory))
+        target = _target(loaded, address)
+        told.check(_looked_up(loaded, target))
+        variables, problems = load_values(loaded)
+        told += problems
+        opened = open_backend(loaded, told)
+        told.check()
+        with locked(opened.store, options, "OperationTypeImport", told):
+            start = read_state(opened, told)
+            begins()
+            told += _record(start, variables, target, id)
+    return told
+
+
+def _looked_up(loaded: Loaded[OperationOptions], target: ResourceAddress) -> list[Diagnostic]:
+    """Whether the state has no such object yet, as far as that can be seen before anybody is asked for variables."""
+    options, workspace = loaded.options, loaded.workspace
+    backend, problems = current_backend(options.directory, loaded.config, workspace, loaded.given, loaded.encryption)
+    if backend is None or has_errors(problems):
+        return []  # said later, by whoever opens it with all values
+    state, _ = store_of(options, backend, workspace).read()
+    return _managed(target) if state is not None and _has(state, target) else []
+
+
+def _managed(target: ResourceAddress) -> list[Diagnostic]:
+    detail = (
+        f"The state already has an object for {target}. Forget it first (planner state rm) if another one should take "
+        "its place."
+    )
+    return [error("import.managed", "Resource already managed", detail, address=str(target))]
+
+
+def _target(loaded: Loaded[OperationOptions], text: str) -> ResourceAddress:
+    """The address of an instance that the configuration can have. Raises Failure."""
+    try:
+        address = parse_resource_instance(text)
+    except AddressError as problem:
+        raise Failure(error("import.address", "Invalid address", problem.detail)) from None
+    if address.mode != "managed":
+        detail = f"{text} is a data source, which is read and never imported. Name a managed resource."
+        raise Failure(error("import.address", "Invalid target resource address", detail))
+    module = loaded.config.root.descendant(address.path)
+    if module is None:
+        detail = f"The configuration calls no module for {address.module}. Write the module block first."
+        raise Failure(error("import.no_module", "Import to non-existent module", detail))
+    if address.config.relative not in module.resources:
+        where = f"the module {address.module}" if address.path else "the root module"
+        detail = (
+            f"{address.config} is not in the configuration. Write it in {where} first:\n\n"
+            f'resource "{address.type}" "{address.name}" {{\n  # arguments\n}}'
+        )
+        raise Failure(error("import.no_resource", "Resource not in the configuration", detail))
+    return address
+
+
+def _record(start: Start, variables: Variables, target: ResourceAddress, id: str) -> list[Diagnostic]:
+    from planner.engine.plan.make_plan import make_plan
+    from planner.operations.value_record import carry_record
+    from planner.world.state.build import StateBuilder
+
+    if _has(start.state, target):
+        return _managed(target)
+    root = evolve(start.config.root, imports=(_block(str(target), id),))
+    options = evolve(start.options, targets=(str(target),))
+    start = evolve(start, config=evolve(start.config, root=root), options=options, derived=Derived())
+    made, problems = make_plan(
+        start.config,
+        start.state,
+        variables,
+        start.schemas,
+        plan_options(start),
+        lambda walk, state: graphs.build(walk, start, state, options.limits),
+        Hooks(),
+    )
+    if made is None or not _has(made.prior_state, target):
+        return [problem for problem in problems if problem.code != "plan.targeting"]  # limiting it was our idea
+    builder = StateBuilder(start.state)
+    resource = str(target.resource)
+    builder.put_instance(resource, target.key, made.prior_state.resources[resource])
+    _outputs(start, variables, builder)
+    written, problems = start.store.write(builder.snapshot())
+    carry_record(start.store, start.state, written)
+    return problems
+
+
+def _outputs(start: Start, variables: Variables, builder: StateBuilder) -> None:
+    """The root outputs as they are with the new object; what is not known yet is null."""
+    from planner.engine.evaluation.eval_walk import eval_walk
+
+    state = builder.snapshot()
+    graph = graphs.build("eval", start, state)
+    context, _ = eval_walk(graph, start.config, state, variables, start.schemas, start.workspace)
+    for name in sorted({*state.outputs, *start.config.root.outputs}):
+        decl, value = start.config.root.outputs.get(name), context.root.outputs.get(name)
+        plain = unmark_deep(value)[0] if value is not None else None
+        if decl is None or plain.__class__ is Null:
+            builder.remove_output(name)
+        elif value is not None:
+            plain = unknown_as_null(plain)
+            builder.set_output(name, OutputState(plain, type_of(plain), decl.sensitive, decl.deprecated))
+
+
+def _has(state: State, target: ResourceAddress) -> bool:
+    resource = state.resources.get(str(target.resource))
+    instance = resource.instances.get(target.key) if resource is not None else None
+    return instance is not None and instance.current is not None
+
+
+def _block(address: str, id: str) -> ImportDecl:
+    """What an import block with this address and id would be."""
+    from planner.language.config.model import Expr, ImportDecl
+    from planner.language.syntax.nodes import Literal
+    from planner.language.syntax.parse import parse_expression
+
+    source = Source("<import>", address)
+    to, _ = parse_expression(source)
+    assert to is not None
+    target = parse_resource_instance(address)
+    return ImportDecl(
+        Expr(to, source),
+        Expr(Literal(id, 0, len(address)), source),
+        None,
+        None,
+        None,
+        Span(source, 0, len(address)),
+        target.config,
+        target,
+    )

@@ -1,0 +1,371 @@
+"""Providers for a working directory: select and install them (`init`), lock them for other platforms (`providers
+lock`), copy them into a mirror (`providers mirror`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from planner.foundation.clients.cli_config import CliConfig, Method, load_cli_config
+from planner.foundation.support.problem import InstallError
+from planner.foundation.support.put_files import locked
+from planner.foundation.support.signals import STOP
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.records import frozen
+from planner.language.config.sources import SourceError, parse_provider_source
+from planner.operations.providers_needed import needed_providers, provider_constraints
+from planner.world.install.hosts import Hosts
+from planner.world.install.placing import Placer, Progress
+from planner.world.install.providers import Installer, display, incomplete_warning
+from planner.world.install.sources import MirrorDirectory, NetworkMirror, Registry, Source, all_of, usual
+from planner.world.install.web import Web
+from planner.world.provider.locate import own_platform, usual_directories
+from planner.world.provider.lock_file import (
+    Lock,
+    Locks,
+    lock,
+    lockable,
+    read_locks,
+    same_selections,
+    upgraded,
+    write_locks,
+)
+from planner.world.provider.selections import unmanaged
+from planner.world.provider.version_sets import Wanted
+from planner.world.state.workspace import data_directory
+
+if TYPE_CHECKING:
+    from planner.language.config.model import Config
+    from planner.world.install.modules import ModuleInstaller
+    from planner.world.state.model import State
+
+Say = Callable[[str], None]
+
+
+@frozen
+class Choices:
+    """The options of init for providers. `plugin_dirs` replace all other sources; `lockfile`: "" or readonly."""
+
+    upgrade: bool = False
+    plugin_dirs: tuple[str, ...] = ()
+    lockfile: str = ""
+
+
+@frozen(eq=False)
+class Connections:
+    """The user's settings, and what asks other hosts according to them."""
+
+    config: CliConfig
+    web: Web
+    hosts: Hosts
+
+
+def connections() -> Connections:
+    """Raises Failure when the settings cannot be read."""
+    config = load_cli_config(os.environ)
+    web = Web(config.retries, config.timeout)
+    return Connections(config, web, Hosts(config, web, os.environ))
+
+
+def requirements(
+    config: Config, state: State | None = None, others: Iterable[Config] = (), names: Iterable[str] = ()
+) -> dict[str, Wanted]:
+    """The version constraints of every provider that the configuration or the state needs, or `others`: those that runs
+    of tests are about. `names` are needed besides. Raises Failure."""
+    texts = provider_constraints(config)
+    needed = {*needed_providers(config, state).all, *names}
+    for other in others:
+        needed |= needed_providers(other).all
+        for address, found in provider_constraints(other).items():
+            texts[address] = tuple(sorted({*texts.get(address, ()), *found}))
+    try:
+        return {address: Wanted(texts.get(address, ())) for address in sorted(needed)}
+    except ValueError as bad:
+        raise Failure(error("install.constraint", "Invalid version constraint", f"{bad}.")) from None
+
+
+def init_providers(
+    config: Config,
+    directory: str,
+    state: State | None,
+    choices: Choices,
+    say: Say,
+    progress: Progress | None = None,
+    others: Iterable[Config] = (),
+    names: Iterable[str] = (),
+) -> list[Diagnostic]:
+    """Select and install the providers of a working directory, and record the selections."""
+    if choices.lockfile not in ("", "readonly"):
+        detail = f"-lockfile is readonly or nothing, not {choices.lockfile!r}."
+        return [error("install.lockfile_mode", "Invalid lock file mode", detail)]
+    if choices.upgrade and choices.lockfile:
+        detail = "-upgrade makes new selections, which -lockfile=readonly forbids to record. Use one of them."
+        return [error("install.readonly_upgrade", "Options exclude each other", detail)]
+    try:
+        wanted = requirements(config, state, others, names)
+        before, problems = read_locks(directory)
+        before, more = upgraded(before)
+        problems += [*more, *_similar(wanted), *_legacy(wanted)]
+        net = connections()
+        source = _source(net, directory, choices.plugin_dirs)
+    except Failure as failure:
+        return failure.diagnostics
+    if has_errors(problems):
+        return problems
+    say("\nInitializing provider plugins...")
+    installer = _installer(net, source, Path(directory), say, progress)
+    outcome = installer.install(before, wanted, choices.upgrade)
+    problems += outcome.diagnostics
+    if has_errors(problems) or same_selections(outcome.locks, before):
+        return problems
+    if choices.lockfile:
+        return problems + _readonly(outcome.locks, before)
+    if outcome.incomplete:
+        problems.append(incomplete_warning(outcome.incomplete, own_platform()))
+    try:
+        write_locks(directory, outcome.locks)
+    except Failure as failure:
+        return problems + failure.diagnostics
+    what = "holds new selections: look at what changed, and commit it" if before else "was created: commit it"
+    say(
+        f"\nThe lock file .terraform.lock.hcl {what} with your configuration, so that everybody uses the same versions."
+    )
+    return problems
+
+
+def _installer(net: Connections, source: Source, directory: Path, say: Say, progress: Progress | None) -> Installer:
+    def placer(base: Path) -> Placer:
+        return Placer(
+            base.absolute(),
+            net.web,
+            os.environ,
+            own_platform(),
+            net.config.download_retries,
+            progress,
+            waiting=lambda: say(f"- Waiting for another process that installs into {base}..."),
+            stop=lambda: STOP.requested,
+        )
+
+    return Installer(
+        source,
+        placer(directory / data_directory(os.environ) / "providers"),
+        say,
+        placer(Path(net.config.cache)) if net.config.cache else None,
+        net.config.may_break_lock,
+        unmanaged(os.environ),
+        optional=frozenset(net.config.overrides),
+        environ=os.environ,
+    )
+
+
+def _source(net: Connections, directory: str, plugin_dirs: tuple[str, ...]) -> Source:
+    """Where packages come from here. Raises Failure."""
+    cache = net.config.cache
+    if cache and not os.path.isdir(cache):
+        detail = f"The plugin cache directory {cache} does not exist. Create it, or leave the setting out."
+        raise Failure(error("install.no_cache", "Plugin cache cannot be used", detail))
+    if plugin_dirs:
+        for path in plugin_dirs:
+            if not os.path.isdir(path):
+                detail = f"-plugin-dir names {path}, which is not a directory that can be read."
+                raise Failure(error("install.plugin_dir", "Plugin directory cannot be used", detail))
+        return all_of([Method("filesystem_mirror", path) for path in plugin_dirs], net.web, net.hosts)
+    if net.config.methods is not None:
+        return all_of(net.config.methods, net.web, net.hosts)
+    return usual(usual_directories(directory, os.environ), net.web, net.hosts)
+
+
+def _similar(wanted: Iterable[str]) -> list[Diagnostic]:
+    """A warning about providers of one type in namespaces that are often taken for each other."""
+    names: dict[str, list[str]] = {}
+    for address in wanted:
+        _, namespace, name = address.split("/")
+        if namespace in ("hashicorp", "opentofu"):
+            names.setdefault(name, []).append(address)
+    return [
+        warning(
+            "install.two_registries",
+            "Potential provider misconfiguration",
+            f"Two providers of type {name} are needed, which are probably meant to be one: {', '.join(found)}.",
+        )
+        for name, found in sorted(names.items())
+        if len(found) > 1
+    ]
+
+
+def _legacy(wanted: Iterable[str]) -> list[Diagnostic]:
+    """Providers without a namespace, from before there were any: only an old state names them."""
+    found = [address for address in wanted if address.split("/")[1] == "-"]
+    return [
+        error(
+            "install.legacy_provider",
+            "Invalid legacy provider address",
+            f"The state names the provider {address} as it was done before providers had namespaces. Say which one is "
+            f"meant: planner state replace-provider {address} NAMESPACE/{address.split('/')[2]}",
+        )
+        for address in found
+    ]
+
+
+def _readonly(new: Locks, before: Locks) -> list[Diagnostic]:
+    if set(new) != set(before):
+        detail = "Other providers are needed than the lock file selects, and -lockfile=readonly forbids to change it."
+        return [error("install.readonly", "Provider dependency changes detected", detail)]
+    detail = "The selections or checksums changed; they were not recorded because of -lockfile=readonly."
+    return [warning("install.readonly", "Provider lock file not updated", detail)]
+
+
+def module_installer(directory: str, data_dir: str, say: Say, progress: Progress | None = None) -> ModuleInstaller:
+    """What installs modules that are not local. Raises Failure when the settings cannot be read."""
+    from planner.world.install.getters import Fetcher
+    from planner.world.install.modules import ModuleInstaller
+
+    net = connections()
+    return ModuleInstaller(Path(directory), data_dir, net.web, net.hosts, Fetcher(net.web, progress), say)
+
+
+@contextmanager
+def lock_modules(directory: str, data_dir: str, say: Say) -> Iterator[None]:
+    """Keep other processes from installing modules into a directory. Raises Failure."""
+    path = Path(directory, data_dir, "modules", ".lock")
+    waiting = partial(say, "- Waiting for another process that installs modules here...")
+    try:
+        with locked(path, waiting, lambda: STOP.requested):
+            yield
+    except InstallError as problem:
+        detail = f"Modules cannot be installed: {problem}."
+        raise Failure(error("install.modules_lock", "Failed to install modules", detail)) from None
+
+
+# ---------------------------------------------------------------- providers lock
+
+
+def lock_providers(
+    config: Config,
+    directory: str,
+    addresses: tuple[str, ...],
+    platforms: tuple[str, ...],
+    say: Say,
+    fs_mirror: str = "",
+    net_mirror: str = "",
+    progress: Progress | None = None,
+    others: Iterable[Config] = (),
+) -> list[Diagnostic]:
+    """Record checksums of the providers' packages for several platforms, from their registries or from a mirror."""
+    try:
+        wanted = _chosen({a: w for a, w in requirements(config, None, others).items() if lockable(a)}, addresses)
+        before, problems = read_locks(directory)
+        before, more = upgraded(before)
+        net = connections()
+    except Failure as failure:
+        return failure.diagnostics
+    problems += more
+    if net_mirror and not net_mirror.lower().startswith("https://"):
+        detail = f"-net-mirror must be an https: URL, not {net_mirror}."
+        return [*problems, error("install.net_mirror", "Invalid network mirror URL", detail)]
+    source: Source = Registry(net.web, net.hosts)
+    if fs_mirror:
+        source = MirrorDirectory(fs_mirror)
+    elif net_mirror:
+        source = NetworkMirror(f"{net_mirror.rstrip('/')}/", net.web, net.hosts)
+    new = dict(before)
+    changed = False
+    for platform in platforms or (own_platform(),):
+        with TemporaryDirectory(prefix="planner-lock-") as temporary:
+            base = Path(temporary)
+            placer = Placer(base, net.web, os.environ, platform, net.config.download_retries, progress)
+            outcome = Installer(source, placer, say, recompute=True, environ=os.environ).install(before, wanted)
+        problems += outcome.diagnostics
+        if has_errors(outcome.diagnostics):
+            return problems
+        for address in sorted(wanted):
+            found = outcome.locks[address]
+            word = _change(before.get(address), found)
+            changed |= word != "had"
+            say(f"- {display(address)} {word} the checksums for {platform}")
+            old = new.get(address)
+            kept = old.hashes if old is not None else ()
+            if old is not None and old.version != found.version and address not in before:
+                detail = f"For {display(address)}, different platforms have different newest versions. Try again."
+                return [*problems, error("install.versions_differ", "Inconsistent provider versions", detail)]
+            new[address] = lock(address, found.version, found.constraints, {*kept, *found.hashes})
+    try:
+        write_locks(directory, new)
+    except Failure as failure:
+        return problems + failure.diagnostics
+    say("\nThe lock file was updated." if changed else "\nThe lock file had everything already.")
+    return problems
+
+
+def _change(old: Lock | None, new: Lock) -> str:
+    if old is None:
+        return "is locked now, with"
+    return "had" if set(new.hashes) <= set(old.hashes) else "got"
+
+
+def _chosen(wanted: dict[str, Wanted], names: tuple[str, ...]) -> dict[str, Wanted]:
+    """The providers that the words of a command name; all when there are none. Raises Failure."""
+    chosen, problems = {}, []
+    for name in names:
+        try:
+            address = parse_provider_source(name)
+        except SourceError as bad:
+            problems.append(error("install.provider_address", "Invalid provider argument", str(bad)))
+            continue
+        if address not in wanted:
+            detail = f"The configuration does not need the provider {address}."
+            problems.append(error("install.provider_address", "Invalid provider argument", detail))
+        else:
+            chosen[address] = wanted[address]
+    if problems:
+        raise Failure(problems)
+    return chosen if names else wanted
+
+
+# ---------------------------------------------------------------- providers mirror
+
+
+def mirror_providers(
+    config: Config,
+    directory: str,
+    target: str,
+    platforms: tuple[str, ...],
+    say: Say,
+    progress: Progress | None = None,
+) -> list[Diagnostic]:
+    """Copy the providers' packages into a mirror directory, with the index files of a network mirror."""
+    from planner.world.install.mirroring import Mirroring
+
+    try:
+        wanted = requirements(config)
+        locks, problems = read_locks(directory)
+        locks, more = upgraded(locks)
+        net = connections()
+    except Failure as failure:
+        return failure.diagnostics
+    problems += more
+    mirroring = Mirroring(
+        Path(target),
+        Registry(net.web, net.hosts),
+        Placer(Path(target), net.web, os.environ, own_platform(), net.config.download_retries, progress),
+        say,
+    )
+    for address in sorted(wanted):
+        if not lockable(address):
+            say(f"- {display(address)} is part of this program")
+            continue
+        try:
+            mirroring.copy(address, wanted[address], locks, platforms or (own_platform(),))
+        except InstallError as problem:
+            detail = f"{display(address)} cannot be mirrored: {problem}."
+            problems.append(error("install.mirror", "Provider not available", detail))
+    try:
+        mirroring.write_indexes()
+    except InstallError as problem:
+        problems.append(error("install.mirror_index", "Failed to update indexes", f"{problem}."))
+    return problems

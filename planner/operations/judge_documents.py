@@ -1,0 +1,111 @@
+"""Judging documents that others wrote: what `show -json` prints of plans and states, and state files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from planner.answers.documents.kind import STDIN
+from planner.answers.policy.from_json.document import Document, not_usable, parse
+from planner.answers.policy.from_json.excerpt import Excerpt, suggested
+from planner.answers.policy.from_json.facts import shown_facts
+from planner.answers.policy.judge import Said, judge, verdict_of
+from planner.answers.policy.program import Policies
+from planner.foundation.support.collector import collector_paused
+from planner.foundation.support.disk import MOST_BYTES, read_given
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.operations.options import OperationOptions
+
+if TYPE_CHECKING:
+    from planner.answers.policy.model import Verdict
+    from planner.foundation.support.read_ahead import Ahead
+    from planner.language.config.model import Config
+
+
+def judged_document(
+    options: OperationOptions,
+    path: str,
+    kind: str,
+    policies: Policies,
+    processes: int = 0,
+    ahead: Ahead | None = None,
+) -> tuple[Verdict | None, list[Diagnostic]]:
+    """What policies say about the document in a file, or on standard input; `kind` is what it has to be: a plan or a
+    state. With `processes` a large plan is judged piece by piece where that comes to the same, in at most so many.
+    `ahead`: the file is being read."""
+    overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
+    try:
+        with collector_paused():
+            name, data = _read(path, ahead)
+            if processes and kind == "plan" and not _has_configuration(options):
+                found = suggested(data)
+                said = _in_pieces(found, name, policies, processes) if found is not None else None
+                if said is not None:
+                    return verdict_of(policies, said, overrides), []
+            document = parse(data, name)
+            if (document.kind == "plan") != (kind == "plan"):
+                raise not_usable(document.name, f"it is a {document.kind}, and -{kind} names a {kind}")
+            config = _configuration(options) if document.kind == "plan" else None
+            facts = shown_facts(document, policies.reads, config, lambda: _locked(options.directory))
+            return judge(policies, facts, overrides), []
+    except Failure as failure:
+        return None, failure.diagnostics
+
+
+def _in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> Said | None:
+    from planner.answers.policy.from_json.chunks import judged_in_pieces
+
+    return judged_in_pieces(document, name, policies, processes)
+
+
+def read_document(path: str) -> Document:
+    """The document in a file, or on standard input. Raises Failure."""
+    name, data = _read(path)
+    return parse(data, name)
+
+
+def _read(path: str, ahead: Ahead | None = None) -> tuple[str, bytes]:
+    name = "standard input" if path == STDIN else path
+    try:
+        if ahead is not None:
+            data = ahead.data()
+        else:
+            data = sys.stdin.buffer.read(MOST_BYTES) if path == STDIN else read_given(path, MOST_BYTES)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise Failure(error("policy.document", "Cannot read the document", f"{name}: {reason}.")) from None
+    return name, data
+
+
+def _configuration(options: OperationOptions) -> Config | None:
+    """The configuration of the working directory; None when there is none, or none that can be read."""
+    return _loaded(options) if _has_configuration(options) else None
+
+
+def _locked(directory: str) -> list[tuple[str, ...]]:
+    """The rows of locked_provider by the lock file of the working directory. Raises Failure when it is damaged."""
+    from planner.world.provider.lock_file import read_locks
+
+    return [(lock.address, str(lock.version), lock.constraints) for lock in read_locks(directory)[0].values()]
+
+
+def _has_configuration(options: OperationOptions) -> bool:
+    endings = (".tf", ".tofu", ".tf.json", ".tofu.json")
+    try:
+        return any(name.endswith(endings) for name in os.listdir(options.directory))
+    except OSError:
+        return False
+
+
+def _loaded(options: OperationOptions) -> Config | None:
+    from planner.language.config.load import load_config
+    from planner.operations.load import load_variables
+    from planner.world.state.workspace import current_workspace, data_directory
+
+    workspace, _, _ = current_workspace(options.directory, os.environ)
+    given, _ = load_variables(options)
+    config, problems = load_config(
+        options.directory, variables=given, workspace=workspace, data_dir=data_directory(os.environ)
+    )
+    return None if has_errors(problems) else config

@@ -1,0 +1,207 @@
+"""Loading: from options to a configuration with all that it needs. What is loaded grows in steps (Begun, Loaded, and in
+storing.py Opened, Stored), and each step is a type that has everything of the steps before."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.records import define, field, fields, frozen
+from planner.operations.encryption import UNENCRYPTED, Encryption, encryption_of
+from planner.operations.options import Options
+from planner.operations.providers_needed import provider_constraints
+
+if TYPE_CHECKING:
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.language.config.model import Config
+    from planner.language.config.variables import RawVariables, RootVariable
+    from planner.logic.datalog.engine.fact_base import FactBase
+    from planner.logic.model.graph import Graph
+    from planner.logic.model.plan import ResourceChange
+    from planner.world.provider.interface import Provider
+    from planner.world.provider.locate import Located, Locator
+    from planner.world.state.model import State
+
+O = TypeVar("O", bound=Options, covariant=True)  # noqa: E741 -- the options that a step was made with
+A = TypeVar("A", bound=Options)
+Grown = TypeVar("Grown", bound="Begun[Any]")
+UserRules = tuple[tuple[str, str], ...]
+"""(path, text) of the user's own rule files"""
+
+
+@frozen(eq=False)
+class Begun(Generic[O]):
+    """What is known before any configuration is read: the selected workspace, and what was given for variables."""
+
+    options: O
+    workspace: str
+    given: RawVariables
+
+
+@define(eq=False)
+class Derived:
+    """What was derived for one graph and serves the next one of the same command. Facts of the configuration are kept
+    with and without its import blocks (True, False)."""
+
+    declared: dict[bool, FactBase] = field(factory=dict)
+    with_state: dict[bool, tuple[State, FactBase]] = field(factory=dict)
+    plan_graph: Graph | None = None
+    """the one that the plan was made with, without limits, for policies that ask about it"""
+    apply_graph: tuple[tuple[ResourceChange, ...], Graph] | None = None
+    """the one that was checked while planning, for these changes"""
+
+
+@frozen(eq=False)
+class Loaded(Begun[O]):
+    """A configuration without errors, and what goes with it."""
+
+    config: Config
+    schemas: Schemas
+    rules: UserRules
+    encryption: Encryption = field(default=UNENCRYPTED, repr=False, kw_only=True)
+    derived: Derived = field(factory=Derived, repr=False, kw_only=True)
+
+
+@frozen(eq=False)
+class Reading(Generic[O]):
+    """What came of reading a configuration, which may be wrong, or not be there at all."""
+
+    begun: Begun[O]
+    config: Config | None
+    rules: UserRules
+    problems: tuple[Diagnostic, ...]
+
+    def loaded(self) -> Loaded[O]:
+        """Raises Failure, with everything that there is to say, when something is wrong."""
+        if self.config is None or has_errors(self.problems):
+            raise Failure(self.problems)
+        options, begun = self.begun.options, self.begun
+        encryption = encryption_of(self.config, begun.given, begun.workspace)
+        schemas = new_schemas(options.directory, self.config, options.offline, encryption)
+        return grown(Loaded, begun, config=self.config, encryption=encryption, schemas=schemas, rules=self.rules)
+
+
+def grown(kind: type[Grown], step: Begun[Any], **more: Any) -> Grown:
+    """The next step: all that the one before has, and more."""
+    return kind(**{name: getattr(step, name) for name in _fields(step.__class__)}, **more)
+
+
+def _fields(kind: type[Begun[Any]]) -> list[str]:
+    return [one.name for one in fields(kind)]
+
+
+def begin(options: A) -> tuple[Begun[A], list[Diagnostic]]:
+    """The workspace and the given values, and what is wrong with them."""
+    from planner.world.state.workspace import current_workspace
+
+    workspace, _, problems = current_workspace(options.directory, os.environ)
+    given, more = load_variables(options)
+    return Begun(options, workspace, given), [*problems, *more]
+
+
+def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
+    """All values given for root variables."""
+    from planner.language.config.variables import RawValue, collect_variables
+
+    given, problems = collect_variables(options.directory, options.var_args)
+    for name, value in options.surrounding.items():
+        if name not in given:
+            given[name] = RawValue(name, "environment", given=value)
+    given.update((name, RawValue(name, "input", given=value)) for name, value in options.inputs.items())
+    return given, problems
+
+
+def read_configuration(options: A) -> Reading[A]:
+    """The configuration of a working directory, right or wrong."""
+    from planner.language.config.load import load_config
+    from planner.world.state.workspace import data_directory
+
+    begun, problems = begin(options)
+    config, more = load_config(
+        options.directory, variables=begun.given, workspace=begun.workspace, data_dir=data_directory(os.environ)
+    )
+    rules, wrong = load_rules(options)
+    return Reading(begun, config, rules, (*problems, *more, *wrong))
+
+
+def load(options: A, told: Told) -> Loaded[A]:
+    """The configuration of a working directory. Raises Failure."""
+    reading = read_configuration(options)
+    loaded = reading.loaded()
+    told += reading.problems
+    return loaded
+
+
+def load_rules(options: Options) -> tuple[UserRules, list[Diagnostic]]:
+    """The user's own rule files, and what is wrong with them."""
+    if not options.rules:
+        return (), []
+    return _load_rules(options)
+
+
+def _load_rules(options: Options) -> tuple[UserRules, list[Diagnostic]]:
+    from planner.logic.graph.build import graph_program, user_files
+
+    try:
+        rules = user_files(options.rules)
+        graph_program(rules)
+    except Failure as failure:
+        return (), failure.diagnostics
+    return rules, []
+
+
+def load_values(loaded: Loaded[Any]) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
+    """The values of the root variables. Those without any are asked for, where questions are welcome."""
+    from planner.language.config.variables import RawValue, root_variables
+
+    given, declared = dict(loaded.given), loaded.config.root.variables
+    ask = loaded.options.ask_variable
+    for name in sorted(declared) if ask is not None else ():
+        if name not in given and declared[name].default is None:
+            variable = declared[name]
+            answer = ask(name, variable.description or "", variable.sensitive)
+            if answer is not None:
+                given[name] = RawValue(name, "input", answer)
+    return root_variables(declared, given)
+
+
+def new_schemas(
+    directory: str = ".",
+    config: Config | None = None,
+    offline: bool = False,
+    encryption: Encryption = UNENCRYPTED,
+) -> Schemas:
+    """Schemas by provider; plugins are looked for from a directory, in versions that the configuration allows.
+    `offline`: nothing but their schemas is used of them. `encryption`: of the states that data sources read."""
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.world.provider.registry import start_provider
+
+    located: list[Any] = []
+
+    def start(address: str) -> Provider:
+        provider = start_provider(address, locate, encryption.remote_state)
+        return _offline(provider) if offline and not provider.is_inline else provider
+
+    def locate(address: str) -> Located:
+        if not located:
+            located.append(_locator(directory, config))
+        answer: Located = located[0].locate(address)
+        return answer
+
+    return Schemas(start)
+
+
+def _offline(provider: Provider) -> Provider:
+    from planner.world.provider.offline import OfflineProvider
+
+    return OfflineProvider(provider)
+
+
+def _locator(directory: str, config: Config | None) -> Locator:
+    from planner.world.provider.locate import Locator
+    from planner.world.state.workspace import data_directory
+
+    wanted = provider_constraints(config) if config is not None else {}
+    return Locator(directory, os.environ, wanted, data_directory(os.environ))

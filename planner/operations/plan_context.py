@@ -1,0 +1,106 @@
+"""What is around a plan when policies judge it: the run, what is installed and locked, where values came from, and the
+values of data sources."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from planner import __version__
+from planner.foundation.support.git_head import head_commit
+from planner.foundation.vocabulary.address import format_key
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.language.config.modules_manifest import read_manifest
+from planner.operations.plan import Made
+from planner.world.provider.lock_file import read_locks
+from planner.world.state.workspace import data_directory
+
+if TYPE_CHECKING:
+    from planner.foundation.values.value import Value
+    from planner.language.config.variables import RootVariable
+
+_KINDS = {
+    "default": "default",
+    "command line": "cli",
+    "named file": "file",
+    "automatic file": "auto_file",
+    "environment": "environment",
+    "input": "input",
+}
+Rows = tuple[tuple[str, ...], ...]
+
+
+def recorded(made: Made[Any]) -> Rows:
+    """The rows (relation, columns...) that a plan's record keeps: those that it has, else those of this run. Raises
+    Failure when the lock file or the list of installed modules cannot be read."""
+    record = made.plan.policy
+    return record.facts if record is not None and record.facts else tuple(sorted(_rows(made)))
+
+
+def _rows(made: Made[Any]) -> Iterator[tuple[str, ...]]:
+    loaded = made.loaded
+    directory = loaded.options.directory
+    if made.plan.timestamp:
+        yield ("now", made.plan.timestamp)
+    for key, value in (
+        ("workspace", loaded.workspace),
+        ("command", loaded.options.command),
+        ("user", _user()),
+        ("commit", head_commit(directory)),
+        ("version", __version__),
+        *loaded.options.about,
+    ):
+        if value:
+            yield ("run", key, value)
+    for name, variable in made.variables.items():
+        if variable.origin in _KINDS:
+            yield ("variable_origin", f"var.{name}", _KINDS[variable.origin], _place(name, variable))
+    manifest, problems = read_manifest(directory, data_directory(os.environ))
+    if problems:
+        raise Failure(problems)
+    for module in loaded.config.root.walk():
+        installed = manifest.get(".".join(module.path))
+        if installed is not None and installed.version and module.path:
+            yield ("module_version", ".".join(f"module.{name}" for name in module.path), installed.version)
+    for lock in read_locks(directory)[0].values():
+        yield ("locked_provider", lock.address, str(lock.version), lock.constraints)
+
+
+def _place(name: str, variable: RootVariable) -> str:
+    if variable.origin == "environment":
+        return f"TF_VAR_{name}"
+    if variable.origin in ("named file", "automatic file") and variable.span is not None:
+        return variable.span.filename
+    return ""
+
+
+def _user() -> str:
+    """Who runs this process: the name of its user, or the number where that has no name."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
+def values_read(made: Made[Any]) -> Iterator[tuple[str, Value]]:
+    """The address and the value of each data source that was read, by the schemas of their providers. Raises
+    Failure."""
+    from planner.answers.documents.json_state import object_value, resource_schema
+    from planner.engine.evaluation.schema_marks import marked_by_schema
+
+    schemas = made.loaded.schemas
+    deferred = {c.address for c in made.plan.changes}
+    for resource in made.plan.prior_state.resources.values():
+        if resource.mode != "data":
+            continue
+        source = parse_provider_configuration(resource.provider).source
+        schema = resource_schema(schemas.schema, source, "data", resource.type, resource.address)
+        for key, instance in resource.instances.items():
+            address = resource.address + format_key(key)
+            if instance.current is not None and address not in deferred:
+                value = object_value(instance.current, schema, address)
+                yield address, marked_by_schema(value, schema.block)

@@ -1,0 +1,114 @@
+"""Where the state of a configuration is kept: opened, locked, read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import frozen
+from planner.operations.load import A, Loaded, O, grown, load, load_values
+from planner.operations.options import StateOptions
+from planner.world.state.model import State
+
+if TYPE_CHECKING:
+    from planner.engine.walk.hooks import Hooks
+    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.language.config.variables import RootVariable
+    from planner.world.state.backend import Backend, Store
+
+
+@frozen(eq=False)
+class Opened(Loaded[O]):
+    """A configuration with the backend that keeps its state, and the store of the workspace in it."""
+
+    backend: Backend
+    store: Store
+
+
+@frozen(eq=False)
+class Stored(Opened[O]):
+    """The same with the state that is in the store."""
+
+    state: State
+
+
+def open_backend(loaded: Loaded[O], told: Told) -> Opened[O]:
+    """The backend that the configuration names. Raises Failure."""
+    from planner.operations.backends import current_backend
+
+    options, given = loaded.options, loaded.given
+    backend, problems = current_backend(options.directory, loaded.config, loaded.workspace, given, loaded.encryption)
+    return with_backend(loaded, told.take((backend, problems)))
+
+
+def with_backend(loaded: Loaded[O], backend: Backend) -> Opened[O]:
+    """The configuration with a backend that is known."""
+    return grown(Opened, loaded, backend=backend, store=store_of(loaded.options, backend, loaded.workspace))
+
+
+def store_of(options: Any, backend: Backend, workspace: str) -> Store:
+    """The store of a workspace, or the files that -state, -state-out and -backup name. Raises Failure."""
+    try:
+        if not isinstance(options, StateOptions):
+            return backend.store(workspace)
+        return backend.store(workspace, options.state_path or "", options.state_out or "", options.backup or "")
+    except OSError as problem:
+        raise Failure(error("state.store", "Error loading state", str(problem.strerror or problem))) from None
+
+
+def read_state(opened: Opened[O], told: Told) -> Stored[O]:
+    """The state that is in the store. Raises Failure."""
+    from planner.foundation.support.signals import only_reading
+
+    with only_reading():
+        state, problems = opened.store.read()
+    told.check(problems)
+    return grown(Stored, opened, state=State() if state is None else state)
+
+
+def load_stored(options: A, told: Told) -> Stored[A]:
+    """Configuration, backend and state of a working directory: what graphs are made from. Raises Failure."""
+    return read_state(open_backend(load(options, told), told), told)
+
+
+def load_with_values(options: A, told: Told) -> tuple[Stored[A], dict[str, RootVariable]]:
+    """The same, and the values of the root variables. Raises Failure."""
+    loaded = load(options, told)
+    variables = told.take(load_values(loaded))
+    return read_state(open_backend(loaded, told), told), variables
+
+
+@contextmanager
+def locked(
+    store: Store,
+    options: StateOptions,
+    operation: str,
+    told: list[Diagnostic],
+    keep: bool = False,
+    hooks: Hooks | None = None,
+) -> Iterator[None]:
+    """Hold the state's lock while something is done. `keep`: it is held on afterwards, unless that fails. A lock that
+    is held already stays as it is. Raises Failure when the lock cannot be had."""
+    from planner.foundation.support.signals import STOP
+
+    if not options.lock or store.is_locked:
+        yield
+        return
+
+    def tell() -> None:
+        if hooks is not None:
+            hooks.log(f"Acquiring state lock{store.lock_holder()}. This may take a few moments...")
+
+    problems = store.lock(operation, options.lock_timeout, tell, STOP)
+    if has_errors(problems):
+        raise Failure(problems)
+    told += problems
+    try:
+        yield
+    except BaseException:
+        store.unlock()
+        raise
+    if not keep:
+        told += store.unlock()

@@ -1,0 +1,1 @@
+"""Whole workflows above single operations: fleets, stacks, tests, renewed plans, the editor."""

@@ -1,0 +1,137 @@
+"""Apply and destroy over a fleet: at once, or wave by wave with somebody's approval.
+
+At once: each unit is planned and applied as soon as everything before it is done, so nothing is ever planned on unknown
+inputs. By waves: first everything is planned, unknown inputs and all; then, wave by wave, units that were incomplete
+are planned again on what is real by now, the plans are shown, and what is approved is applied, exactly as shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from planner.foundation.vocabulary.records import evolve
+from planner.workflows.batch.model import Done
+from planner.workflows.batch.run import Report, Run, begin, finish
+from planner.workflows.batch.schedule import Listener, earlier
+from planner.workflows.batch.session import BatchOptions
+from planner.workflows.batch.unit_decisions import Decision, decide
+
+Approve = Callable[[str, list[Done]], bool]
+"""asks whether the plans of a wave ("wave 1 of 3") shall be applied"""
+
+
+def converge(command: str, options: BatchOptions, listener: Listener, approve: Approve | None) -> Report:
+    """Apply or destroy the selected units; without `approve` at once. Raises Failure."""
+    started = time.monotonic()
+    run, report = begin(command, options, listener, asked={"at_once": approve is None})
+    if run is None:
+        return report
+    carry_on(run, command, approve)
+    return finish(run, report, started)
+
+
+def carry_on(run: Run, command: str, approve: Approve | None) -> None:
+    """Bring everything of a run to an end that has none yet."""
+    if approve is None:
+        run.apply(run.order, command)
+        return
+    kept = dict(run.done)
+    left = [unit for unit in run.order if unit not in kept]
+    run.plan(left, "plan" if command == "apply" else command, "plan" if command == "apply" else "destroy")
+    waves = sorted({run.analysis.waves.get(unit, 0) for unit in left}, reverse=command == "destroy")
+    for number, level in enumerate(waves, 1):
+        units = [unit for unit in left if run.analysis.waves.get(unit, 0) == level]
+        wave(run, command, units, f"wave {number} of {len(waves)}", approve)
+
+
+def wave(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
+    """Plan again what was incomplete, ask, and apply what is approved."""
+    again = [unit for unit in units if _is_open(run.done[unit]) or is_overtaken(run, unit)]
+    for unit in again:
+        run.set_aside(unit)
+    # on what has been applied by now nothing is pending any more; what was not applied keeps its dependents waiting
+    run.plan(again, command, "plan" if command == "apply" else "destroy")
+    end_stuck(run, units)
+    to_apply = [unit for unit in units if may_apply(run, command, run.done[unit])]
+    asked = [unit for unit in to_apply if asks(run, command, run.done[unit])]
+    if asked and not approve(title, [run.done[unit] for unit in units]):
+        decline(run, command, asked)
+        to_apply = [unit for unit in to_apply if unit not in asked]
+    if not to_apply:
+        return
+    run.apply_plans(to_apply, command)
+    left = [unit for unit in to_apply if run.done[unit].outcome == "incomplete"]
+    if left:
+        deferred(run, command, left, title, approve)
+
+
+def deferred(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
+    """What was deferred in these deployments of stacks can be planned by now."""
+    before = {unit: run.done[unit].result for unit in units}
+    wave(run, command, units, f"{title}, what was deferred", approve)
+    for unit, earlier_result in before.items():
+        done = run.done[unit]
+        if done.result is not None and earlier_result is not None:
+            first, last = earlier_result.counts, done.result.counts if done.outcome == "applied" else (0, 0, 0, 0, 0)
+            add, change, remove, imports, forget = (a + b for a, b in zip(first, last, strict=True))
+            changes = (*earlier_result.changes, *done.result.changes)
+            whole = evolve(done.result, counts=(add, change, remove, imports, forget), changes=changes)
+            run.done[unit] = evolve(done, result=whole)
+
+
+def _is_open(done: Done) -> bool:
+    """Whether a unit has no plan that counts: it was skipped, or something that it waits for was not known."""
+    if done.outcome == "incomplete" and done.result is not None and done.result.is_partial:
+        return bool(done.because) or done.result.result == "applied"
+    return done.outcome in ("incomplete", "skipped")
+
+
+def end_stuck(run: Run, units: list[str]) -> None:
+    """A deployment of which something is deferred, though nothing is left that could be applied, has failed."""
+    for unit in units:
+        done = run.done[unit]
+        if done.outcome == "incomplete" and done.result is not None and done.result.stuck:
+            said = (*done.result.diagnostics, *done.result.stuck)
+            run.end(evolve(done, outcome="failed", result=evolve(done.result, result="error", diagnostics=said)))
+
+
+def decline(run: Run, command: str, units: list[str]) -> None:
+    """Nobody approved the plans of these units."""
+    for unit in units:
+        run.end(evolve(run.done[unit], outcome=decide(command, {}, result="declined").outcome))
+
+
+def is_overtaken(run: Run, unit: str) -> bool:
+    """Whether a complete plan does not count any more: something that it comes after was not done, or an output that it
+    was made with turned out differently."""
+    if run.done[unit].outcome != "changes" and not may_be_applied(run.done[unit]):
+        return False
+    before = earlier(run.done, run.analysis.before.get(unit, ()), ())
+    return bool(decide("apply", before).skipped) or bool(run.moved(unit))
+
+
+def may_apply(run: Run, command: str, done: Done) -> bool:
+    """Whether a plan may be applied now: it is complete, and all that it comes after is done."""
+    return may_be_applied(done) and _decided(run, command, done).appliable
+
+
+def asks(run: Run, command: str, done: Done) -> bool:
+    """Whether somebody has to approve a plan that may be applied."""
+    return _decided(run, command, done).asks
+
+
+def may_be_applied(done: Done) -> bool:
+    """Whether a plan has changes that wait for no other unit."""
+    if done.outcome == "incomplete":
+        return done.result is not None and done.result.is_partial and not done.because
+    return done.outcome == "changes"
+
+
+def _decided(run: Run, command: str, done: Done) -> Decision:
+    result = done.result
+    if result is None:
+        return Decision()
+    before = earlier(run.done, run.analysis.before.get(done.unit, ()), ())
+    partial, approved = result.is_partial, bool(result.approved_by)
+    return decide(command, before, result=result.result, is_partial=partial, is_approved=approved)

@@ -1,0 +1,305 @@
+"""Applying a saved plan of a fleet: exactly what was approved, or nothing.
+
+First everything is compared with what the plan was made from; one difference refuses the whole, before anything is
+touched. Then the units are applied in their order. One whose plan was incomplete is planned again on what is there by
+then: where that says what was approved, with values filled in that nobody knew, it is applied; else somebody is asked.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from attrs import asdict
+
+from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.fleet import batch_program
+from planner.workflows.batch import saved_plan
+from planner.workflows.batch.analyse import Analysis
+from planner.workflows.batch.apply import Approve, decline, deferred, end_stuck, is_overtaken, may_apply
+from planner.workflows.batch.earlier_runs import Before, state_request
+from planner.workflows.batch.model import Done, Result
+from planner.workflows.batch.record import Record
+from planner.workflows.batch.run import Report, Run, finish
+from planner.workflows.batch.saved_plan import Manifest, Saved
+from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.session import Batch, BatchOptions
+from planner.workflows.batch.stale_plans import refusals
+from planner.workflows.batch.unit_options import NOTHING, OfUnit
+from planner.world.state.lock import myself
+
+Moved = tuple[str, str, str, str]
+"""(unit, what, name, in words): something that is not as it was when the plan was made"""
+
+
+def save(run: Run) -> None:
+    """Write the manifest of a plan that has just been made, with a part for each unit. Raises Failure."""
+    options, analysis = run.batch.options, run.analysis
+    base = saved_plan.base_of(analysis.fleet.root)
+    part = run.part()
+    # the parts of one plan have one key, so that it can be told whether they saw the same values
+    key = bytes.fromhex(part.fleet) if part is not None else os.urandom(16)
+    units = {}
+    for unit in run.in_order():
+        done = run.done[unit]
+        assert done.result is not None
+        described = analysis.fleet.units[unit]
+        path = saved_plan.plan_path(options.out, unit)
+        units[unit] = Saved(
+            unit,
+            described.folder,
+            described.workspace,
+            done.outcome,
+            done.because,
+            analysis.before.get(unit, ()),
+            analysis.state_of.get(unit, ""),
+            done.result.lineage,
+            done.result.serial,
+            saved_plan.plan_sum(path) if done.outcome != "unchanged" else "",
+            saved_plan.files_of(analysis.fleet.root, run.batch.surveyed(unit), run.reads.get(unit, ())),
+            evolve(done.result, digests=() if done.result.is_secret else run.handed.digests(unit, key)),
+            *_portable(run.asked.get(unit, NOTHING), done, base),
+        )
+    shard = None
+    if part is not None:
+        beside = {
+            unit: saved_plan.seen_as(done.result, () if done.result.is_secret else run.handed.digests(unit, key))
+            for unit, done in part.beside.items()
+            if done.result is not None
+        }
+        shard = saved_plan.Shard(part.number, part.count, part.fleet, beside)
+    saved_plan.write(options.out, Manifest(options.mode, options.words, units, key.hex(), options.refresh, shard=shard))
+
+
+def _portable(asked: OfUnit, done: Done, base: str) -> tuple[OfUnit, bool]:
+    """What is asked of a unit that may have to be planned again, with paths as seen from the base, and whether it can
+    be planned with that again. An incomplete plan is made again in any case. Raises Failure where something of such a
+    unit is not for a manifest: files elsewhere, and values of one that is encrypted."""
+    try:
+        return _as_seen(asked, done, base), not asked.replace
+    except Failure:
+        if done.outcome == "incomplete":
+            raise
+        return NOTHING, False
+
+
+def _as_seen(asked: OfUnit, done: Done, base: str) -> OfUnit:
+    if asked.variables and done.result is not None and done.result.is_secret:
+        detail = f"{done.unit} is encrypted, and the values given with -var would stand in the manifest in clear."
+        raise Failure(error("batch.out", "Plans cannot be saved", detail))
+
+    def seen(text: str) -> str:
+        name = os.path.relpath(os.path.realpath(text), base)
+        if not saved_plan.is_inside(name):
+            detail = f"{text} is not below {base}, so whoever applies the plan may not have it."
+            raise Failure(error("batch.out", "Plans cannot be saved", detail))
+        return name
+
+    return _moved(asked, seen)
+
+
+def _moved(asked: OfUnit, place: Callable[[str], str]) -> OfUnit:
+    """The same, with what `place` makes of its paths."""
+    variables = tuple((kind, place(text) if kind == "var-file" else text) for kind, text in asked.variables)
+    policies = tuple(word if word.startswith("builtin:") else place(word) for word in asked.policies)
+    return evolve(asked, variables=variables, policies=policies)
+
+
+# ---------------------------------------------------------------- applying
+
+
+def apply_saved(folder: str, options: BatchOptions, listener: Listener, approve: Approve | None) -> Report:
+    """Apply a saved plan; without `approve` nobody is asked. Raises Failure."""
+    started = time.monotonic()
+    manifest = saved_plan.read(folder)
+    if manifest.shard is not None:
+        which = f"the shard {manifest.shard.number} of {manifest.shard.count}"
+        detail = f"{folder} is {which}: planner batch join makes one plan of all of them."
+        raise Failure(error("batch.shard", "A part of a saved plan is not applied", detail))
+    command = "destroy" if manifest.mode == "destroy" else "apply"
+    options = evolve(options, words=manifest.words, mode=manifest.mode, refresh=manifest.refresh)
+    batch = Batch(options, command, keeps_pool=True)
+    batch.hold()
+    try:
+        analysis = _narrowed(batch.analysis(selected=False), manifest)
+        problems = [*batch.fleet.diagnostics, *analysis.diagnostics]
+        plans, before = dict[str, bytes](), Before()
+        if not has_errors(problems):
+            before, refused = refusals(batch, analysis, manifest, folder, plans)
+            problems += refused
+        report = Report(command, analysis, diagnostics=tuple(problems))
+        if has_errors(problems):
+            return evolve(report, seconds=time.monotonic() - started)
+        run = _begin(batch, analysis, manifest, folder, plans, listener, approve is None, before.begun)
+        _go_on(run, manifest, before)
+        _carry_out(run, command, approve, frozenset(before.begun))
+    finally:
+        batch.close()
+    return finish(run, report, started, before.begun)
+
+
+def _narrowed(analysis: Analysis, manifest: Manifest) -> Analysis:
+    """The analysis with the units of the saved plan alone."""
+    units = {unit: reasons for unit, reasons in analysis.selected.items() if unit in manifest.units}
+    before = {unit: tuple(other for other in analysis.before.get(unit, ()) if other in units) for unit in units}
+    return evolve(analysis, selected=units, before=before)
+
+
+def _begin(
+    batch: Batch,
+    analysis: Analysis,
+    manifest: Manifest,
+    folder: str,
+    plans: Mapping[str, bytes],
+    listener: Listener,
+    at_once: bool,
+    begun: Collection[str],
+) -> Run:
+    """The run, with the plans copied into its record: whatever happens to the folder, what was looked at is applied."""
+    document = {
+        "command": "apply",
+        "saved_plan": os.path.abspath(folder),
+        "saved_plan_sum": manifest.sum,
+        "at_once": at_once,
+        "directory": os.getcwd(),
+        "options": asdict(batch.options),
+        "by": myself(),
+    }
+    record = Record.new(batch.fleet.root, document)
+    done = {}
+    for unit, saved in manifest.units.items():
+        path = record.plan_path(unit) if unit in plans else ""
+        if path:
+            _copy(path, plans[unit])
+        done[unit] = saved.done(path)
+    _copy(os.path.join(record.path, saved_plan.NAME), manifest.data)  # now it can be gone on with without the folder
+    run = Run(batch, analysis, record, listener, done, key=bytes.fromhex(manifest.key))
+    base = saved_plan.base_of(batch.fleet.root)
+    for unit, saved in manifest.units.items():
+        if saved.outcome == "incomplete" or unit in begun:  # else its plan has all
+            run.asked[unit] = _moved(saved.asked, lambda text: os.path.join(base, text))
+    return run
+
+
+def _copy(path: str, data: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(data)
+
+
+def _go_on(run: Run, manifest: Manifest, before: Before) -> None:
+    """What earlier runs of the plan have applied is done; who reads it is told what it hands out."""
+    for unit, now in before.applied.items():
+        planned = run.planned[unit] = manifest.units[unit].result
+        result = evolve(planned, result="applied", planned=now.planned, lineage=now.lineage, serial=now.serial)
+        run.done[unit] = Done(unit, "applied", reused=True, result=run.handed.take(result, ""))
+        run.record.finish(run.done[unit])
+    if before.applied or before.begun:
+        run.listener.goes_on(sorted(before.applied), list(before.begun))
+
+
+def _carry_out(run: Run, command: str, approve: Approve | None, begun: frozenset[str]) -> None:
+    waves = sorted({run.analysis.waves.get(unit, 0) for unit in run.order}, reverse=command == "destroy")
+    for number, level in enumerate(waves, 1):
+        units = [unit for unit in run.order if run.analysis.waves.get(unit, 0) == level]
+        _wave(run, command, units, f"wave {number} of {len(waves)}", approve, begun)
+
+
+def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve | None, begun: frozenset[str]) -> None:
+    again = []
+    for unit in units:
+        moved = run.moved(unit) if run.done[unit].outcome in ("changes", "unchanged") else {}
+        if moved:
+            run.end(evolve(run.done[unit], outcome="failed", result=_turned_out(unit, moved)))
+        elif run.done[unit].outcome == "incomplete" or unit in begun or is_overtaken(run, unit):
+            again.append(unit)
+    approved = {u: run.done[u].result for u in again if run.done[u].outcome == "incomplete" or u in begun}
+    run.approved = {unit: result.plan_file for unit, result in approved.items() if result is not None}
+    for unit in again:
+        run.set_aside(unit)
+    run.plan(again, command, "destroy" if command == "destroy" else "plan")
+    run.approved = {}
+    _settle(run, [unit for unit in again if unit in begun])
+    end_stuck(run, units)
+    to_apply = [unit for unit in units if may_apply(run, command, run.done[unit])]
+    verdicts = {unit: _judged(run.done[unit], unit in begun) for unit in to_apply if unit in approved}
+    asked = [unit for unit, verdict in verdicts.items() if verdict["asks_again"]]
+    if approve is None:
+        for unit in [unit for unit in asked if verdicts[unit]["spared"]]:
+            run.end(evolve(run.done[unit], outcome="failed", result=_spared(run.done[unit])))
+            to_apply.remove(unit)
+    if asked and approve is not None and not approve(f"{title}, which is not as approved", _shown(run, asked)):
+        decline(run, command, asked)
+        to_apply = [unit for unit in to_apply if unit not in asked]
+    if to_apply:
+        run.apply_plans(to_apply, command)
+        _rest(run, command, [unit for unit in to_apply if run.done[unit].outcome == "incomplete"], title, approve)
+
+
+def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve | None) -> None:
+    """Of these deployments parts were deferred when the plan was made: nobody has seen what they come to."""
+    if approve is not None:
+        deferred(run, command, units, title, approve)
+        return
+    for unit in units:
+        done = run.done[unit]
+        detail = (
+            f"What was deferred in {unit} when the plan was made was approved by nobody. Plan again, and apply that."
+        )
+        said = {"severity": "error", "summary": "Not everything is done", "detail": detail, "code": "batch.deferred"}
+        result = done.result or Result(unit, "error")
+        ended = evolve(result, result="error", diagnostics=(*result.diagnostics, said))
+        run.end(evolve(done, outcome="failed", result=ended))
+
+
+def _shown(run: Run, units: Iterable[str]) -> list[Done]:
+    return [run.done[unit] for unit in units]
+
+
+def _settle(run: Run, begun: list[str]) -> None:
+    """Of what had come to its end when it was cut off nothing is left; who reads it is told what it hands out."""
+    settled = [unit for unit in begun if run.done[unit].outcome == "unchanged"]
+    requests = [evolve(state_request(run.batch, unit), is_read=True) for unit in settled]
+    for unit, now in zip(settled, run.batch.run_all(requests), strict=True):
+        done = run.done[unit]
+        assert done.result is not None
+        result = run.handed.take(evolve(done.result, result="applied", planned=now.planned), "")
+        run.done[unit] = evolve(done, outcome="applied", result=result)
+        run.record.finish(run.done[unit])
+
+
+def _judged(done: Done, is_begun: bool) -> dict[str, bool]:
+    """Whether what was planned again needs an approval of its own, and is left alone without one."""
+    facts = FactBuilder()
+    facts.add("saved_plan", done.unit, "incomplete")
+    if is_begun:
+        facts.add("begun_before", done.unit)
+    for address, how in done.result.differs if done.result is not None else ():
+        facts.add("differs_from_approved", done.unit, address, how)
+    found = evaluate(batch_program(), facts.build(), ("asks_again", "spared"))
+    return {name: bool(found[name]) for name in ("asks_again", "spared")}
+
+
+def _spared(done: Done) -> Result:
+    assert done.result is not None
+    what = "".join(f"\n  - {address} ({_HOW.get(how, how)})" for address, how in done.result.differs)
+    detail = (
+        f"Applying {done.unit} was cut off, and what is left to do there is not what was approved:{what}\n\nNothing "
+        "more was done to it. Apply the saved plan without -auto-approve to be asked, or make the plan again."
+    )
+    said = {"severity": "error", "summary": "More than was approved", "detail": detail, "code": "batch.spared"}
+    nothing = (0, 0, 0, 0, 0)
+    return evolve(done.result, result="error", counts=nothing, diagnostics=(*done.result.diagnostics, said))
+
+
+_HOW = {"action": "something else is done to it", "value": "with other values"}
+
+
+def _turned_out(unit: str, moved: Mapping[str, list[str]]) -> Result:
+    outputs = "; ".join(f"{', '.join(names)} of {other}" for other, names in sorted(moved.items()))
+    detail = f"The plan of {unit} was made with outputs that turned out differently: {outputs}. Plan the fleet again."
+    said = {"severity": "error", "summary": "Saved plan is stale", "detail": detail, "code": "batch.stale"}
+    return Result(unit, "error", diagnostics=(said,))

@@ -1,0 +1,46 @@
+"""Does a plan say what was approved? The approved one was incomplete: where it had an unknown value, any fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.answers.documents.applied import was_applied
+from planner.answers.documents.plan_file import read_plan
+from planner.foundation.vocabulary.address import format_key
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.operations.approved_plan import Differences, compared, counted
+from planner.operations.plan import Made, Start
+from planner.operations.state_access import Stored
+from planner.world.state.model import State
+
+
+def differences(path: str, made: Made[Start]) -> Differences:
+    """(address, action or value) of what a plan does that the approved one, in a file, did not say. What that one
+    announced and is not needed any more is no difference. Raises Failure when the file cannot be read."""
+    approved, _, problems = read_plan(path, made.loaded.encryption.plan)
+    if approved is None:
+        raise Failure(problems)
+    return compared(approved, made.plan)
+
+
+def is_applied(path: str, stored: Stored[Any]) -> bool:
+    """Whether a complete plan, in a file, was applied to the state that is stored: that has all that was announced, and
+    of everything that was to change something can be seen to have changed. Raises Failure."""
+    plan, _, problems = read_plan(path, stored.encryption.plan)
+    if plan is None:
+        raise Failure(problems)
+    now = _objects(stored.state)
+    earlier = (_objects(plan.previous_state), _objects(plan.prior_state))
+    changes = [(change.address, change.deposed) for change in counted(plan)]
+    has_moved = all(before.get(place) != now.get(place) for place in changes for before in earlier)
+    return has_moved and was_applied(plan, stored.state)
+
+
+def _objects(state: State) -> dict[tuple[str, str], Any]:
+    """The attributes of all objects by address and key of what is set aside."""
+    return {
+        (resource.address + format_key(instance.key), deposed): record.attributes
+        for resource, instance in state.instances()
+        for deposed, record in (("", instance.current), *instance.deposed.items())
+        if record is not None
+    }

@@ -1,0 +1,101 @@
+"""A carrier that starts a command for each unit: the parcel is its standard input, the answer its standard output.
+
+Whatever runs programs elsewhere and connects these two will do, as long as the other end is `planner batch work`: ssh,
+kubectl, docker, a scheduler's own client. `{unit}` in a word stands for the unit, `{slot}` for a number from 1 to as
+many as run at a time, such as that of a machine.
+"""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import subprocess
+import threading
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from contextlib import suppress
+from queue import SimpleQueue
+
+from planner.foundation.vocabulary.diagnostic import Failure, error
+
+_LONGEST_TAIL = 4000
+
+
+class Ended(BrokenExecutor):
+    """The command ended without an answer."""
+
+
+class Command:
+    """So many commands at a time."""
+
+    def __init__(self, text: str, workers: int) -> None:
+        """Raises Failure."""
+        try:
+            self._words = shlex.split(text)
+        except ValueError as problem:
+            raise _refused(text, f"{problem}.") from None
+        if not self._words:
+            raise _refused(text, "It says no command: command:ssh host planner batch work.")
+        self._slots: SimpleQueue[int] = SimpleQueue()
+        for slot in range(1, workers + 1):
+            self._slots.put(slot)
+        self._pool = ThreadPoolExecutor(workers, "carrier")
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._is_over = False
+
+    def send(self, unit: str, parcel: bytes) -> Future[bytes]:
+        return self._pool.submit(self._carry, unit, parcel)
+
+    def stop(self) -> None:
+        """Commands are interrupted as from a terminal: it is for them to tell the other end."""
+        self._tell(signal.SIGINT)
+
+    def close(self, at_once: bool = False) -> None:
+        if at_once:
+            self._is_over = True
+            self._tell(signal.SIGTERM)
+        self._pool.shutdown(wait=not at_once, cancel_futures=True)
+
+    def _tell(self, number: signal.Signals) -> None:
+        with self._lock:
+            for process in self._running:
+                with suppress(ProcessLookupError):
+                    process.send_signal(number)
+
+    def _carry(self, unit: str, parcel: bytes) -> bytes:
+        slot = self._slots.get()
+        try:
+            return self._run(unit, slot, parcel)
+        finally:
+            self._slots.put(slot)
+
+    def _run(self, unit: str, slot: int, parcel: bytes) -> bytes:
+        words = [word.replace("{unit}", unit).replace("{slot}", str(slot)) for word in self._words]
+        with self._lock:
+            if self._is_over:
+                raise Ended("the batch is over")
+            try:
+                process = subprocess.Popen(
+                    words,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,  # an interrupt from the terminal reaches it through us, once
+                )
+            except (OSError, ValueError) as problem:
+                reason = getattr(problem, "strerror", None) or problem
+                raise _refused(shlex.join(words), f"{words[0]}: {reason}.") from None
+            self._running.add(process)
+        try:
+            answer, said = process.communicate(parcel)
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        if process.returncode or not answer:
+            tail = said[-_LONGEST_TAIL:].decode("utf-8", "replace").strip()
+            raise Ended(f"{words[0]} ended with {process.returncode}{': ' if tail else ''}{tail}")
+        return answer
+
+
+def _refused(text: str, detail: str) -> Failure:
+    return Failure(error("batch.executor", f"Not a command to run units with: {text}", detail))

@@ -1,0 +1,244 @@
+"""The work on the other machine: a parcel in, an answer out. Nothing that comes is trusted before it is checked.
+
+Each parcel has a folder of its own, which is gone when it is done, unless something in it is needed: a state that could
+not be saved, a journal of what was under way. Plugins are installed by the lock file as `init` does it, from where the
+settings of this machine say. States have to be in services: a file here would be nobody's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import evolve
+from planner.workflows.batch.bundles.parcel import Answer, BadParcel, Parcel, answered, received
+from planner.workflows.batch.bundles.stores import fetched, open_store
+from planner.workflows.batch.diagnostics_codec import described
+from planner.workflows.batch.executor import Unmet
+from planner.workflows.batch.model import Request, Result
+
+FOLDER = "PLANNER_BUNDLE_DIR"
+"""the variable that says where parcels are unpacked (the folder for temporary files)"""
+CHANGES = frozenset(("apply", "apply_plan", "destroy"))
+_KEPT = ("errored.tfstate",)
+_OF_UNIT = (".terraform", ".terraform.lock.hcl")
+"""made by init over there"""
+
+
+class Missing(Unmet):
+    """The work looked at paths that are not in the bundle."""
+
+    def __init__(self, paths: tuple[str, ...]) -> None:
+        super().__init__(*paths)
+        self.paths = paths
+
+
+def work(data: bytes) -> bytes:
+    """Do what a parcel says. Never raises for anything in it."""
+    with _place() as home:
+        tree = os.path.join(home, "unpacked", "tree")
+        try:
+            answer = _answer(received(data, tree), home, tree)
+        except BadParcel as problem:
+            answer = Answer(problem=str(problem))
+        return answered(answer, tree)
+
+
+class Begun(Unmet):
+    """Another worker began this execution."""
+
+
+@contextmanager
+def _place() -> Iterator[str]:
+    """A folder for one parcel."""
+    home = os.path.realpath(tempfile.mkdtemp(prefix="planner-bundle-", dir=os.environ.get(FOLDER) or None))
+    try:
+        yield home
+    finally:
+        if not _left(home):
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def _left(home: str) -> list[str]:
+    """What must not be lost: a state that could not be saved, journals."""
+    found = []
+    for folder, _, names in os.walk(home):
+        in_data = os.sep + ".terraform" + os.sep + "planner" in folder
+        found += [os.path.join(folder, n) for n in names if n in _KEPT or (in_data and n.endswith(".journal"))]
+    return sorted(found)
+
+
+def _answer(parcel: Parcel, home: str, tree: str) -> Answer:
+    problem = _refusal(parcel.request, tree)
+    if problem:
+        return Answer(problem=problem)
+    try:
+        _unpacked(parcel, home)
+    except (OSError, ValueError) as bad:
+        return Answer(problem=f"The bundle cannot be used: {getattr(bad, 'strerror', None) or bad}.")
+    request = parcel.request
+    if request.plan_file:
+        request = evolve(request, plan_file=os.path.join(home, "plan"))
+    if request.json_file:
+        request = evolve(request, json_file=os.path.join(home, "json"))
+    if request.approved_file:
+        request = evolve(request, approved_file=os.path.join(home, "approved"))
+        Path(request.approved_file).write_bytes(parcel.plan)
+    if request.command == "apply_plan":
+        Path(request.plan_file).write_bytes(parcel.plan)
+    try:
+        result = _run(parcel, request, tree)
+    except Missing as missing:
+        return Answer(missing=missing.paths)
+    if result is None:
+        return Answer(begun=True)
+    plan = _made(request.plan_file) if result.plan_file else b""
+    left = _left(home)
+    if left:
+        note = error("batch.left_behind", "Something could not be saved", _kept(left))
+        result = evolve(result, diagnostics=(*result.diagnostics, *described([note])))
+    result = evolve(result, reads=[], plan_file=parcel.request.plan_file if plan else "")
+    return Answer(result, plan=plan, json=_made(request.json_file))
+
+
+def _made(path: str) -> bytes:
+    return Path(path).read_bytes() if path and os.path.exists(path) else b""
+
+
+def _kept(left: list[str]) -> str:
+    from planner.world.state.lock import myself
+
+    names = "".join(f"\n  - {path}" for path in left)
+    return f"On {myself()} these files are kept:{names}\n\nThey say what was done; they are needed to go on."
+
+
+def _refusal(request: Request, tree: str) -> str:
+    """Why nothing of this is done."""
+    if request.directory != tree and not request.directory.startswith(f"{tree}/"):
+        return "The bundle names a folder that is not in it."
+    if ".." in request.directory.split("/"):
+        return "The bundle names a folder that is not in it."
+    if any(not name or "=" in name or "\0" in name + text for name, text in request.environment):
+        return "The bundle has a variable of the environment that there cannot be."
+    states = [request.state, *(u.state for u in request.upstream)]
+    local = next((state for state in states if os.path.isabs(state)), "")
+    if local and request.command != "validate":
+        name = os.path.relpath(local, tree)
+        return (
+            f"The state {name} is a file of the machine that the bundle comes from, so another one can neither read "
+            "nor write it. Give the unit a backend that all machines reach, or run it here with -executor=processes."
+        )
+    return ""
+
+
+def _unpacked(parcel: Parcel, home: str) -> None:
+    """Raises OSError and ValueError."""
+    from planner.foundation.support.archive import unpack
+    from planner.foundation.support.problem import InstallError
+
+    data = parcel.data
+    if parcel.store:
+        try:
+            store = open_store(parcel.store)
+        except Failure as failure:
+            raise ValueError("; ".join(f"{d.summary}: {d.detail}" for d in failure.diagnostics)) from None
+        if store is not None:
+            data = fetched(store, parcel.digest)
+    if hashlib.sha256(data).hexdigest() != parcel.digest:
+        raise ValueError("its content is not what its digest says")
+    archive = Path(home, "bundle.tar.gz")
+    archive.write_bytes(data)
+    try:
+        unpack(archive, Path(home, "unpacked"), "tar.gz", links=False)
+    except InstallError as problem:
+        raise ValueError(str(problem)) from None
+    archive.unlink()
+    Path(home, "unpacked", "tree").mkdir(exist_ok=True)
+
+
+def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
+    """The result; None when this execution was begun before. Raises Missing."""
+    from planner.workflows.batch.unit_setup import set_up_unit
+    from planner.workflows.batch.worker import run_unit
+
+    if not os.path.isdir(request.directory):
+        raise Missing((os.path.relpath(request.directory, tree),))
+    covered = _Covered(parcel, tree)
+
+    def before_changes() -> None:
+        """Raises Missing, Begun and Failure."""
+        covered.check()
+        if request.command in CHANGES and not _lease(parcel, request):
+            raise Begun
+
+    try:
+        for one in request.upstream:
+            if (
+                one.state and not one.seen and one.deployment is None and _wants(request, one.unit)
+            ):  # its outputs are read in its state
+                set_up_unit(Request(one.unit, one.directory, "plan", one.workspace, environment=request.environment))
+        if request.command in ("apply_plan", "state") and request.deployment is None:
+            set_up_unit(request)
+        if parcel.rehearse:
+            run_unit(evolve(request, command="plan", plan_file="", refresh=False, lock=False), covered.check)
+        return run_unit(request, before_changes)
+    except Begun:
+        return None
+    except Failure as failure:
+        return Result(request.unit, "error", diagnostics=described(failure.diagnostics))
+
+
+def _wants(request: Request, unit: str) -> bool:
+    """Whether the request may take outputs of another unit, which is set up then, as inputs."""
+    if request.deployment is not None or any(one.unit == unit and one.deployment for one in request.upstream):
+        return False  # a stack is set up by whoever opens it
+    source = request.recipe.source if request.recipe is not None else None
+    return bool(request.inputs) or (source is not None and unit in dict(source.units).values())
+
+
+def _lease(parcel: Parcel, request: Request) -> bool:
+    from planner.workflows.batch.bundles.lease import take
+    from planner.workflows.batch.unit_setup import store_of_unit
+
+    store = store_of_unit(request.deployment)
+    return store is None or take(store, parcel.run, parcel.attempt)
+
+
+class _Covered:
+    """Compares what the work has looked at with what the bundle has."""
+
+    def __init__(self, parcel: Parcel, tree: str) -> None:
+        self.tree, self.files, self.folders = tree, frozenset(parcel.files), parcel.folders
+        self.absent = frozenset(parcel.absent)
+
+    def check(self) -> None:
+        """Raises Missing."""
+        from planner.workflows.batch.files_read import RECORDER
+
+        looked = RECORDER.paths or {}
+        missing = sorted({path for path in map(self._uncovered, list(looked.items())) if path})
+        if missing:
+            raise Missing(tuple(missing))
+
+    def _uncovered(self, item: tuple[str, tuple[str, int, int, str]]) -> str:
+        path, (kind, *_) = item
+        if path != self.tree and not path.startswith(f"{self.tree}{os.sep}"):
+            return ""
+        relative = os.path.relpath(path, self.tree).replace(os.sep, "/")
+        if relative in self.files or relative in self.absent or any(_is_in(relative, one) for one in self.folders):
+            return ""
+        if any(part in _OF_UNIT for part in relative.split("/")):
+            return ""
+        if kind.endswith(("folder", "names")) or not os.path.lexists(path) or os.path.isfile(path):
+            return relative
+        return ""
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return folder == "." or path == folder or path.startswith(f"{folder}/")

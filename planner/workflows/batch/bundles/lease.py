@@ -1,0 +1,42 @@
+"""Which execution of a unit may change something: a document beside its state says which one began last.
+
+Engines run work again whose worker they have lost, without asking, although it may still be going on elsewhere. Each
+execution that we ask for has a number of its own, growing within a run (a fencing token): one that is not larger than
+that of the document was begun before, and does nothing. The lock of the state keeps two executions apart at one moment.
+"""
+
+from __future__ import annotations
+
+import json
+
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.world.state.backend import Store
+
+NAME = "planner.lease"
+
+
+def take(store: Store, run: str, attempt: int) -> bool:
+    """Begin an execution; whether it may. Where nothing can be kept beside a state the lock alone decides. Raises
+    Failure when the service does not answer: nothing is begun without an answer."""
+    client = getattr(store, "client", None)
+    if client is None or not client.has_place_beside:
+        return True
+    try:
+        kept = client.get_beside(NAME)
+        if kept is not None and _token(kept, run) >= attempt:
+            return False
+        client.put_beside(NAME, json.dumps({"run": run, "attempt": attempt}).encode())
+    except ServiceError as problem:
+        detail = f"{problem.text}. Whether this execution was begun before cannot be told, so it was not begun."
+        raise Failure(error("batch.lease", "The lease on the unit's state cannot be taken", detail)) from None
+    return True
+
+
+def _token(kept: bytes, run: str) -> int:
+    """The number of the execution of this run that began last; 0 for another run's, or what nobody can read."""
+    try:
+        said = json.loads(kept)
+        return int(said["attempt"]) if said["run"] == run else 0
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return 0

@@ -1,0 +1,148 @@
+"""What a unit needs of the files below its fleet's root, as an archive that is named by its content.
+
+A bundle has the folders of the unit and of the modules that it calls as a whole, the files that were read when its
+configuration was surveyed, and policies. What belongs to this machine stays here: states, plugins, records, what git
+keeps. Should the work look at anything else below the root, the other side says so before anything is done, and the
+bundle is made again with that.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import tarfile
+from collections.abc import Iterable, Iterator
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import frozen
+from planner.workflows.batch import OF_UNIT
+
+LARGEST = 256 << 20
+"""bytes of all files of a bundle"""
+MOST_FILES = 50_000
+_STAYS = frozenset((".git", ".hg", ".svn", ".terragrunt-cache", "__pycache__", "node_modules"))
+_OF_DATA = frozenset(("modules",))
+"""what of the data folder (.terraform) travels"""
+
+
+@frozen
+class Bundle:
+    """An archive (tar, gzip), its SHA-256, and what is in it, relative to the root."""
+
+    digest: str
+    data: bytes
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+    absent: tuple[str, ...] = ()
+
+
+def pack(root: str, folders: Iterable[str], files: Iterable[str], absent: Iterable[str] = ()) -> Bundle:
+    """A bundle of some folders, as a whole, and files below `root`, all relative to it. The same files give the same
+    bytes. Raises Failure."""
+    whole = _without_inner(folders)
+    found: dict[str, bool] = {}
+    for folder in whole:  # what stays here elsewhere travels when it is asked for by name: working folders
+        for path in _below(root, folder):
+            found[path] = True
+    for path in files:
+        if not stays_here(path) and not os.path.isdir(os.path.join(root, path)):
+            found[path] = True
+    data = _archive(root, sorted(found))
+    return Bundle(
+        hashlib.sha256(data).hexdigest(), data, tuple(sorted(found)), tuple(whole), tuple(sorted(set(absent)))
+    )
+
+
+def stays_here(path: str) -> bool:
+    """Whether a path relative to the root is of what belongs to this machine."""
+    parts = path.split("/")
+    name = parts[-1]
+    if not _STAYS.isdisjoint(parts) or name.endswith((".tfstate", ".tfstate.backup", ".lock.info", ".tmp")):
+        return True
+    if ".tfstate." in name or name.startswith("crash.") or ".terraform.tfstate" in name:
+        return True
+    return any(
+        part == special and at + 1 < len(parts) and parts[at + 1] not in kept
+        for special, kept in ((".terraform", _OF_DATA), (".planner", OF_UNIT))
+        for at, part in enumerate(parts)
+    )
+
+
+def _without_inner(folders: Iterable[str]) -> list[str]:
+    """The folders that are in no other of them."""
+    kept: list[str] = []
+    for folder in sorted(set(folders)):
+        if not any(_is_with(folder, other) for other in kept):
+            kept.append(folder)
+    return kept
+
+
+def _is_with(folder: str, other: str) -> bool:
+    """Whether a folder travels with another one."""
+    if folder == other:
+        return True
+    inner = folder if other == "." else folder.removeprefix(f"{other}/") if folder.startswith(f"{other}/") else ""
+    return bool(inner) and not stays_here(inner)
+
+
+def _below(root: str, folder: str) -> Iterator[str]:
+    top = os.path.join(root, folder)
+    for path, folders, files in os.walk(top):
+        relative = os.path.relpath(path, root).replace(os.sep, "/")
+        prefix = "" if relative == "." else f"{relative}/"
+        inner = "" if path == top else f"{os.path.relpath(path, top)}/".replace(os.sep, "/")
+        folders[:] = sorted(name for name in folders if not stays_here(f"{inner}{name}"))
+        for name in sorted(files):
+            if not stays_here(f"{inner}{name}"):
+                yield f"{prefix}{name}"
+        for name in folders:  # a link to a folder is walked like one, where it stays below the root
+            if os.path.islink(os.path.join(path, name)):
+                yield from _through_link(root, f"{prefix}{name}")
+
+
+def _through_link(root: str, path: str) -> Iterator[str]:
+    target = os.path.realpath(os.path.join(root, path))
+    real = os.path.realpath(root)
+    if target != real and not target.startswith(f"{real}{os.sep}"):
+        raise _refused(f"{path} is a link that leads out of {root}, where a bundle has nothing from.")
+    inner = os.path.relpath(target, real).replace(os.sep, "/")
+    if inner in (".", path) or path.startswith(f"{inner}/"):
+        raise _refused(f"{path} is a link to a folder that it is in.")
+    for found in _below(real, inner):
+        yield f"{path}/{os.path.relpath(found, inner)}".replace(os.sep, "/")
+
+
+def _archive(root: str, paths: list[str]) -> bytes:
+    if len(paths) > MOST_FILES:
+        raise _refused(f"A bundle of {len(paths):,} files is too much: {MOST_FILES:,} may be in one.")
+    packed, left, real = io.BytesIO(), LARGEST, os.path.realpath(root)
+    with (
+        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, compresslevel=6) as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        archive.addfile(tarfile.TarInfo("planner-bundle"), io.BytesIO())
+        for path in paths:
+            where = os.path.join(root, path)
+            if os.path.islink(where) and not os.path.realpath(where).startswith(f"{real}{os.sep}"):
+                raise _refused(f"{path} is a link that leads out of {root}, where a bundle has nothing from.")
+            try:
+                data = read_whole(where)
+                runs = os.stat(where).st_mode & 0o100
+            except FileNotFoundError:
+                continue  # a link that leads nowhere, or gone since
+            except (OSError, ValueError) as problem:
+                raise _refused(f"{path} cannot be read: {getattr(problem, 'strerror', None) or problem}.") from None
+            left -= len(data)
+            if left < 0:
+                raise _refused(f"With {path} it would have more than {LARGEST >> 20} MiB.")
+            member = tarfile.TarInfo(f"tree/{path}")
+            member.size, member.mode = len(data), 0o755 if runs else 0o644
+            archive.addfile(member, io.BytesIO(data))
+    return packed.getvalue()
+
+
+def _refused(detail: str) -> Failure:
+    return Failure(error("batch.bundle", "A unit cannot travel", detail))

@@ -1,0 +1,167 @@
+"""What is sent to another machine, and what comes back: a line of JSON, then bytes that it counts.
+
+Paths below the root of the fleet begin with `ROOT` on the way, so that each side has them where its own files are.
+Whatever comes from the other side is checked before it is used.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+from typing import Any
+
+import attrs
+
+import planner
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.workflows.batch.model import Request, Result, from_json, to_json
+
+ROOT = "planner-root:"
+"""stands for the fleet's root in paths that travel"""
+LARGEST = 1 << 30
+"""bytes of an archive, a plan or a result"""
+_LONGEST_HEADER = 64 << 20
+_ASKED = frozenset(("answers", "expected"))
+"""members by questions of Terragrunt's files: words after zeros, of which some are paths"""
+_VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
+"""members that hold values of users': nothing in them is taken for a path"""
+
+
+class BadParcel(Exception):
+    """What came is no parcel, or one of another version."""
+
+
+@frozen
+class Parcel:
+    """One unit's work for another machine. `digest` is that of the archive (SHA-256), which is in `data` or in the
+    `store`; `files` and (as a whole) `folders` are in it, `absent` does not exist, all relative to the root; `run` and
+    `attempt` say which execution this is, `plan` is the plan file that is applied; `rehearse`: nobody knows yet what
+    applying it looks at."""
+
+    request: Request
+    digest: str
+    run: str
+    attempt: int
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    store: str = ""
+    rehearse: bool = False
+    data: bytes = field(default=b"", repr=False)
+    plan: bytes = field(default=b"", repr=False)
+
+
+@frozen
+class Answer:
+    """What became of a parcel. `missing` are paths relative to the root that were looked at and are not in the bundle:
+    nothing was done then. `begun`: this execution was begun before, by somebody who may still be at work. `problem`:
+    why nothing could be done at all. `plan` is the plan file that was made, `json` what it says as JSON."""
+
+    result: Result | None = None
+    missing: tuple[str, ...] = ()
+    begun: bool = False
+    problem: str = ""
+    plan: bytes = field(default=b"", repr=False)
+    json: bytes = field(default=b"", repr=False)
+
+
+@functools.cache
+def version() -> str:
+    """What both sides have to agree on: the version, and a digest of the program."""
+    said, folder = hashlib.blake2b(digest_size=8), os.path.dirname(planner.__file__)
+    for path, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted(files):
+            if name.endswith(".py"):
+                with open(os.path.join(path, name), "rb") as file:
+                    said.update(file.read())
+    return f"{planner.__version__} ({said.hexdigest()})"
+
+
+def sent(parcel: Parcel, root: str) -> bytes:
+    """A parcel as bytes; `root` is the fleet's, here."""
+    plain = (field.name for field in attrs.fields(Parcel) if field.name not in ("request", "data", "plan"))
+    header = {name: getattr(parcel, name) for name in plain}
+    header["request"] = _moved(to_json(parcel.request), root, ROOT)
+    return _joined(header, parcel.data, parcel.plan)
+
+
+def received(data: bytes, root: str) -> Parcel:
+    """A parcel; `root` is where its files are going to be here. Raises BadParcel."""
+    header, archive, plan = _parted(data, "The bundle comes from")
+    parcel: Parcel = _structured(Parcel, {**header, "request": _moved(header.get("request"), ROOT, root)})
+    return evolve(parcel, data=archive, plan=plan)
+
+
+def answered(answer: Answer, root: str) -> bytes:
+    """An answer as bytes."""
+    result = _moved(to_json(answer.result), root, ROOT) if answer.result is not None else None
+    header = {"missing": answer.missing, "begun": answer.begun, "problem": answer.problem, "result": result}
+    return _joined(header, answer.plan, answer.json)
+
+
+def heard(data: bytes, root: str) -> Answer:
+    """Raises BadParcel."""
+    header, plan, text = _parted(data, "The worker has")
+    answer: Answer = _structured(Answer, {**header, "result": _moved(header.get("result"), ROOT, root)})
+    return evolve(answer, plan=plan, json=text)
+
+
+def _structured(kind: type, header: dict[str, Any]) -> Any:
+    try:
+        return from_json(kind, header)
+    except Exception as problem:
+        raise BadParcel(f"What came says nothing that can be done: {type(problem).__name__}.") from None
+
+
+def _joined(header: dict[str, Any], one: bytes, other: bytes) -> bytes:
+    header |= {"bytes": [len(one), len(other)], "version": version()}
+    return json.dumps(header, separators=(",", ":")).encode() + b"\n" + one + other
+
+
+def _parted(data: bytes, whose: str) -> tuple[dict[str, Any], bytes, bytes]:
+    line, _, rest = data.partition(b"\n")
+    try:
+        if len(line) > _LONGEST_HEADER:
+            raise ValueError
+        header = json.loads(line)
+        one, other = header.pop("bytes")
+        whole = type(one) is int and type(other) is int and 0 <= one <= LARGEST and 0 <= other <= LARGEST
+        if not whole or one + other != len(rest):
+            raise ValueError
+        other_version = header.pop("version")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise BadParcel("What came is not a bundle, or was cut off.") from None
+    if other_version != version():
+        raise BadParcel(
+            f"{whose} planner {str(other_version)[:80]}, and this is {version()}: they have to be the same."
+        )
+    return header, rest[:one], rest[one:]
+
+
+def _moved(value: Any, before: str, after: str) -> Any:
+    """Plain data in which what is below one folder is below another. Only whole texts are paths."""
+    kind = type(value)
+    if kind is dict:
+        return {name: _member(name, item, before, after) for name, item in value.items()}
+    if kind is list or kind is tuple:
+        return [_moved(item, before, after) for item in value]
+    if kind is str and value.startswith(before):
+        rest = value[len(before) :]
+        if rest == "" or rest.startswith("/"):
+            return after + rest
+    return value
+
+
+def _member(name: str, value: Any, before: str, after: str) -> Any:
+    if name in _VALUES:
+        return value
+    if name not in _ASKED or type(value) is not dict:
+        return _moved(value, before, after)
+    found = {}
+    for asked, answer in value.items():
+        words = [_moved(word, before, after) for word in asked.split("\0")]
+        found["\0".join(words)] = answer if words[0] == "env" else _moved(answer, before, after)
+    return found

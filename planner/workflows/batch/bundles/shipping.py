@@ -1,0 +1,275 @@
+"""Sending units to other machines and taking back what became of them, as an executor that a schedule works with.
+
+A carrier brings bytes to a worker and brings back its answer; it needs three methods, and knows nothing of units. That
+is all that another engine has to have.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import BrokenExecutor, Future
+from typing import Any, Protocol
+
+from planner.foundation.support.disk import read_whole, replace_file
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import evolve
+from planner.workflows.batch.bundles.pack import Bundle, pack, stays_here
+from planner.workflows.batch.bundles.parcel import Answer, BadParcel, Parcel, heard, sent
+from planner.workflows.batch.bundles.stores import Store, open_store
+from planner.workflows.batch.diagnostics_codec import described
+from planner.workflows.batch.executor import Workplace
+from planner.workflows.batch.model import Fleet, Request, Result
+from planner.workflows.batch.recipe import Recipe
+
+ROUNDS = 8
+"""so often a bundle is made again because something was missing in it"""
+
+
+class Carrier(Protocol):
+    """Brings parcels to workers. An engine that runs lost work again by itself may do so: the lease sees to it."""
+
+    def send(self, unit: str, parcel: bytes) -> Future[bytes]:
+        """The answer that `planner.workflows.batch.bundles.host.work` gives for a parcel, once it is there. A worker
+        that ended without one is a BrokenExecutor, or another exception that `is_death` knows."""
+
+    def stop(self) -> None:
+        """What is in work shall begin nothing more and come to its end."""
+
+    def close(self, at_once: bool = False) -> None:
+        """No more parcels come. `at_once`: nobody waits for those that are under way."""
+
+
+class Begun(BrokenExecutor):
+    """The execution was begun before, by a worker that the engine has lost."""
+
+
+class Shipping(Workplace):
+    """Runs units through a carrier. `needs` has, for each unit, the folders and files below the root that its bundle
+    begins with; `known` are the bundles that were enough."""
+
+    def __init__(
+        self,
+        carrier: Carrier,
+        root: str,
+        needs: Callable[[Request], tuple[set[str], set[str]]],
+        store: str = "",
+        known: dict[str, Bundle] | None = None,
+    ) -> None:
+        self.carrier, self.root, self.needs = carrier, root, needs
+        self.store_text = store
+        self.store: Store | None = open_store(store)
+        self.run = os.urandom(8).hex()
+        self.known = {} if known is None else known
+        self._attempts: dict[str, int] = {}
+        self._stored: set[str] = set()
+        self._lock = threading.Lock()
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """`fn` is the work on a request (executors.work), which the other side has as well."""
+        (request,) = args
+        future: Future[Any] = Future()
+        try:
+            known = self.known.get(request.unit)
+            more = frozenset((*known.files, *known.folders)) if known is not None else frozenset[str]()
+            bundle = self._bundle(request, more, frozenset(known.absent if known is not None else ()))
+            self._send(request, bundle, future, 1)
+        except Failure as failure:
+            future.set_result(Result(request.unit, "error", diagnostics=described(failure.diagnostics)))
+        return future
+
+    @property
+    def size(self) -> int:
+        return int(getattr(self.carrier, "size", 0))
+
+    def stop(self) -> None:
+        self.carrier.stop()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self.carrier.close()
+
+    def end(self) -> None:
+        self.carrier.close(at_once=True)
+
+    # ---------------------------------------------------------------- there
+
+    def _bundle(self, request: Request, more: frozenset[str], absent: frozenset[str]) -> Bundle:
+        folders, files = self.needs(request)
+        for path in more:
+            if os.path.isdir(os.path.join(self.root, path)):
+                if not stays_here(path):
+                    folders.add(path)
+            else:
+                files.add(path)
+        return pack(self.root, folders, files, absent)
+
+    def _send(self, request: Request, bundle: Bundle, future: Future[Any], number: int) -> None:
+        with self._lock:
+            attempt = self._attempts[request.unit] = self._attempts.get(request.unit, 0) + 1
+        data = bundle.data
+        if self.store is not None:
+            self._keep(bundle)
+            data = b""
+        given = request.plan_file if request.command == "apply_plan" else request.approved_file
+        plan = read_whole(given) if given else b""
+        place = self.store_text if self.store is not None else ""
+        what = (bundle.files, bundle.folders, bundle.absent)
+        rehearse = request.command == "apply_plan" and request.unit not in self.known
+        parcel = Parcel(_on_the_way(request), bundle.digest, self.run, attempt, *what, place, rehearse, data, plan)
+        answer = self.carrier.send(request.unit, sent(parcel, self.root))
+        answer.add_done_callback(lambda done: self._back(request, bundle, future, number, done))
+
+    def _keep(self, bundle: Bundle) -> None:
+        assert self.store is not None
+        if bundle.digest in self._stored:
+            return
+        try:
+            if not self.store.has(bundle.digest):
+                self.store.put(bundle.digest, bundle.data)
+        except OSError as problem:
+            detail = f"{self.store_text}: {getattr(problem, 'strerror', None) or problem}."
+            raise Failure(error("batch.bundle_store", "A bundle cannot be kept", detail)) from None
+        self._stored.add(bundle.digest)
+
+    # ---------------------------------------------------------------- and back
+
+    def _back(self, request: Request, bundle: Bundle, future: Future[Any], number: int, done: Future[bytes]) -> None:
+        try:
+            if done.cancelled():
+                future.cancel()
+                return
+            problem = done.exception()
+            if problem is not None:
+                future.set_exception(problem)
+                return
+            answer = heard(done.result(), self.root)
+            if answer.missing:
+                self._again(request, bundle, future, number, answer.missing)
+            elif answer.begun:
+                future.set_exception(Begun(f"{request.unit} was begun by a worker that is lost"))
+            else:
+                if request.command != "state":  # which looks at little
+                    self.known[request.unit] = bundle
+                future.set_result(self._result(request, answer))
+        except BadParcel as bad:
+            future.set_result(_refused(request, str(bad)))
+        except Failure as failure:
+            future.set_result(Result(request.unit, "error", diagnostics=described(failure.diagnostics)))
+        except Exception as mistake:
+            future.set_exception(mistake)
+
+    def _again(
+        self, request: Request, bundle: Bundle, future: Future[Any], number: int, missing: tuple[str, ...]
+    ) -> None:
+        """Make the bundle again, with what was missing in it."""
+        inside = [path for path in missing if not os.path.isabs(path) and ".." not in path.split("/")]
+        there = {path for path in inside if os.path.lexists(os.path.join(self.root, path))}
+        known = {*bundle.files, *bundle.folders, *bundle.absent}
+        if number >= ROUNDS or len(inside) < len(missing) or known.issuperset(inside):
+            names = ", ".join(missing[:5])
+            future.set_result(_refused(request, f"{names}: looked at by the unit, and not in its bundle."))
+            return
+        more, absent = frozenset((*bundle.files, *bundle.folders, *there)), frozenset((*bundle.absent, *inside)) - there
+        self._send(request, self._bundle(request, more, absent), future, number + 1)
+
+    def _result(self, request: Request, answer: Answer) -> Result:
+        result = answer.result
+        if result is None or result.unit != request.unit:
+            return _refused(request, answer.problem or "The worker says nothing about the unit.")
+        if result.plan_file:
+            if not request.plan_file or not answer.plan:
+                return _refused(request, "The worker answers with a plan that nobody has asked for.")
+            replace_file(request.plan_file, answer.plan, mode=0o600, durable=False)
+        if request.json_file and answer.json:
+            os.makedirs(os.path.dirname(request.json_file), exist_ok=True)
+            replace_file(request.json_file, answer.json, mode=0o600, durable=False)
+        return evolve(result, plan_file=request.plan_file if result.plan_file else "")
+
+
+def _on_the_way(request: Request) -> Request:
+    """A request without what stays here."""
+    recipe = request.recipe
+    if recipe is None or recipe.source is None or not recipe.source.private:
+        return request
+    return _without_secrets(request, recipe)
+
+
+def _without_secrets(request: Request, recipe: Recipe) -> Request:
+    from planner.workflows.batch.terragrunt.session import on_the_way
+
+    return (
+        request if recipe.source is None else evolve(request, recipe=evolve(recipe, source=on_the_way(recipe.source)))
+    )
+
+
+def _refused(request: Request, detail: str) -> Result:
+    problem = error("batch.bundle", "A unit cannot run elsewhere", detail)
+    return Result(request.unit, "error", diagnostics=described([problem]))
+
+
+def root_of(fleet: Fleet) -> str:
+    """The folder that bundles are from: the fleet's root, or, as Terragrunt's files reach above that, the repository's
+    that it is in."""
+    if not any(unit.recipe is not None and unit.recipe.source is not None for unit in fleet.units.values()):
+        return fleet.root
+    folder = fleet.root
+    while not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return fleet.root
+        folder = above
+    return folder
+
+
+def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[set[str], set[str]]]:
+    """What bundles begin with: the folders of the unit and of the modules that its configuration has, `files` by unit
+    (absolute paths), those whose outputs it takes, and policies and rules. Raises Failure."""
+
+    def needs(request: Request) -> tuple[set[str], set[str]]:
+        folders = {_inside(root, request.directory), *(_inside(root, one.directory) for one in request.upstream)}
+        single: set[str] = set()
+        for unit in (request.unit, *(one.unit for one in request.upstream)):
+            for path in files.get(unit, ()):
+                if path.startswith(f"{root}/"):
+                    single.add(_inside(root, path))
+                    if path.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")):
+                        folders.add(_inside(root, os.path.dirname(path)))
+                elif path.endswith((".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")):
+                    _inside(root, path)  # a module that lies outside
+        for path in (*request.rules, *request.policies, *request.judges):
+            if os.path.isabs(path):
+                (folders if os.path.isdir(path) else single).add(_inside(root, path))
+        for path in (*request.var_files, *(text for kind, text in request.var_args if kind == "var-file")):
+            single.add(_inside(root, os.path.join(request.directory, path)))
+        return folders | _of_source(root, request), single | _of_recipe(root, request)
+
+    return needs
+
+
+def _of_source(root: str, request: Request) -> set[str]:
+    """The folders of a unit of Terragrunt's: that of its file, and the working folder as a whole."""
+    recipe = request.recipe
+    if recipe is None or recipe.source is None:
+        return set()
+    return {_inside(root, path) for path in (recipe.home, recipe.source.base) if path}
+
+
+def _of_recipe(root: str, request: Request) -> set[str]:
+    """The files of variables that the recipe names, and programs of the fleet's own that hooks and auth name."""
+    recipe = request.recipe
+    if recipe is None:
+        return set()
+    words = (*recipe.auth, *(word for hook in recipe.hooks for word in hook.words))
+    home = recipe.home or request.directory
+    paths = (os.path.normpath(os.path.join(home, word)) for word in words if "/" in word)
+    given = {_inside(root, os.path.join(home, path)) for kind, path, _ in recipe.arguments if kind == "var-file"}
+    return given | {_inside(root, path) for path in paths if path.startswith(f"{root}/") and os.path.isfile(path)}
+
+
+def _inside(root: str, path: str) -> str:
+    path = os.path.normpath(path)
+    if path != root and not path.startswith(f"{root}/"):
+        detail = f"{path} is not below {root}, and bundles have what is below it. Begin the batch in a folder above."
+        raise Failure(error("batch.bundle", "A unit cannot travel", detail))
+    return os.path.relpath(path, root).replace(os.sep, "/")

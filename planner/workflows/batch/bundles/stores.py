@@ -1,0 +1,129 @@
+"""Where archives of bundles lie on their way: with the work itself, in a folder that both sides see, or in a service
+that keeps states (the documents beside them).
+
+A store is named by a text, which the other side gets: `scheduler` (with the work), a folder (`/mnt/bundles`), or a type
+of backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). Credentials never stand in it: each
+side has its own, where the backend looks for them. What is fetched counts only when it has the digest that was asked
+for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from typing import Protocol
+
+from planner.foundation.support.disk import read_whole, replace_file
+from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
+
+SCHEDULER = "scheduler"
+PART = 256 << 10
+"""bytes of one document beside a state"""
+_MOST_PARTS = 4096
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_SECRETS = re.compile(r"secret|password|passphrase|token|access_key|sas|credentials|conn_str|client_certificate", re.I)
+
+
+class Store(Protocol):
+    """Archives by their digest (SHA-256 in hexadecimal). Raises OSError."""
+
+    def has(self, digest: str) -> bool:
+        """Whether it is there as a whole."""
+
+    def put(self, digest: str, data: bytes) -> None:
+        """Keep it."""
+
+    def get(self, digest: str) -> bytes:
+        """The archive."""
+
+
+def open_store(text: str) -> Store | None:
+    """The store that a text names; None for `scheduler`. Raises Failure."""
+    if text in ("", SCHEDULER):
+        return None
+    if os.path.isabs(text):
+        return Folder(text)
+    return _service(text)
+
+
+def fetched(store: Store, digest: str) -> bytes:
+    """The archive with this digest. Raises OSError."""
+    if not _DIGEST.fullmatch(digest):
+        raise OSError(0, "the bundle has no digest")
+    data = store.get(digest)
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise OSError(0, f"what is kept as the bundle {digest[:12]} is something else")
+    return data
+
+
+class Folder:
+    """A folder that both sides see."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def _place(self, digest: str) -> str:
+        return os.path.join(self._path, f"{digest}.tar.gz")
+
+    def has(self, digest: str) -> bool:
+        return os.path.exists(self._place(digest))
+
+    def put(self, digest: str, data: bytes) -> None:
+        os.makedirs(self._path, mode=0o700, exist_ok=True)
+        replace_file(self._place(digest), data, mode=0o600, durable=False)
+
+    def get(self, digest: str) -> bytes:
+        return read_whole(self._place(digest))
+
+
+class Beside:
+    """Documents of a service that keeps states. The number of parts is written last."""
+
+    def __init__(self, client: object) -> None:
+        from planner.world.state.remote.client import Client
+
+        self._client: Client = client  # type: ignore[assignment]
+
+    def has(self, digest: str) -> bool:
+        return self._client.get_beside(f"bundle-{digest}") is not None
+
+    def put(self, digest: str, data: bytes) -> None:
+        parts = range(0, len(data), PART)
+        if len(parts) > _MOST_PARTS:
+            raise OSError(0, f"a bundle of {len(data) >> 20} MiB is too large for {self._client.place}")
+        for number, at in enumerate(parts):
+            self._client.put_beside(f"bundle-{digest}.{number}", data[at : at + PART])
+        self._client.put_beside(f"bundle-{digest}", str(len(parts)).encode())
+
+    def get(self, digest: str) -> bytes:
+        count = self._client.get_beside(f"bundle-{digest}") or b""
+        if not count.isdigit() or len(count) > 4 or int(count) > _MOST_PARTS:
+            raise FileNotFoundError(2, f"there is no bundle {digest[:12]} beside {self._client.place}")
+        found = (self._client.get_beside(f"bundle-{digest}.{number}") or b"" for number in range(int(count)))
+        return b"".join(found)
+
+
+def _service(text: str) -> Store:
+    from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
+    from planner.world.state.remote.backend import RemoteBackend
+
+    kind, _, rest = text.partition(":")
+    settings: dict[str, str] = {}
+    for word in filter(None, rest.split(",")):
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise _refused(text, f'"{word}" says no setting: NAME=VALUE.')
+        if _SECRETS.search(name):
+            raise _refused(text, f"{name} is a secret, and the text goes to all workers: give it to each of them.")
+        settings[name] = value
+    backend, problems = open_backend(kind, settings)
+    if has_errors(problems):
+        raise Failure(problems)
+    if not isinstance(backend, RemoteBackend) or not (client := backend.client(DEFAULT_WORKSPACE)).has_place_beside:
+        raise _refused(text, "It has to be an absolute path, or a backend that keeps documents beside states.")
+    return Beside(client)
+
+
+def _refused(text: str, detail: str) -> Failure:
+    return Failure(error("batch.bundle_store", f"Not a place for bundles: {text}", detail))

@@ -1,0 +1,290 @@
+"""What is known from earlier runs: surveys and clean plans, each with everything that it was made from.
+
+A result stands as long as the request is the same (variables, environment, what of the upstream is planned, versions of
+planner and its rules) and everything that its making looked at is as it was: configuration, modules, variable files,
+states, the outputs of upstream units, lock files, folders of providers, rule files. See reads.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.support.fast_json import orjson
+from planner.workflows.batch import FOLDER
+from planner.workflows.batch.cache_files import CacheFiles
+from planner.workflows.batch.files_read import Comparison, Looked, entries
+from planner.workflows.batch.model import (
+    Linked,
+    Place,
+    Published,
+    PublishedRead,
+    RemoteRead,
+    Request,
+    Result,
+    Survey,
+    to_json,
+)
+from planner.workflows.batch.record import safe_name
+from planner.workflows.batch.root_modules import Found
+
+if TYPE_CHECKING:
+    from planner.workflows.batch.stack_folders import StackFolder
+
+FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
+"""what is known of folders, of units, and of the whole fleet by commands"""
+
+
+class Cache:
+    """The cache of one fleet. `is_used`: whether anything from before counts."""
+
+    def __init__(self, root: str, is_used: bool = True) -> None:
+        self.root = root
+        self.comparison = Comparison()
+        self.kept = CacheFiles(root, (FOLDERS, SURVEYS, RESULTS, ANALYSES))
+        self._same: dict[int, bool] = {}
+        self._held: dict[str, bool] = {}
+        self.is_used = is_used
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing is known yet."""
+        return not self.kept.entries[SURVEYS]
+
+    def _known(self, table: str, unit: str) -> dict[str, Any] | None:
+        return self.kept.entries[table].get(unit) if self.is_used else None
+
+    def save(self) -> None:
+        """Write what is new."""
+        if self.kept.save():
+            self._same, self._held = {}, {}
+
+    def _holds(self, reads: list[int]) -> bool:
+        """Whether everything that was looked at is as it was."""
+        same, files, comparison = self._same, self.kept.files, self.comparison
+        for number in reads:
+            known = same.get(number)
+            if known is None:
+                known = same[number] = comparison.is_same(*files[number])
+            if not known:
+                return False
+        return True
+
+    # ---------------------------------------------------------------- folders (root_modules.Memory)
+
+    def folder(self, path: str) -> Found | None:
+        """What a folder is and what is in it, if nothing of that has changed."""
+        known = self._known(FOLDERS, path)
+        if known is None or not self._holds(known["reads"]):
+            return None
+        stack = known.get("stack")
+        return Found(known["root"], known["below"], None if stack is None else _stack_folder(stack))
+
+    def keep_folder(self, path: str, found: Found, looked: Looked) -> None:
+        reads = entries(looked)
+        if reads is not None:
+            data: dict[str, Any] = {"root": found.is_root, "below": found.below}
+            if found.stack is not None:
+                data["stack"] = [found.stack.deployments, found.stack.sources]
+            self.kept.put(FOLDERS, path, data, reads)
+
+    # ---------------------------------------------------------------- surveys
+
+    def survey_text(self, request: Request) -> str | None:
+        """The survey of a unit as text, if nothing that it looked at has changed."""
+        known = self._known(SURVEYS, request.unit)
+        if known is None or known["key"] != _key(request) or not self._holds(known["reads"]):
+            return None
+        text: str = known["survey"]
+        return text
+
+    def keep_survey(self, request: Request, survey: Survey) -> str:
+        """Keep a new survey, if it is known what it looked at; its text."""
+        data = to_json(survey)
+        reads = data.pop("reads")
+        text = orjson.dumps(data).decode()
+        if reads:
+            self.kept.put(SURVEYS, request.unit, {"key": _key(request), "survey": text}, reads)
+        return text
+
+    def known_states(self, others: Container[str]) -> dict[str, str]:
+        """The state files of all units but `others` that commands have known, whatever has become of them."""
+        surveys = self.kept.entries[SURVEYS]
+        states = {unit: survey_of(known["survey"]).state for unit, known in surveys.items() if unit not in others}
+        return {unit: state for unit, state in states.items() if os.path.isabs(state)}
+
+    # ---------------------------------------------------------------- analyses
+
+    def analysis(self, command: str, key: str) -> dict[str, Any] | None:
+        """What was derived from the surveys of a whole fleet for a command, if `key` says that they are the same."""
+        known = self._known(ANALYSES, command)
+        return orjson.loads(known["analysis"]) if known is not None and known["key"] == key else None
+
+    def keep_analysis(self, command: str, key: str, analysis: dict[str, Any]) -> None:
+        self.kept.put(ANALYSES, command, {"key": key, "analysis": orjson.dumps(analysis).decode()}, [])
+
+    # ---------------------------------------------------------------- results
+
+    def result(self, request: Request) -> dict[str, Any] | None:
+        """The last clean result of a unit as data, if it would be the same now."""
+        known = self._known(RESULTS, request.unit)
+        if known is None or known["key"] != _key(request) or not set(request.facts) <= set(known["facts"]):
+            return None
+        if request.is_read and not known["is_read"]:
+            return None  # nobody asked for its outputs then
+        return known if self.may_hold(request.unit) else None
+
+    def look_again(self) -> None:
+        """Files may have changed by now."""
+        self.comparison = Comparison()
+        self._same, self._held = {}, {}
+
+    def may_hold(self, unit: str) -> bool:
+        """Whether the unit has a result whose files are as they were; what else decides is not asked yet."""
+        holds = self._held.get(unit)
+        if holds is None:
+            known = self._known(RESULTS, unit)
+            holds = self._held[unit] = known is not None and self._holds(known["reads"])
+        return holds
+
+    def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> Result | None:
+        """A kept result as a record, when it is to be brief without its changes; None when its facts, its text or its
+        plan are gone."""
+        data: dict[str, Any] = dict(known["result"])
+        if not is_brief:
+            data |= orjson.loads(known["details"])
+        if any(data[name] and not os.path.exists(data[name]) for name in ("plan_file", "planned_file")):
+            return None  # somebody removed the record of that run
+        if request.facts or request.text:
+            try:
+                kept = orjson.loads(read_whole(self._facts_path(request.unit)))
+            except (OSError, orjson.JSONDecodeError):
+                return None
+            if kept["run"] != known["run"] or (request.text and not kept["text"]):
+                return None
+            data["text"] = kept["text"] if request.text else ""
+            data["facts"] = {name: kept["facts"][name] for name in request.facts}
+        return _result(data)
+
+    def keep_result(self, request: Request, result: Result, run: str) -> None:
+        """Keep a plan without errors, if it is known what it was made from."""
+        self._held.pop(request.unit, None)
+        is_lost = bool(result.changed) and not result.planned_file  # who reads it could not be given its values
+        if is_lost or result.is_secret or result.result not in ("changes", "no-changes") or not result.reads:
+            self.forget(request.unit)
+            return
+        data = to_json(result)
+        reads, facts, text = data.pop("reads"), data.pop("facts"), data.pop("text")
+        for name in ("seconds", "cpu", "memory", "is_secret", "planned", "is_planned_secret"):
+            data.pop(name)
+        details = {name: data.pop(name) for name in ("changes", "outputs")}
+        known = {
+            "key": _key(request),
+            "run": run,
+            "result": data,
+            "details": orjson.dumps(details).decode(),  # read when somebody asks for them
+            "facts": sorted(facts),
+            "is_read": request.is_read,
+        }
+        self.kept.put(RESULTS, request.unit, known, reads)
+        if facts or text:
+            try:
+                os.makedirs(os.path.dirname(self._facts_path(request.unit)), exist_ok=True)
+                with open(self._facts_path(request.unit), "wb") as file:
+                    file.write(orjson.dumps({"run": run, "facts": facts, "text": text}))
+            except (OSError, TypeError):
+                self.forget(request.unit)
+
+    def forget(self, unit: str) -> None:
+        self.kept.drop(RESULTS, unit)
+
+    def _facts_path(self, unit: str) -> str:
+        return os.path.join(self.root, FOLDER, "facts", f"{safe_name(unit)}.json")
+
+
+def _stack_folder(data: list[list[str]]) -> StackFolder:
+    from planner.workflows.batch.stack_folders import StackFolder
+
+    deployments, sources = data
+    return StackFolder(tuple(deployments), tuple(sources))
+
+
+def _linked(data: dict[str, Any]) -> Linked:
+    reads = tuple(PublishedRead(**{**read, "place": Place(**read["place"])}) for read in data["reads"])
+    published = tuple(Published(one["output"], Place(**one["place"])) for one in data["published"])
+    return Linked(data["folder"], data["before"], data["after"], tuple(data["components"]), reads, published)
+
+
+def survey_of(text: str) -> Survey:
+    """A survey from its text; faster than cattrs, like _result."""
+    data = orjson.loads(text)
+    remote = tuple(RemoteRead(r["object"], r["state"], Place(**r["place"])) for r in data["remote"])
+    place = Place(**data["state_place"]) if data["state_place"] else None
+    outputs = tuple(data["outputs"]) if data["outputs"] is not None else None
+    variables = tuple(data["variables"]) if data["variables"] is not None else None
+    files, problems = tuple(data["files"]), tuple(data["problems"])
+    stack = _linked(data["stack"]) if data["stack"] else None
+    return Survey(data["unit"], data["state"], remote, files, problems, place, outputs, variables, stack=stack)
+
+
+def _result(data: dict[str, Any]) -> Result:
+    """Faster than cattrs: there are thousands, and what they hold is plain."""
+    return Result(
+        data["unit"],
+        data["result"],
+        tuple(data["counts"]),
+        tuple(map(tuple, data.get("changes", ()))),
+        tuple(map(tuple, data.get("outputs", ()))),
+        tuple(data["diagnostics"]),
+        text=data.get("text", ""),
+        plan_file=data["plan_file"],
+        asks_plugins=data["asks_plugins"],
+        asks_services=data["asks_services"],
+        made_at=data["made_at"],
+        state_at=data.get("state_at", 0.0),
+        facts=data.get("facts", {}),
+        changed=tuple(data["changed"]),
+        unknown=tuple(map(tuple, data["unknown"])),
+        rests_on=tuple(map(tuple, data["rests_on"])),
+        digests=tuple(map(tuple, data["digests"])),
+        planned_file=data["planned_file"],
+        lineage=data["lineage"],
+        serial=data["serial"],
+        is_partial=data["is_partial"],
+        approved_by=tuple(data["approved_by"]),
+        refusals=tuple(data["refusals"]),
+        stuck=tuple(data["stuck"]),
+    )
+
+
+def _key(request: Request) -> str:
+    """What of a request decides its result."""
+    parts = [
+        request.directory,
+        request.command,
+        request.workspace,
+        request.variables,
+        request.var_files,
+        request.inputs,
+        request.names,
+        request.state,
+        [[one.unit, one.state, one.seen] for one in request.upstream],
+        request.environment,
+        request.rules,
+        request.refresh,
+        request.policies,
+        request.judges,
+        request.overrides,
+        request.reason,
+        to_json(request.recipe) if request.recipe is not None else None,
+        request.mode,
+        request.var_args,
+        request.targets,
+        request.replace,
+        request.deployment,
+        request.around,
+    ]
+    return blake2b(orjson.dumps(parts), digest_size=16).hexdigest()

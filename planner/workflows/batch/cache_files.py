@@ -1,0 +1,165 @@
+"""What is kept of a fleet from run to run: all that is known as one entry, and beside it what became known later.
+
+    whole    {"name", "entries": {table: {unit: known}}, "files": [entry...]}
+    more     lines {"name", "entries", "files", "gone": [[table, unit]...]}, one for each run that found little new
+
+A known thing has "reads": the numbers of the files and folders that it was made from, in the order of "files" (reads.py
+says what an entry of those is). A line counts only if it names the whole that it was written after.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import cache
+from typing import Any
+
+from planner.foundation.support.assets import rules_path
+from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.store import Shelf
+from planner.workflows.batch.files_read import settled
+
+FLEETS = Shelf("fleets", 200, 1 << 30)
+LITTLE = 0.05
+"""the part of all that is known up to which what is new is written behind it, instead of everything anew"""
+MOST_MORE = 0.25
+"""how large what was written behind may become, as a part of everything"""
+_FORMAT = "8"
+"""changes with what stands in the entries"""
+
+Known = dict[str, Any]
+Key = tuple[str, str]
+
+
+class CacheFiles:
+    """`entries[table][unit]` is what is known, `files` what its reads are numbers of."""
+
+    def __init__(self, root: str, tables: tuple[str, ...]) -> None:
+        self.whole, self.more = entry_names(root)
+        self.entries: dict[str, dict[str, Known]] = {table: {} for table in tables}
+        self.files: list[list[Any]] = []
+        self.changed: set[Key] = set()
+        self._name = ""
+        self._size, self._lines = 0, b""  # of the whole; behind it
+        self._load()
+
+    def _load(self) -> None:
+        try:
+            self._read()
+        except (KeyError, TypeError, AttributeError, ValueError):  # of another shape than today's
+            self.entries, self.files, self._name = {table: {} for table in self.entries}, [], ""
+
+    def _read(self) -> None:
+        data = FLEETS.load(self.whole)
+        if data is None:
+            return
+        document = orjson.loads(data)
+        self.files, self._name, self._size = document["files"], document["name"], len(data)
+        self.entries = {table: document["entries"][table] for table in self.entries}
+        lines = bytes(FLEETS.load(self.more) or b"").splitlines(keepends=True)
+        for line in lines:
+            more = orjson.loads(line)
+            if more["name"] == self._name:
+                self._add(more)
+                self._lines += line
+
+    def _add(self, more: dict[str, Any]) -> None:
+        first = len(self.files)
+        self.files += more["files"]
+        for table, units in more["entries"].items():
+            for unit, known in units.items():
+                known["reads"] = [first + number for number in known["reads"]]
+                self.entries[table][unit] = known
+        for table, unit in more["gone"]:
+            self.entries[table].pop(unit, None)
+
+    def put(self, table: str, unit: str, known: Known, reads: list[list[Any]]) -> None:
+        """Know something of a unit from now on."""
+        known["reads"] = list(range(len(self.files), len(self.files) + len(reads)))
+        self.files += reads
+        self.entries[table][unit] = known
+        self.changed.add((table, unit))
+
+    def drop(self, table: str, unit: str) -> None:
+        """Know it no more."""
+        if self.entries[table].pop(unit, None) is not None:
+            self.changed.add((table, unit))
+
+    # ---------------------------------------------------------------- writing
+
+    def save(self) -> bool:
+        """Write what is new; whether the numbers of files are others now."""
+        if not self.changed:
+            return False
+        is_little = self._is_little()
+        (self._append if is_little else self._write)()
+        self.changed.clear()
+        return not is_little
+
+    def _is_little(self) -> bool:
+        if not self._name or len(self.changed) > LITTLE * sum(map(len, self.entries.values())):
+            return False
+        return len(self._lines) < MOST_MORE * self._size
+
+    def _append(self) -> None:
+        entries: dict[str, dict[str, Known]] = {table: {} for table in self.entries}
+        gone = []
+        for table, unit in sorted(self.changed):
+            known = self.entries[table].get(unit)
+            if known is None:
+                gone.append([table, unit])
+            else:
+                entries[table][unit] = dict(known)
+        files = self._renumbered(entries)
+        line = {"name": self._name, "entries": entries, "files": files, "gone": gone}
+        self._lines += orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+        FLEETS.store(self.more, self._lines)
+
+    def _write(self) -> None:
+        self.files = self._renumbered(self.entries)
+        self._name = f"{time.time_ns()}-{os.getpid()}"
+        data = orjson.dumps({"name": self._name, "entries": self.entries, "files": self.files})
+        self._size, self._lines = len(data), b""
+        FLEETS.store(self.whole, data)
+
+    def _renumbered(self, entries: dict[str, dict[str, Known]]) -> list[list[Any]]:
+        """What these things read, without repetitions; their numbers are set anew. Whoever looked last at what has not
+        changed knows best when it did, or that the clock could not tell yet."""
+        numbers: dict[tuple[Any, ...], int] = {}
+        last: list[int] = []
+        for table in entries.values():
+            for known in table.values():
+                reads = []
+                for number in known["reads"]:
+                    path, kind, _, _, content = self.files[number]
+                    new = numbers.setdefault((path, kind, content), len(last))
+                    if new == len(last):
+                        last.append(number)
+                    elif last[new] < number:
+                        last[new] = number
+                    reads.append(new)
+                known["reads"] = reads
+        return [settled(self.files[number]) for number in last]
+
+
+def entry_names(root: str) -> tuple[str, str]:
+    """The names of what is kept of the fleet in a folder, by these rules: the whole, and what was written behind."""
+    place = os.path.realpath(root)
+    return FLEETS.name(_FORMAT, place, _rules()), FLEETS.name(_FORMAT, place, _rules(), "more")
+
+
+def is_known(root: str) -> bool:
+    """Whether anything is kept of a fleet."""
+    return FLEETS.has(entry_names(root)[0])
+
+
+@cache
+def _rules() -> str:
+    """The state of the product's rules."""
+    parts = []
+    for folder, _, names in sorted(os.walk(rules_path())):
+        for name in sorted(names):
+            if name.endswith(".dl"):
+                status = os.stat(os.path.join(folder, name))
+                parts.append(f"{name} {status.st_mtime_ns} {status.st_size}")
+    return "\n".join(parts)

@@ -1,0 +1,177 @@
+"""A Dask cluster as a place where units run. Its workers live longer than a batch, and serve others as well: what one
+batch says to them must be forgotten when the next one comes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.workflows.batch.executor import Workplace
+
+POLL = 1.0
+LONGEST_AWAY = 30.0
+"""seconds: how often the cluster is looked at, and how long it may be away before its work counts as lost"""
+
+
+def open_cluster(address: str) -> Workplace:
+    """The workers of the cluster whose scheduler is at an address (`tcp://HOST:PORT`); they see the files that are
+    here. Raises Failure."""
+    return _Cluster(_client(address))
+
+
+def open_carrier(address: str) -> Parcels:
+    """The same workers, which need not see them. Raises Failure."""
+    return Parcels(_client(address))
+
+
+def _client(address: str) -> Any:
+    """A client of the scheduler; certificates and keys for TLS are those of Dask's own settings. Raises Failure."""
+    try:
+        from distributed import Client
+    except ImportError:
+        detail = "The executor dask:// needs the package distributed: pip install 'planner[batch-dask]'."
+        raise Failure(error("batch.no_dask", "Dask is not installed", detail)) from None
+    try:
+        connect: Any = Client
+        client = connect(address, timeout="10s", set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as problem:
+        detail = f"No scheduler answers at {address}: {problem}."
+        raise Failure(error("batch.dask", "Cannot reach the Dask scheduler", detail)) from None
+    if not client.scheduler_info()["workers"]:
+        client.close()
+        detail = f"The scheduler at {address} has no workers: nothing would ever be done."
+        raise Failure(error("batch.dask", "No workers", detail))
+    return client
+
+
+class _Cluster(Workplace):
+    """A cluster seen as an executor; closing it leaves the cluster alone."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.batch = os.urandom(8).hex()
+        self._pending: dict[Future[Any], Any] = {}
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        threading.Thread(target=self._watch, name="cluster", daemon=True).start()
+
+    @property
+    def size(self) -> int:
+        """How many units can be in work at a time: one in each process."""
+        return len(self.client.scheduler_info()["workers"])
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        there = self.client.submit(_work_for, self.batch, fn, *args, **kwargs, pure=False, retries=0)
+        here: Future[Any] = Future()
+        with self._lock:
+            self._pending[here] = there
+        there.add_done_callback(lambda done: self._done(here, done))
+        return here
+
+    def _done(self, here: Future[Any], there: Any) -> None:
+        """Take over what became of a piece of work, once."""
+        with self._lock:
+            if self._pending.pop(here, None) is None:
+                return
+        try:
+            if there.status == "finished":
+                here.set_result(there.result(timeout=60))
+            elif there.status == "error":
+                here.set_exception(there.exception(timeout=60))
+            else:
+                here.set_exception(ConnectionError("the cluster has lost the work"))
+        except Exception as problem:
+            here.set_exception(ConnectionError(f"the cluster does not give the result: {problem}"))
+
+    def _watch(self) -> None:
+        """Work of which nobody tells any more, because the scheduler that knew of it is gone, is lost."""
+        away = 0.0
+        while not self._closed.wait(POLL):
+            away = 0.0 if self.client.status == "running" else away + POLL
+            with self._lock:
+                waiting = list(self._pending.items())
+            for here, there in waiting:
+                if there.status in ("lost", "cancelled") or away > LONGEST_AWAY:
+                    self._lose(here)
+
+    def _lose(self, here: Future[Any]) -> None:
+        with self._lock:
+            if self._pending.pop(here, None) is None:
+                return
+        here.set_exception(ConnectionError("the scheduler that knew of the work is gone"))
+
+    def stop(self) -> None:
+        self.client.run(_stop, self.batch, on_error="ignore")  # beside the tasks, on every worker
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._closed.set()
+        self.client.close()
+
+
+class Parcels:
+    """A cluster as a carrier of bundles."""
+
+    def __init__(self, client: Any) -> None:
+        self._cluster = _Cluster(client)
+
+    @property
+    def size(self) -> int:
+        """How many units can be in work at a time."""
+        return self._cluster.size
+
+    def send(self, unit: str, parcel: bytes) -> Future[bytes]:
+        from planner.workflows.batch.bundles.host import work
+
+        return self._cluster.submit(work, parcel)
+
+    def stop(self) -> None:
+        self._cluster.stop()
+
+    def close(self, at_once: bool = False) -> None:
+        self._cluster.shutdown()
+
+
+# ---------------------------------------------------------------- in a worker
+
+_turn = threading.RLock()
+_words = threading.Lock()
+_stopped: set[str] = set()
+"""batches that begin nothing more"""
+_current = ""
+_is_told = False
+"""whether the process was asked to stop by a batch, and not by a signal"""
+
+
+def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
+    """Do a batch's work; one piece at a time in a process, for asking to stop is a matter of the process."""
+    global _current, _is_told
+    from planner.foundation.support.signals import STOP
+
+    with _turn:
+        with _words:
+            _current = batch
+            if _is_told and batch not in _stopped:
+                STOP.withdraw()
+                _is_told = False
+            elif batch in _stopped and not STOP.requested:
+                _is_told = True
+                STOP.request()
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            _current = ""
+
+
+def _stop(batch: str) -> None:
+    """The batch begins nothing more; what it has in work comes to its end early."""
+    global _is_told
+    from planner.foundation.support.signals import STOP
+
+    with _words:
+        _stopped.add(batch)
+        if _current == batch and not STOP.requested:
+            _is_told = True
+            STOP.request()

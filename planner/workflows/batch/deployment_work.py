@@ -1,0 +1,460 @@
+"""Doing what is asked of one deployment of a stack in this process: plan, apply, destroy, validate, or a look at its
+state. Its components are planned together, round after round, as `planner stacks` does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.answers.documents.encoding import encode
+from planner.answers.policy.standing_policies import STACK
+from planner.foundation.support.disk import replace_file
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.support.signals import STOP
+from planner.foundation.values.convert import path_text
+from planner.foundation.values.operations import same_value
+from planner.foundation.values.paths import unknown_paths
+from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, mark, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import evolve
+from planner.operations.providers_needed import asks_plugins, lacks_selected
+from planner.render.summary import Counts
+from planner.workflows.batch.deployment_plans import differences, save
+from planner.workflows.batch.diagnostics_codec import described
+from planner.workflows.batch.files_read import RECORDER
+from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.plan_unit import Check, changes_of, counts_of, failed, log, spared_result, written_at
+from planner.workflows.batch.planned_outputs import NEW, awaited_in, gives, outputs_of, own_outputs, rests_on
+from planner.workflows.batch.survey_deployment import needs_init
+from planner.workflows.batch.unit_setup import options_of
+from planner.workflows.stacks.approval import Approval, approval
+from planner.workflows.stacks.deploy import Runner
+from planner.workflows.stacks.deployments import Surroundings
+from planner.workflows.stacks.init import init_stack
+from planner.workflows.stacks.loading import component_configs
+from planner.workflows.stacks.opened_stack import Session, open_stack
+from planner.workflows.stacks.rounds import Deployed, Deploying, Rounds, deploy, why_deferred
+from planner.workflows.stacks.settings import FILE
+from planner.workflows.stacks.standing_policies import judged, standing_policies
+from planner.workflows.stacks.states import States
+from planner.workflows.stacks.steps import DeploymentPlan, Step
+
+if TYPE_CHECKING:
+    from planner.language.config.stack_files.model import Deployment
+    from planner.operations.options import OperationOptions
+    from planner.world.state.model import OutputState
+
+SECRET = "sensitive.outputs"
+"""what is handed out beside the outputs: the names of those that are sensitive"""
+
+
+def do_deployment(request: Request, check: Check) -> Result:
+    """Do it. Raises Failure, and the Unmet of `check`."""
+    RECORDER.look(STACK, "folder")
+    RECORDER.look(FILE)
+    told = Told()
+    session = _opened(request, told)
+    (deployment,) = session.chosen([request.deployment] if request.deployment else [])[:1]
+    if not request.deployment:
+        raise Failure(
+            error("stack.deployments", "Deployments are not known", "Deployment names are not valid identifiers.")
+        )
+    if request.command == "state":
+        return _state(request, session)
+    options = options_of(request)
+    if request.command == "validate":
+        check()
+        return Result(request.unit, "no-changes", diagnostics=described(told))
+    if request.command == "apply_plan":
+        return _applied(request, session, deployment, options, told, check, rounds=1)
+    if request.command == "plan" or request.plan_file:
+        return _planned(request, session, deployment, options, told, check)
+    return _applied(request, session, deployment, options, told, check)
+
+
+def _opened(request: Request, told: Told) -> Session:
+    """The stack, after what it calls was installed where nobody has done that. Raises Failure."""
+    around, coming = _around(request), _coming(request)
+    first = Told()
+    try:
+        session = open_stack(".", around, first, coming=coming)
+    except Failure as failure:
+        problems = [*first, *failure.diagnostics]
+        if not needs_init(problems) and not any(d.code == _NOT_SELECTED for d in problems):
+            raise Failure(problems) from None
+    else:
+        if not any(lacks_selected(config, ".") for config in component_configs(session.stack.root)):
+            told += first
+            return session
+    made = init_stack(".")
+    if has_errors(made):
+        raise Failure(made)
+    return _opened_at_last(around, told, coming)
+
+
+_NOT_SELECTED = "provider.not_installed"
+
+
+def _opened_at_last(around: Surroundings, told: Told, coming: Mapping[tuple[str, str], Mapping[str, Value]]) -> Session:
+    try:
+        return open_stack(".", around, told, coming=coming)
+    except Failure as failure:
+        raise Failure([*told, *failure.diagnostics]) from None
+
+
+def _around(request: Request) -> Surroundings:
+    given = {kind: value for kind, _, value in request.around if kind == "varsets"}
+    return Surroundings(
+        {name: value for kind, name, value in request.around if kind == "token"},
+        given.get("varsets", "varsets"),
+        {name: value for kind, name, value in request.around if kind == "upstream"},
+    )
+
+
+def _coming(request: Request) -> dict[tuple[str, str], dict[str, Value]]:
+    """The outputs that deployments before this one are going to have. Raises Failure."""
+    found = {}
+    for one in request.upstream:
+        if not one.seen or not one.deployment:
+            continue
+        values = outputs_of(one.unit, one.planned)
+        secret = values.get(SECRET, ())
+        outputs = own_outputs(values)
+        for name in secret if isinstance(secret, tuple) else ():
+            if name in outputs:
+                outputs[name] = mark(outputs[name], frozenset((SENSITIVE,)))
+        found[os.path.realpath(one.directory), one.deployment] = outputs
+    return found
+
+
+# ---------------------------------------------------------------- planning
+
+
+def _planned(
+    request: Request,
+    session: Session,
+    deployment: Deployment,
+    options: OperationOptions,
+    told: Told,
+    check: Check,
+) -> Result:
+    from planner.engine.walk.hooks import Hooks
+
+    runner = session.runner(deployment, options, Hooks())
+    try:
+        plan = runner.plan()
+        check()
+        told += _left_behind(session, deployment)
+        told += [d for d in plan.diagnostics if d not in told]
+        said = judged(standing_policies("."), plan)
+        told += [d for d in said if d not in told]
+        if has_errors(told):
+            return failed(request, told)
+        result = of_plan(request, runner, plan, told)
+        found = approval(session.flow, deployment, plan, 0, said)
+        result = evolve(result, approved_by=found.by, refusals=refusal_texts(found))
+        if plan.is_partial and not plan.can_apply and not result.rests_on:
+            result = evolve(result, stuck=described(Rounds().problems(plan)))
+        if session.stack.deployments.stores:
+            result = evolve(result, asks_plugins=True)  # what is in the environment is on no record
+        seal = session.encryption.plan
+        if request.json_file:
+            _write_json(plan, request.json_file)
+        if request.approved_file:
+            result = evolve(result, differs=differences(request.approved_file, plan, seal))
+        is_kept = request.keeps_incomplete if result.rests_on else result.result == "changes"
+        if request.plan_file and is_kept:
+            save(plan, request.plan_file, seal)
+            result = evolve(result, plan_file=request.plan_file)
+        return result
+    finally:
+        runner.release()
+
+
+def _left_behind(session: Session, deployment: Deployment) -> list[Diagnostic]:
+    """What is said of deployments that are gone: once for each stack."""
+    return session.left_behind() if deployment.name == min(session.stack.deployments.deployments) else []
+
+
+def refusal_texts(found: Approval) -> tuple[str, ...]:
+    """Why no rule approves a plan."""
+    texts = []
+    for refusal in found.refusals:
+        word = "does not hold" if refusal.outcome == "fails" else "cannot be decided"
+        reason = f": {refusal.reason}" if refusal.reason else ""
+        texts.append(f"Not approved by {refusal.rule}: the check at {refusal.place} {word}{reason}")
+    return tuple(texts)
+
+
+def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterable[Diagnostic]) -> Result:
+    """A plan without errors in short."""
+    changes: list[tuple[str, str, str]] = []
+    uses_plugins = False
+    written: list[float] = []
+    numbers = [0, 0, 0, 0, 0]
+    for step in plan.steps:
+        if step.what == "forget":
+            changes.append((str(step.name), "forget", "removed"))
+            numbers[4] += 1
+        if step.put_off:
+            changes.append((str(step.name), "defer", why_deferred(step)))
+        if step.planned is None or step.plan is None or step.planned.made is None:
+            continue
+        of_step = counts_of(step.plan, Counts.of_plan(step.plan))
+        numbers = [number + more for number, more in zip(numbers, of_step, strict=True)]
+        changes += [(f"{step.name}: {address}", action, why) for address, action, why in changes_of(step.plan)]
+        changes += [(f"{step.name}: {address}", "defer", f"unknown {what}") for address, what, _ in step.plan.deferred]
+        written.append(written_at(request, step.planned.made.loaded.store))
+        uses_plugins = uses_plugins or asks_plugins(step.planned.made.loaded.config, step.plan.prior_state)
+    state = runner.states.read()
+    short = Result(
+        request.unit,
+        "changes" if plan.can_apply else "no-changes",
+        (numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]),
+        tuple(changes),
+        (),
+        described(list(told)),
+        text=_text(plan, runner) if request.text else "",
+        facts=_facts(request, plan, runner) if request.facts else {},
+        asks_plugins=uses_plugins,
+        lineage=state.lineage if state is not None else "",
+        serial=state.serial if state is not None else 0,
+        is_partial=plan.is_partial,
+        state_at=min(filter(None, written), default=0.0),
+    )
+    return _with_outputs(request, runner, plan, short)
+
+
+def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short: Result) -> Result:
+    """The result with what the plan makes of outputs, of the deployment and of its components, for those who read them;
+    and with what it rests on."""
+    if any(one.seen for one in request.upstream):
+        used = [(f"var.{name}", one) for name, value in runner.inputs.items() for one in awaited_in(value)]
+        for step in plan.steps:
+            if step.plan is not None:
+                used += [(f"{step.name}: {user}", one) for user, one in rests_on(step.plan, ())]
+        rows = sorted({(user, one.unit, one.output, one.path) for user, one in used})
+        short = evolve(short, rests_on=tuple(rows))
+    if not request.is_read or (short.result != "changes" and not short.is_partial):
+        return short
+    state = runner.states.read()
+    before = state.outputs if state is not None else {}
+    changed = set() if state is not None and state.lineage else {NEW}
+    values: dict[str, Any] = {}
+    unknown: list[tuple[str, str]] = []
+    secret: list[str] = []
+    for name, given in sorted(plan.outputs.items()):
+        value, marks = unmark_deep(given)
+        places = unknown_paths(value)
+        values[name] = encode(value, {})
+        unknown += [(name, path_text(path)) for path in places]
+        if SENSITIVE in marks:
+            secret.append(name)
+        if places or name not in before or not same_value(value, unmark_deep(before[name].value)[0]):
+            changed.add(name)
+    changed |= before.keys() - plan.outputs.keys()
+    for step in plan.steps:
+        found = _of_component(step, runner)
+        if found is not None:
+            values[str(step.name)] = encode(found, {})
+            places = unknown_paths(found)
+            unknown += [(str(step.name), path_text(path)) for path in places]
+            changed.add(str(step.name))
+    if secret:
+        values[SECRET] = encode(tuple(secret), {})
+    return evolve(
+        short,
+        changed=tuple(sorted(changed)),
+        unknown=tuple(sorted(unknown)),
+        planned=values,
+        is_planned_secret=bool(secret) or any(_has_secret(step) for step in plan.steps),
+    )
+
+
+def _of_component(step: Step, runner: Runner) -> dict[str, Value] | None:
+    """The outputs that a component is going to have; None where they stay as they are."""
+    if step.what == "defer":
+        return (
+            dict.fromkeys(runner.asked[str(step.name)].config.root.outputs, UNKNOWN) if not step.name.is_wild else None
+        )
+    if step.what != "plan" or step.plan is None or not gives(step.plan).changed:
+        return None
+    return {output.name: unmark_deep(output.after)[0] for output in step.plan.outputs}
+
+
+def _has_secret(step: Step) -> bool:
+    return step.plan is not None and any(output.sensitive for output in step.plan.outputs)
+
+
+def _facts(request: Request, plan: DeploymentPlan, runner: Runner) -> dict[str, list[list[Any]]]:
+    """What the plans of all components say, in addresses that begin with the component."""
+    from planner.answers.policy.facts.units import facts_of
+
+    found: dict[str, list[list[Any]]] = {name: [] for name in request.facts}
+    for step in plan.steps:
+        if step.plan is None:
+            continue
+        config = runner.asked[str(step.name)].config
+        for name, rows in facts_of([n for n in request.facts if n != "unit_output"], step.plan, config).items():
+            found[name] += [[f"{step.name}: {row[0]}", *row[1:]] for row in rows]
+    if "unit_output" in found:
+        state = runner.states.read()
+        found["unit_output"] = _output_actions(plan, state.outputs if state is not None else {})
+    return found
+
+
+def _output_actions(plan: DeploymentPlan, before: Mapping[str, OutputState]) -> list[list[Any]]:
+    """What happens to the outputs of the deployment."""
+    rows = [[name, "delete"] for name in sorted(before.keys() - plan.outputs.keys())]
+    for name, given in sorted(plan.outputs.items()):
+        value, old = unmark_deep(given)[0], before.get(name)
+        if old is None:
+            rows.append([name, "create"])
+        else:
+            is_same = not unknown_paths(value) and same_value(value, unmark_deep(old.value)[0])
+            rows.append([name, "no-op" if is_same else "update"])
+    return rows
+
+
+def _text(plan: DeploymentPlan, runner: Runner) -> str:
+    """The plan as `planner stacks plan` shows it."""
+    from planner.render.schema_lookup import SchemaLookup
+    from planner.render.view import HumanView
+    from planner.workflows.stacks.report import show_plan
+
+    terminal, _ = log()
+    show_plan(plan, HumanView(terminal, False), terminal, SchemaLookup(runner.schemas).resource_schema)
+    return str(terminal.stdout.getvalue())
+
+
+def _write_json(plan: DeploymentPlan, path: str) -> None:
+    """Raises Failure."""
+    from planner.answers.documents.json_plan import plan_json
+    from planner.workflows.stacks.report import document
+
+    found = document([plan], lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        replace_file(path, dumps(found), 0o600, durable=False)
+    except OSError as problem:
+        detail = f"{path}: {problem.strerror or problem}."
+        raise Failure(error("batch.json", "Plan JSON cannot be written", detail)) from None
+
+
+# ---------------------------------------------------------------- applying
+
+
+def _applied(
+    request: Request,
+    session: Session,
+    deployment: Deployment,
+    options: OperationOptions,
+    told: Told,
+    check: Check,
+    rounds: int = 0,
+) -> Result:
+    """Plan and apply, round after round; with a plan that was approved one round, if it says nothing else."""
+    terminal, hooks = log()
+    spared: list[str] = []
+    other: list[tuple[str, str]] = []
+
+    class Approving(Deploying):
+        def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
+            check()
+
+        def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
+            if request.plan_file:
+                other.extend(differences(request.plan_file, plan, session.encryption.plan))
+            if request.spares_tainted:
+                spared.extend(_tainted(plan))
+            return not (other or spared)
+
+    policies = standing_policies(".")
+    deployed = deploy(session, deployment, options, hooks, Approving(), policies, told, rounds)
+    if spared:
+        return spared_result(request, told, spared)
+    if other:
+        lines = "".join(f"\n  - {address}: another {how}" for address, how in other)
+        detail = (
+            f"By now the plan of {request.unit} says what was not approved:{lines}\n\nNothing was done. Plan again."
+        )
+        told += [error("stack.not_approved", "Not what was approved", detail)]
+    return _result(request, deployed, told, terminal, session)
+
+
+def _tainted(plan: DeploymentPlan) -> list[str]:
+    return [
+        f"{step.name}: {change.address}"
+        for step in plan.steps
+        for change in (step.plan.changes if step.plan is not None else ())
+        if change.reason == "replace_because_tainted"
+    ]
+
+
+def _result(request: Request, deployed: Deployed, told: Told, terminal: Any, session: Session) -> Result:
+    if not deployed.is_done:
+        return failed(request, told, terminal) if has_errors(told) or STOP.requested else _undone(request, told)
+    changes = [
+        (f"{step.name}: {address}", action, why)
+        for plan in deployed.plans
+        for step in plan.steps
+        for address, action, why in (changes_of(step.plan) if step.plan is not None else ())
+    ]
+    is_changed = any(plan.can_apply for plan in deployed.plans)
+    states = States(session.backend, request.deployment or "")
+    state = states.read()
+    forgotten = sum(step.what == "forget" for plan in deployed.plans for step in plan.steps)
+
+    def count(word: str) -> int:
+        return sum(getattr(step.counts, word) for plan in deployed.plans for step in plan.steps)
+
+    result = Result(
+        request.unit,
+        "applied" if is_changed or deployed.is_partial else "no-changes",
+        (
+            count("add"),
+            count("change"),
+            count("remove"),
+            count("imports"),
+            count("forget") + forgotten,
+        ),
+        tuple(changes),
+        diagnostics=described(told),
+        text=terminal.stdout.getvalue(),
+        is_partial=deployed.is_partial,
+    )
+    if state is not None:
+        result = evolve(result, lineage=state.lineage, serial=state.serial)
+    return evolve(result, planned=_recorded(states)) if request.is_read else result
+
+
+def _undone(request: Request, told: Told) -> Result:
+    detail = f"{request.unit} was not applied to its end."
+    return failed(request, [*told, error("stack.not_done", "Deployment is not done", detail)])
+
+
+def _recorded(states: States) -> dict[str, Any]:
+    """What a deployment hands out after it was applied, encoded."""
+    state = states.read()
+    outputs = state.outputs if state is not None else {}
+    found = {name: encode(unmark_deep(output.value)[0], {}) for name, output in sorted(outputs.items())}
+    for name in states.recorded():
+        part = states.read(name)
+        if part is not None:
+            values = {called: unmark_deep(output.value)[0] for called, output in sorted(part.outputs.items())}
+            found[str(name)] = encode(values, {})
+    secret = tuple(sorted(name for name, output in outputs.items() if output.sensitive))
+    return {**found, SECRET: encode(secret, {})} if secret else found
+
+
+def _state(request: Request, session: Session) -> Result:
+    """What the state of the deployment is by now."""
+    states = States(session.backend, request.deployment or "")
+    state = states.read()
+    said = "" if state is None or not state.terraform_version else f"written by version {state.terraform_version}"
+    result = Result(request.unit, "no-changes", text=said)
+    if state is not None:
+        result = evolve(result, lineage=state.lineage, serial=state.serial)
+    return evolve(result, planned=_recorded(states)) if request.is_read else result

@@ -1,0 +1,154 @@
+"""Finding the root modules of a fleet: the units of a `planner.batch.hcl`, else every folder that is one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.workflows.batch.model import Fleet, Unit
+from planner.workflows.batch.root_modules import MARKERS, STATE, TERRAGRUNT, Memory, root_modules
+
+if TYPE_CHECKING:
+    from planner.workflows.batch.stack_folders import StackFolder
+
+NAME = "planner.batch.hcl"
+_PATTERN = re.compile(r"[*?\[]")
+
+
+def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory]) -> tuple[Fleet, list[str]]:
+    """The fleet that a command is about, and the words that name something else: units. Folders and patterns of folders
+    are units if they have configuration, and say where to look for others; without any it is the working directory. A
+    fleet's file there decides; `file` names another. `memory` gives what is known of the folders of a fleet, by its
+    root."""
+    from planner.language.config.directory import is_module
+
+    words = list(words)
+    if file:
+        if not os.path.isfile(file):
+            raise Failure(error("batch.no_file", "No such file", f"The fleet's file {file} does not exist."))
+        fleet = _described(file, memory)
+        return _below(fleet, words)
+    if os.path.isfile(NAME):
+        return _below(_described(NAME, memory), words)
+    if len(words) >= 1 and os.path.isfile(os.path.join(words[0], NAME)):
+        fleet = _described(os.path.join(words[0], NAME), memory)
+        return _below(fleet, words[1:])
+    folders, others = _folders(words)
+    root = os.getcwd()
+    names: set[str] = set()
+    stacks: dict[str, StackFolder] = {}
+    known = memory(root)
+    left: list[str] = []
+    without: list[str] = []
+    for folder in folders or ["."]:
+        found: dict[str, StackFolder] = {}
+        paths = {os.path.join(folder, name) for name in root_modules(folder, known, left=left, stacks=found)}
+        stacks |= {os.path.relpath(os.path.join(folder, name), root): stack for name, stack in found.items()}
+        if folders and is_module(folder):  # it was named, so it is one, whatever its blocks say
+            paths.add(folder)
+        if (
+            not (paths or any(one.deployments for one in found.values()))
+            and folder in words
+            and os.path.realpath(folder) not in map(os.path.realpath, left)
+        ):
+            without.append(folder)
+        names.update(os.path.relpath(path, root) for path in paths)
+    if any(os.path.exists(os.path.join(name, file)) for name in names for file in TERRAGRUNT):
+        return _terragrunt(root, names), others
+    units = {name: Unit(name, name) for name in names}
+    problems: tuple[Diagnostic, ...] = ()
+    if stacks:
+        problems = _add_stacks(units, stacks)
+    units = {name: units[name] for name in sorted(units)}
+    detail = (
+        "A unit is a folder with configuration that is named, or one with a backend, cloud or required_ setting in "
+        f"a terraform block, or with a file {MARKERS[0]}; or each deployment of a stack; or it is named in a file "
+        f"{NAME}."
+    )
+    if not units:
+        problems += (error("batch.no_units", f"No units below {', '.join(folders) or root}", detail),)
+    elif without:
+        problems += (warning("batch.no_units", f"No units below {', '.join(without)}", detail),)
+    looked = tuple(os.path.relpath(folder, root) for folder in folders) or (".",)
+    states = tuple((os.path.relpath(folder, root), os.path.join(os.path.realpath(folder), STATE)) for folder in left)
+    return Fleet(root, units, "", problems, looked=looked, left=states), others
+
+
+def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple[Diagnostic, ...]:
+    """Add the deployments of stacks; what is said where two units have one name."""
+    from planner.workflows.batch.stack_folders import units_of
+
+    problems = []
+    for folder, stack in sorted(stacks.items()):
+        for name, unit in units_of(folder, folder, stack.deployments).items():
+            if name in units:
+                detail = (
+                    f"{name} is a folder with configuration, and the deployment {unit.deployment} of the stack in "
+                    f"{folder}. Name them in a file {NAME}."
+                )
+                problems.append(error("batch.same_name", "Two units of one name", detail))
+            units[name] = unit
+    return tuple(problems)
+
+
+def _described(file: str, memory: Callable[[str], Memory]) -> Fleet:
+    from planner.workflows.batch.batch_file import read_batch_file
+
+    return read_batch_file(file, memory)
+
+
+def _terragrunt(root: str, names: Iterable[str]) -> Fleet:
+    from planner.workflows.batch.terragrunt.find import find_units, has_files
+
+    return find_units(root, sorted(name for name in names if has_files(os.path.join(root, name))), os.environ)
+
+
+def _folders(words: list[str]) -> tuple[list[str], list[str]]:
+    """The folders that words name, patterns filled in; and the other words."""
+    from glob import glob
+
+    folders: list[str] = []
+    others: list[str] = []
+    for word in words:
+        if os.path.isdir(word):
+            folders.append(word)
+            continue
+        matched = (
+            [path for path in sorted(glob(word, recursive=True)) if os.path.isdir(path) and not _is_part(path)]
+            if _is_pattern(word)
+            else []
+        )
+        folders += matched
+        if not matched:
+            others.append(word)
+    return folders, others
+
+
+def _is_part(path: str) -> bool:
+    """Whether a folder lies in that of a stack, so that a pattern which it fits means deployments."""
+    from planner.language.config.stack_files.discover import is_stack
+
+    return is_stack(os.path.dirname(path) or ".") and not is_stack(path)
+
+
+def _is_pattern(word: str) -> bool:
+    return bool(_PATTERN.search(word)) and "(" not in word
+
+
+def _below(fleet: Fleet, words: list[str]) -> tuple[Fleet, list[str]]:
+    """Of a described fleet, a folder among the words stands for the units in it and below."""
+    others: list[str] = []
+    for word in words:
+        if word in fleet.units or not os.path.isdir(word):
+            others.append(word)
+            continue
+        folder = os.path.relpath(word, fleet.root)
+        if folder == ".":
+            others.append("*")
+            continue
+        names = [u.name for u in fleet.units.values() if f"{u.folder}/".startswith(f"{folder}/")]
+        others += names or [word]
+    return fleet, others

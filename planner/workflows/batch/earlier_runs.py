@@ -1,0 +1,99 @@
+"""What earlier runs of a saved plan did: one that was killed, or failed in parts, is gone on with by applying it again.
+
+A record says what was begun and what came to its end, and which serial a state had then. Where there is no record (on
+another machine), a state itself shows that a complete plan was applied; what was applied in part shows nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.workflows.batch import saved_plan
+from planner.workflows.batch.analyse import survey_request
+from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.record import Record
+from planner.workflows.batch.remove_records import runs
+from planner.workflows.batch.saved_plan import Manifest, Saved
+from planner.workflows.batch.session import Batch
+
+
+@frozen(eq=False)
+class Before:
+    """`applied`: the units that are done, with what their states hand out; `how` that is known: by the record or the
+    state. `begun`: the units that were being applied and did not come to their end."""
+
+    applied: dict[str, Result] = field(factory=dict)
+    how: dict[str, str] = field(factory=dict)
+    begun: tuple[str, ...] = ()
+
+
+@frozen(eq=False)
+class _Recorded:
+    """What the records say: how the states of units were left, and which units were begun and not ended."""
+
+    applied: dict[str, Result]
+    begun: frozenset[str]
+
+
+def before_of(
+    batch: Batch, manifest: Manifest, folder: str, states: Mapping[str, Result], plans: frozenset[str]
+) -> Before:
+    """What earlier runs did. `states` is what the units' states are by now; `plans` are the units whose plan files are
+    as they were saved. Raises Failure."""
+    recorded = _recorded(batch.fleet.root, manifest.sum)
+    doubtful = [
+        unit
+        for unit, now in states.items()
+        if now.result != "error" and unit in plans and (unit in recorded.begun or _has_moved(manifest.units[unit], now))
+    ]
+    requests = [_request(batch, manifest.units[unit], folder) for unit in doubtful]
+    applied, how = {}, {}
+    for unit, now in zip(doubtful, batch.run_all(requests), strict=True):
+        known = recorded.applied.get(unit) if unit not in recorded.begun else None
+        if known is not None and (known.lineage, known.serial) == (now.lineage, now.serial):
+            how[unit] = "record"
+        elif now.result == "applied":
+            how[unit] = "state"
+        if unit in how:
+            applied[unit] = now
+    begun = tuple(sorted(unit for unit in recorded.begun if unit in manifest.units and unit not in applied))
+    return Before(applied, how, begun)
+
+
+def _has_moved(saved: Saved, now: Result) -> bool:
+    return (saved.lineage, saved.serial) != (now.lineage, now.serial)
+
+
+def _request(batch: Batch, saved: Saved, folder: str) -> Request:
+    """A look at the state and its outputs; that of a complete plan shows whether it was applied."""
+    path = saved_plan.plan_path(os.path.abspath(folder), saved.unit) if saved.outcome == "changes" else ""
+    return evolve(state_request(batch, saved.unit), approved_file=path, is_read=True)
+
+
+def state_request(batch: Batch, unit: str) -> Request:
+    """A look at the state of a unit."""
+    request: Request = survey_request(batch.fleet, batch.fleet.units[unit], batch.environment)
+    return evolve(request, command="state")
+
+
+def _recorded(root: str, saved_plan: str) -> _Recorded:
+    applied: dict[str, Result] = {}
+    begun: set[str] = set()
+    for name in runs(root):
+        record = Record(root, name)
+        try:
+            if record.asked().get("saved_plan_sum") != saved_plan:
+                continue
+        except Failure:
+            continue  # it was cut off at its very beginning
+        for event in record.events():
+            if event["event"] == "started" and event.get("command") == "apply_plan":
+                begun.add(event["unit"])
+        for unit, done in record.finished().items():
+            if done.outcome == "applied" and done.result is not None:
+                applied[unit] = done.result
+                begun.discard(unit)
+    return _Recorded(applied, frozenset(begun))

@@ -1,0 +1,145 @@
+"""Where units run: this process, others of this machine, a cluster, or what a command starts; all are Executors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import field, frozen
+from planner.workflows.batch.executor import Workplace, busy
+from planner.workflows.batch.model import Request
+
+if TYPE_CHECKING:
+    from planner.workflows.batch.bundles.pack import Bundle
+    from planner.workflows.batch.bundles.shipping import Carrier
+
+FEW = 3
+"""so many units are planned in this process when no more than these seem to need it"""
+
+
+@frozen
+class Ships:
+    """How units get to machines that share no files with this one: the fleet's `root`, what their bundles need
+    (shipping.py), and the `store` that these lie in ("": every worker sees the files that are here)."""
+
+    root: str
+    needs: Callable[[Request], tuple[set[str], set[str]]]
+    store: str = ""
+    known: dict[str, Bundle] = field(factory=dict)
+    """the bundles that were enough, by unit"""
+
+
+def open_executor(text: str, workers: int, is_small: bool = False, ships: Ships | None = None) -> Workplace:
+    """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT`, `ray://HOST:PORT` or
+    `command:WORDS`; "" is processes, but what `is_small` begins in this process. Raises Failure."""
+    if text == "" and is_small:
+        return Few(workers)
+    if text in ("", "processes"):
+        return _processes(workers)
+    if text == "inline":
+        return Inline()
+    for scheme, protocol in (("dask://", "tcp"), ("dask+tls://", "tls")):
+        if text.startswith(scheme):
+            return _cluster(f"{protocol}://{text.removeprefix(scheme)}", workers, ships)
+    if text.startswith("ray://") and ships is not None:
+        return _ray(text.removeprefix("ray://"), ships)
+    if text.startswith("command:") and ships is not None:
+        return _command(text.removeprefix("command:"), workers, ships)
+    known = "processes, inline, dask://HOST:PORT, dask+tls://HOST:PORT, ray://HOST:PORT, command:WORDS"
+    detail = f'"{text}" is none of: {known}.'
+    raise Failure(error("batch.executor", "Unknown executor", detail))
+
+
+def _processes(workers: int) -> Workplace:
+    from planner.workflows.batch.processes import Processes
+
+    return Processes(workers)
+
+
+def _cluster(address: str, workers: int, ships: Ships | None) -> Workplace:
+    from planner.workflows.batch.cluster import open_carrier, open_cluster
+
+    if ships is None or not ships.store:
+        return open_cluster(address)
+    return _shipping(open_carrier(address), ships)
+
+
+def _ray(address: str, ships: Ships) -> Workplace:
+    from planner.workflows.batch.ray_cluster import open_ray
+
+    return _shipping(open_ray(address), ships)
+
+
+def _command(text: str, workers: int, ships: Ships) -> Workplace:
+    from planner.workflows.batch.bundles.command import Command
+
+    return _shipping(Command(text, workers), ships)
+
+
+def _shipping(carrier: Carrier, ships: Ships) -> Workplace:
+    from planner.workflows.batch.bundles.shipping import Shipping
+
+    return Shipping(carrier, ships.root, ships.needs, ships.store, ships.known)
+
+
+class Inline(Workplace):
+    """Does everything at once, in this process."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as problem:
+            future.set_exception(problem)
+        return future
+
+
+class Few(Workplace):
+    """Does the first pieces of work in this process, which is quicker than starting others; the rest in processes."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers, self.left = workers, FEW
+        self.here = Inline()
+        self.pool: Workplace | None = None
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        if self.left:
+            self.left -= 1
+            return self.here.submit(fn, *args, **kwargs)
+        if self.pool is None:
+            self.pool = _processes(self.workers)
+        return self.pool.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(wait, cancel_futures=cancel_futures)
+
+    def stop(self) -> None:
+        if self.pool is not None:
+            self.pool.stop()
+
+    def end(self) -> None:
+        if self.pool is not None:
+            self.pool.end()
+
+
+def warm_up(text: str) -> None:
+    """Let the server of processes load what it needs while this process still finds out what there is to do."""
+    if text in ("", "processes"):
+        _start_server()
+
+
+def _start_server() -> None:
+    from planner.workflows.batch.processes import start_server
+
+    start_server()
+
+
+def work(request: Any) -> Any:
+    """`run_unit` in whatever process it is: while it runs, the process is not ended from outside."""
+    from planner.workflows.batch.worker import run_unit
+
+    with busy:
+        return run_unit(request)

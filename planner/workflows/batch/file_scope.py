@@ -1,0 +1,188 @@
+"""What names stand for in a fleet's file: local values, and `each` in a unit that is repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from planner.foundation.values.convert import ConversionError, convert
+from planner.foundation.values.expression_text import expression_text
+from planner.foundation.values.types import STRING
+from planner.foundation.values.value import List, Map, Set, Unknown, Value, is_null, is_wholly_known, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.for_each import for_each_items
+from planner.language.config.model import Expr
+from planner.language.config.reading import Problems
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.expressions.scope import Scope
+from planner.language.functions import CallContext
+from planner.language.syntax.body import Attribute
+from planner.language.syntax.nodes import Traversal, Variable
+from planner.language.syntax.references import variables
+
+
+class FleetScope(Scope):
+    """Local values of the fleet's file, found out when somebody asks, and `each`."""
+
+    def __init__(self, locals_: dict[str, Expr], folder: str) -> None:
+        self.locals, self.each = locals_, dict[str, Value]()
+        self._known: dict[str, Value] = {}
+        self._working: list[str] = []
+        self._context = CallContext(folder)
+
+    def repeated(self, key: str, value: Value) -> FleetScope:
+        """The same for one of several units."""
+        scope = FleetScope(self.locals, "")
+        scope._known, scope._context = self._known, self._context
+        scope.each = {"key": key, "value": value}
+        return scope
+
+    def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
+        if isinstance(node, Variable):
+            name, word, end = node.name, None, node.end
+        else:
+            step = node.steps[0]
+            name, word, end = node.root, str(getattr(step, "name", getattr(step, "key", ""))), step.end
+        span = Span(source or Source("", ""), node.start, end)
+        if name == "each" and self.each:
+            if word is None:
+                return self.each, 0
+            if word in self.each:
+                return self.each[word], 1
+        elif name == "local":
+            if word is None:
+                return {key: self.local(key, span) for key in sorted(self.locals)}, 0
+            return self.local(word, span), 1
+        raise Failure(error("config.unknown_name", "Unknown name", self._unknown(name, word), span))
+
+    def _unknown(self, name: str, word: str | None) -> str:
+        if name == "each":
+            return f"each.{word} means nothing here: a unit with for_each has each.key and each.value."
+        if name == "unit":
+            return "Outputs of units can be taken in inputs only: unit.NAME.OUTPUT."
+        return f"{name} means nothing here.{did_you_mean(name, ('local', 'each', 'unit'))} There are local and each."
+
+    def local(self, name: str, span: Span) -> Value:
+        """Raises Failure."""
+        if name in self._known:
+            return self._known[name]
+        if name not in self.locals:
+            detail = f"No local value is named {name}.{did_you_mean(name, self.locals)}"
+            raise Failure(error("config.undeclared_local", "Undefined local", detail, span))
+        if name in self._working:
+            raise Failure(error("config.circle", "Circular reference", f"local.{name} depends on itself.", span))
+        self._working.append(name)
+        try:
+            expr = self.locals[name]
+            value, problems = try_evaluate(expr.node, self, expr.source)
+        finally:
+            self._working.pop()
+        if problems:
+            raise Failure(problems)
+        self._known[name] = value
+        return value
+
+    # ------------------------------------------------------------ arguments
+
+    def value(self, expr: Expr, problems: Problems) -> Value | None:
+        """A value that is known; None when there is none (reported)."""
+        try:
+            value, wrong = try_evaluate(expr.node, self, expr.source)
+        except Failure as failure:
+            wrong, value = failure.diagnostics, None
+        problems.extend(d for d in wrong if d not in problems)
+        if any(d.is_error for d in wrong):
+            return None
+        value = unmark_deep(value)[0]
+        if not is_wholly_known(value):
+            detail = "This has to be known before anything is planned."
+            problems.error("unknown", "Value is not known", detail, expr.span)
+            return None
+        return value
+
+    def text(self, expr: Expr, problems: Problems) -> str | None:
+        value = self.value(expr, problems)
+        if value is None:
+            return None
+        return self._text(value, expr, problems)
+
+    def _text(self, value: Value, expr: Expr, problems: Problems) -> str | None:
+        try:
+            found = convert(value, STRING)
+        except ConversionError as problem:
+            problems.error("text_required", "Invalid expression", f"A text is required here: {problem}.", expr.span)
+            return None
+        if found.__class__ is not str:
+            problems.error("text_required", "Invalid expression", "A text is required here, not null.", expr.span)
+            return None
+        return str(found)
+
+    def texts(self, expr: Expr, problems: Problems) -> tuple[str, ...]:
+        """The texts of a list."""
+        value = self.value(expr, problems)
+        if value is None:
+            return ()
+        items = value.items if value.__class__ in (List, Set) else value
+        if items.__class__ is not tuple:
+            problems.error("list_required", "Invalid expression", "A list in brackets is required here.", expr.span)
+            return ()
+        found = [self._text(item, expr, problems) for item in items]
+        return tuple(item for item in found if item is not None)
+
+    def named_texts(self, expr: Expr, problems: Problems) -> dict[str, str]:
+        """An object of texts."""
+        value = self.value(expr, problems)
+        if value is None:
+            return {}
+        entries = value.items if value.__class__ is Map else value
+        if entries.__class__ is not dict:
+            detail = "An object is required here: { name = value }."
+            problems.error("object_required", "Invalid expression", detail, expr.span)
+            return {}
+        found = {name: self._text(item, expr, problems) for name, item in sorted(entries.items())}
+        return {name: text for name, text in found.items() if text is not None}
+
+    def items(self, attribute: Attribute, problems: Problems) -> dict[str, Value]:
+        """What a for_each argument repeats for."""
+        expr = Expr(attribute.expr, attribute.source)
+        value = self.value(expr, problems)
+        if value is None or is_null(value):
+            return {}
+        return for_each_items(value, expr, problems) or {}
+
+    def filled(self, expr: Expr) -> str:
+        """The text of an expression that is evaluated elsewhere, with what `local` and `each` stand for in their
+        places. Raises Failure, and ValueError for a value that has no text."""
+        text, at = "", expr.span.start
+        for node in variables(expr.node):
+            root = node.root if isinstance(node, Traversal) else node.name
+            if root not in ("local", "each"):
+                continue
+            value, steps = self.resolve(node, expr.source)
+            end = node.end if isinstance(node, Variable) else node.steps[steps - 1].end if steps else node.root_end
+            text += expr.source.text[at : node.start] + f"({expression_text(unmark_deep(value)[0])})"
+            at = end
+        return text + expr.source.text[at : expr.span.end]
+
+    def names_in(self, exprs: Iterable[Expr]) -> tuple[tuple[str, str], ...]:
+        """What `local` and `each` stand for in expressions that are evaluated elsewhere, as texts of objects. Raises
+        Failure."""
+        used: dict[str, dict[str, Value]] = {}
+        for expr in exprs:
+            for node in variables(expr.node):
+                root = node.root if isinstance(node, Traversal) else node.name
+                if root not in ("local", "each"):
+                    continue
+                span = Span(expr.source, node.start, node.end)
+                value, steps = self.resolve(node, expr.source)
+                if steps == 0:
+                    used.setdefault(root, {}).update(value)
+                    continue
+                step: Any = node.steps[0]  # type: ignore[union-attr]
+                used.setdefault(root, {})[str(getattr(step, "name", getattr(step, "key", "")))] = value
+                if not is_wholly_known(value) or value.__class__ is Unknown:
+                    detail = "This has to be known before anything is planned."
+                    raise Failure(error("config.unknown", "Value is not known", detail, span))
+        return tuple((root, expression_text(unmark_deep(values)[0])) for root, values in sorted(used.items()))

@@ -1,0 +1,361 @@
+"""What did a piece of work look at? Every file that it opens and every folder that it lists, as Python's audit events
+tell, with what was there; and whether all that is still the same.
+
+An entry is [path, kind, time, size, digest]. `kind` is file, folder (its names, but for those that come and go with
+every run), names (all of them; `own names`: those of the folder where the run is), outputs (of a state that somebody
+else writes: only its outputs count) or missing. `size` is mixed with the number of the file (inode), since a link may
+be set to a file of the same time and size. The time is that of the last change of the file or of what is said of
+it (ctime), in nanoseconds: no program can set it, and a file that is moved to the place of another one has a new one.
+Whatever has the same time and size counts as the same, unless it was changed so shortly before it was recorded that the
+clock could not tell; what has not counts as the same if its digest is. Of what is missing the time is that of the
+nearest folder above it that is there, and in place of the size stands that folder: as long as nothing is added to it,
+nothing has to be looked for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+import planner
+from planner.foundation.support.digests import blake2b
+from planner.foundation.support.disk import read_whole, remove_leftovers
+from planner.foundation.support.files_read import LISTED, LOOKED
+from planner.workflows.batch import FOLDER
+
+Entry = list[Any]
+A_FOLDER = "a folder"
+"""the digest of a folder that was opened like a file"""
+RACY = 20_000_000
+"""nanoseconds: the clock of file systems is coarser than it looks"""
+RECORDS = f"{os.sep}{FOLDER}{os.sep}"
+"""where runs are recorded: nothing that counts"""
+_ASKS = (LOOKED, LISTED)
+"""what functions of a configuration ask for"""
+_KINDS = {"os.listdir": "folder", "os.scandir": "folder", LISTED: "names"}
+_FOLDERS = ("folder", "names", "own names")
+_IMPORTS = "<frozen importlib._bootstrap_external>"
+_LOOKS = ("open", "os.listdir", "os.scandir", LOOKED, LISTED)
+_PASSING = (".planner", ".terraform", "terraform.tfstate")
+_IGNORED_NAMES = (".lock.info", ".pyc", ".py", ".so", ".tmp")
+
+
+_MIX, _MOST = 0x9E3779B97F4A7C15, 1 << 62
+
+Looked = dict[str, tuple[str, int, int, str]]
+"""path -> kind, time, size, and for a folder the digest of its names, when it was looked at first"""
+
+
+class _Own(threading.local):
+    """Whether the recorder itself looks at something, in this thread."""
+
+    looks = False
+
+
+class Recorder:
+    """Collects what is opened and listed while it is on; one at a time in a process."""
+
+    def __init__(self) -> None:
+        self.paths: Looked | None = None
+        self.has_unseen = False
+        """whether a function of a configuration has asked for what is not compared"""
+        self._home = ""
+        self._known: set[str] = set()
+        self._installed = False
+        self._ignored: tuple[str, ...] = ()
+        self._passing: re.Pattern[str] | None = None
+        self._own = _Own()
+
+    def install(self) -> None:
+        from planner.foundation.support.assets import cache_dir, rules_path
+
+        if self._installed:
+            return
+        self._installed = True
+        homes = [sys.prefix, sys.base_prefix, os.path.dirname(planner.__file__), str(rules_path())]
+        cache = cache_dir()
+        homes += [str(cache)] if cache is not None else []
+        self._ignored = tuple(f"{home}/" for home in (*homes, "/proc", "/sys", "/dev", "/usr/lib", "/usr/share"))
+        self._passing = _own_folders()
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.paths is None or event not in _LOOKS or self._own.looks:
+            return
+        path = arguments[0]
+        if path in self._known and event not in _ASKS:
+            return
+        if path is None:
+            path = "."
+        elif type(path) is bytes:
+            path = os.fsdecode(path)
+        if type(path) is not str:
+            return  # a descriptor: what it stands for was opened before
+        if event == "open" and _writes(arguments):
+            return
+        if event == "os.listdir" and _is_tidying(sys._getframe(1).f_code):
+            return
+        if event in _ASKS and not self._counts(self._full(path)):
+            self.has_unseen = True
+        self.look(path, _KINDS.get(event, "file"))
+
+    def look(self, path: str, kind: str = "file") -> None:
+        """Note that something is looked at now."""
+        paths = self.paths
+        assert paths is not None
+        self._known.add(path)
+        path = self._full(path)
+        key = path
+        if kind == "names":
+            key = os.path.join(path, ".")  # beside what else is known of the folder
+            kind = "own names" if path == self._home else kind
+        if key not in paths and self._counts(path):
+            self._own.looks = True  # what is listed here is no look of theirs; other threads may look meanwhile
+            try:
+                paths |= looked_at(key, kind)
+            finally:
+                self._own.looks = False
+
+    def _full(self, path: str) -> str:
+        """The absolute name: the shortest one by its spelling, where that is the same file."""
+        full = os.path.join(self._home, path)
+        short = os.path.normpath(full)
+        if ".." not in path or os.path.realpath(os.path.dirname(full)) == os.path.realpath(os.path.dirname(short)):
+            return short
+        return full
+
+    def _counts(self, path: str) -> bool:
+        """Whether something is compared at all."""
+        if RECORDS in path or path.endswith(_IGNORED_NAMES):
+            return False
+        return not path.startswith(self._ignored) and not self._is_own(path)
+
+    def _is_own(self, path: str) -> bool:
+        """Whether something is in a folder that this process made for a moment, and not around the unit."""
+        found = self._passing.match(path) if self._passing is not None else None
+        return found is not None and not f"{self._home}/".startswith(f"{found[0].rstrip('/')}/")
+
+    def begin_again(self) -> None:
+        """What was looked at so far does not count."""
+        assert self.paths is not None
+        self.paths.clear()
+        self._known.clear()
+
+    def look_again(self, folder: str) -> None:
+        """What is below a folder was changed by this process, after it was looked at."""
+        paths = self.paths
+        assert paths is not None
+        inside = os.path.normpath(os.path.join(self._home, folder)) + os.sep
+        for path in [path for path in paths if path.startswith(inside)]:
+            self.look(path, paths.pop(path)[0].removeprefix("own "))
+
+    def has_seen(self, path: str, looked: Looked) -> bool:
+        """Whether a file that was read is among what was looked at; those of the system and of this program are not."""
+        return self._full(path) in looked
+
+    @contextmanager
+    def recording(self) -> Iterator[Looked]:
+        """What is looked at from here on, in the working directory of now."""
+        self.install()
+        looked: Looked = {}
+        self._home, self._known = os.getcwd(), set()
+        self.has_unseen = False
+        self.paths = looked
+        try:
+            yield looked
+        finally:
+            self.paths = None
+
+
+def _own_folders() -> re.Pattern[str]:
+    """Folders of our own, for sockets of plugins and for plans: each run has others."""
+    import tempfile
+
+    return re.compile(f"(?:{re.escape(tempfile.gettempdir())}|/tmp)/planner-[a-z0-9_]{{8}}(?:/|$)")
+
+
+def _is_tidying(code: CodeType) -> bool:
+    """Whether a folder is listed for nothing that counts: Python looks for a module of its own, or files that a killed
+    process has left beside a state are looked for."""
+    return code.co_filename == _IMPORTS or code is remove_leftovers.__code__
+
+
+def _writes(arguments: tuple[Any, ...]) -> bool:
+    mode, flags = arguments[1], arguments[2]
+    if type(mode) is str:
+        return any(letter in mode for letter in "wax")
+    return bool(type(flags) is int and flags & (os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
+
+
+RECORDER = Recorder()
+
+
+def _stat(path: str) -> tuple[int, int]:
+    """Time, and size with the number of the file; (-1, -1) for what is not there."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return -1, -1
+    return status.st_ctime_ns, (status.st_size + status.st_ino * _MIX) % _MOST
+
+
+def looked_at(path: str, kind: str) -> Looked:
+    """A file or folder as it is now, before it is read."""
+    return {path: (kind, *_stat(path), digest(path, kind) if kind in _FOLDERS else "")}
+
+
+# ---------------------------------------------------------------- recording
+
+
+def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] | None:
+    """What was looked at, with what is there now; None when something changed meanwhile. `foreign_states`: files of
+    which only the outputs count."""
+    listed: list[Entry] = []
+    now, folders = time.time_ns(), dict[str, tuple[str, int]]()
+    for path in sorted(paths):
+        kind, changed, size, names = paths[path]
+        after = _stat(path)
+        if changed == -1:
+            if after[0] != -1:
+                return None
+            folder = os.path.dirname(path)
+            if folder not in folders:
+                place = _folder_above(path)
+                folders[folder] = place, _stat(place)[0]
+            place, changed = folders[folder]
+            if changed > now - RACY or _is_behind_link(path):
+                changed = 0
+            listed.append([path, "missing", changed, place, ""])
+            continue
+        if kind == "file" and (changed, size) != after:
+            return None
+        kind = "outputs" if path in foreign_states else kind
+        content = _content(path, kind, changed, size, now)
+        if kind in _FOLDERS:
+            if content != names:
+                return None
+            changed, size = after  # files that come and go, like locks, may have been here meanwhile
+        if changed > now - RACY:
+            changed = 0  # never the time of anything: the content is compared
+        listed.append([path, kind, changed, size, content])
+    return listed
+
+
+_LARGE = 1 << 20
+_CONTENTS: dict[tuple[str, int, int], str] = {}
+"""digests of large files by path, time and size: programs of plugins, which many units look at"""
+
+
+def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:
+    """What counts of a file or folder, in short; of a large file that the clock can tell from a changed one, once in a
+    process."""
+    if kind != "file" or changed > now - RACY or not _is_large(path):
+        return digest(path, kind)
+    key = path, changed, size
+    if key not in _CONTENTS:
+        _CONTENTS[key] = digest(path, kind)
+    return _CONTENTS[key]
+
+
+def _is_behind_link(path: str) -> bool:
+    """Whether what is missing may come without a change of the folder above it, since a link leads elsewhere."""
+    return os.path.realpath(path) != path
+
+
+def _is_large(path: str) -> bool:
+    try:
+        return os.path.getsize(path) >= _LARGE
+    except OSError:
+        return False
+
+
+def settled(entry: Entry) -> Entry:
+    """An entry whose time could not be told, with its time, if by now the clock can tell and nothing has changed."""
+    path, kind, changed, size, content = entry
+    if changed or (kind == "missing" and _is_behind_link(path)):
+        return entry
+    now = _stat(size if kind == "missing" else path)
+    if not 0 < now[0] < time.time_ns() - RACY or digest(path, kind) != content:
+        return entry
+    return [path, kind, now[0], size if kind == "missing" else now[1], content]
+
+
+def _folder_above(path: str) -> str:
+    while True:
+        path = os.path.dirname(path)
+        if os.path.isdir(path) or path == os.path.dirname(path):
+            return path
+
+
+def digest(path: str, kind: str) -> str:
+    """What counts of a file or folder, in short."""
+    try:
+        if kind == "missing":
+            return "" if not os.path.exists(path) else "there"
+        if kind in _FOLDERS:
+            is_passing = _PASSES[kind]
+            names = sorted(name for name in os.listdir(path) if not is_passing(name))
+            return _short("\0".join(names).encode("utf-8", "surrogateescape"))
+        data = read_whole(path)
+    except IsADirectoryError:
+        return A_FOLDER
+    except OSError:
+        return "unreadable"
+    return _short(_outputs(data) if kind == "outputs" else data)
+
+
+def _is_passing(name: str) -> bool:
+    """Names that come and go with every run; states and data folders count where they are read."""
+    return name.endswith((".lock.info", ".tmp", ".backup")) or name in _PASSING
+
+
+def _is_ours(name: str) -> bool:
+    """Names that the lock of a state makes in the folder where the run is."""
+    return name in ("terraform.tfstate", ".terraform.tfstate.lock.info")
+
+
+_PASSES = {"folder": _is_passing, "names": lambda name: False, "own names": _is_ours}
+
+
+def _outputs(data: bytes) -> bytes:
+    import json
+
+    try:
+        return json.dumps(json.loads(data or b"null").get("outputs"), sort_keys=True).encode()
+    except (ValueError, AttributeError):
+        return data
+
+
+def _short(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+# ---------------------------------------------------------------- comparing
+
+
+class Comparison:
+    """Asks whether recorded entries still hold; looks at each path once."""
+
+    def __init__(self) -> None:
+        self.stats: dict[str, tuple[int, int]] = {}
+        self.digests: dict[tuple[str, str], str] = {}
+
+    def is_same(self, path: str, kind: str, changed: int, size: Any, content: str) -> bool:
+        """Whether what was looked at is as it was."""
+        looked = size if kind == "missing" else path
+        now = self.stats.get(looked)
+        if now is None:
+            now = self.stats[looked] = _stat(looked)
+        if now[0] == changed and (kind == "missing" or now[1] == size):
+            return True
+        key = (path, kind)
+        if key not in self.digests:
+            self.digests[key] = digest(path, kind)
+        return self.digests[key] == content

@@ -1,0 +1,149 @@
+"""What a unit is planned with of other units: the values of its variables that the fleet gives, and the states that it
+reads and that are about to be written."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from planner.engine.plan.options import ComingState
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import Unknown
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.span import Source
+from planner.language.config.secrecy import is_secret_directory
+from planner.language.expressions.evaluate import evaluate
+from planner.language.expressions.scope import MappingScope
+from planner.language.syntax.parse import parse_expression
+from planner.operations.backends import data_folder
+from planner.operations.encryption import encryption_of_directory
+from planner.operations.load import load_variables
+from planner.operations.options import Options
+from planner.workflows.batch.model import Request, Upstream
+from planner.workflows.batch.planned_outputs import outputs_of, own_outputs
+from planner.world.state.backend import open_backend
+from planner.world.state.backends.local import StateStore
+from planner.world.state.encryption_seal import PLAIN, Seal
+from planner.world.state.model import State
+from planner.world.state.pointer import read_pointer
+from planner.world.state.workspace import current_workspace
+
+
+def coming_states(request: Request) -> dict[str, ComingState]:
+    """The states that units before this one are going to write. Raises Failure."""
+    found: dict[str, ComingState] = {}
+    for one in request.upstream:
+        if not one.seen:
+            continue
+        values = outputs_of(one.unit, one.planned)
+        if one.state:
+            found[one.state] = ComingState(one.unit, own_outputs(values))
+        for state, component in one.parts:
+            if component in values:
+                found[state] = ComingState(one.unit, values[component])
+    return found
+
+
+def inputs(request: Request) -> dict[str, Any]:
+    """The values of variables that the fleet gives, with marks where they rest on what is not known of other units.
+    Raises Failure."""
+    only_checked = request.command == "validate"
+    units: dict[str, Any] = {}
+    for one in request.upstream if request.inputs else ():
+        found = _outputs(one, only_checked)
+        if one.called:
+            units.setdefault(one.called[0], {})[one.called[1]] = found
+        else:
+            units[one.unit] = found
+    constants = MappingScope({})
+    names = {name: _value(request, name, text, constants) for name, text in request.names}
+    given = {name: _value(request, name, text, constants) for name, text in request.variables}
+    scope = MappingScope({**names, "unit": units})
+    return given | {name: _value(request, name, text, scope) for name, text in request.inputs}
+
+
+def _value(request: Request, name: str, text: str, scope: MappingScope) -> Any:
+    source = Source(f"<{name} of unit {request.unit}>", text)
+    node, problems = parse_expression(source)
+    if node is None or has_errors(problems):
+        raise Failure(problems)
+    return evaluate(node, scope, source)
+
+
+def outputs(request: Request, unit: str) -> Any:
+    """The root outputs of a unit that the request knows. Raises Failure."""
+    upstream = next(one for one in request.upstream if one.unit == unit)
+    return _outputs(upstream, request.command == "validate")
+
+
+def _outputs(upstream: Upstream, only_checked: bool) -> Any:
+    """The root outputs of another unit, as its state has them, or as they are going to be by its plan. Sensitive
+    ones come without their mark: variables say themselves whether they are sensitive. Raises Failure."""
+    if only_checked:
+        return Unknown(DYNAMIC)
+    if upstream.seen:
+        return own_outputs(outputs_of(upstream.unit, upstream.planned))
+    unit = upstream.unit
+    if not upstream.state:
+        detail = f"Where the state of the unit {unit} is, is not known. Give the variable another way, such as a file."
+        raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
+    state, problems = _state_of(upstream)
+    if has_errors(problems):
+        detail = "\n".join(f"{d.summary}: {d.detail}" for d in problems if d.is_error)
+        raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
+    if state is None:
+        detail = f"The unit {unit} has no state yet: apply it first, or together with this one."
+        raise Failure(error("batch.no_upstream_state", "Nothing to take outputs from", detail))
+    return {name: output.value for name, output in state.outputs.items()}
+
+
+def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
+    """The state of another unit. One that is encrypted is read as the data source `terraform_remote_state` of the
+    unit's name would be, or else as this unit's own."""
+    if not is_secret_directory("."):
+        return _state_with(upstream, PLAIN)
+    try:
+        given, _ = load_variables(Options("."))
+        encryption = encryption_of_directory(".", given, os.environ.get("TF_WORKSPACE") or "default")
+        remote, mine = encryption.remote_state(upstream.unit), encryption.state
+    except Failure as failure:
+        return None, failure.diagnostics
+    if remote is not PLAIN:
+        return _state_with(upstream, remote)
+    state, problems = _state_with(upstream, PLAIN)
+    return (state, problems) if mine is PLAIN or not has_errors(problems) else _state_with(upstream, mine)
+
+
+def _state_with(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
+    """The state in its file, or in the service that `init` has set up for the unit."""
+    if os.path.isabs(upstream.state):
+        return _state_in_file(upstream.state, seal)
+    return _state_in_service(upstream, seal)
+
+
+def _state_in_file(path: str, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
+    return StateStore(path, seal=seal).read()
+
+
+def _state_in_service(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
+    if upstream.deployment is not None:
+        return _deployment_state(upstream, seal), []
+    pointer, problems = read_pointer(data_folder(upstream.directory))
+    if pointer is None:
+        detail = f"The unit {upstream.unit} is not set up yet, so nobody knows where its state is: run init there."
+        return None, problems or [error("batch.remote_outputs", "The backend is not set up", detail)]
+    backend, problems = open_backend(pointer.type, pointer.settings, seal)
+    if backend is None:
+        return None, problems
+    workspace = upstream.workspace or current_workspace(upstream.directory, {})[0]
+    try:
+        return backend.store(workspace).read()
+    except OSError as problem:
+        return None, [error("batch.remote_outputs", "Error loading state", str(problem.strerror or problem))]
+
+
+def _deployment_state(upstream: Upstream, seal: Seal) -> State | None:
+    from planner.workflows.stacks.settings import backend_of
+    from planner.workflows.stacks.states import States
+
+    return States(backend_of(upstream.directory, seal), upstream.deployment or "").read()

@@ -1,0 +1,259 @@
+"""Joining what the jobs of one command left behind (-shard): one report of all units, and one saved plan.
+
+Whether the parts make a whole is derived by rules/batch/shards.dl.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from planner.foundation.support.disk import replace_file
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.fleet import batch_program
+from planner.workflows.batch import saved_plan
+from planner.workflows.batch.diagnostics_codec import described
+from planner.workflows.batch.model import BAD, OUTCOMES
+from planner.workflows.batch.reports.document import COUNTS
+from planner.workflows.batch.saved_plan import Manifest, Saved
+from planner.workflows.batch.shard_results import PartRead, read_part
+from planner.workflows.batch.unit_decisions import Earlier, decide
+
+SHOWN = 20
+"""shards that are named when more are missing"""
+
+
+@frozen(eq=False)
+class Joined:
+    """The report of all parts together (reports/document.py), what is wrong with it, and whether plans were saved."""
+
+    document: dict[str, Any]
+    diagnostics: tuple[Diagnostic, ...] = ()
+    is_saved: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return has_errors(self.diagnostics) or any(unit["outcome"] in BAD for unit in self.document["units"])
+
+    @property
+    def has_changes(self) -> bool:
+        return any(unit["outcome"] in ("changes", "incomplete") for unit in self.document["units"])
+
+
+def join(names: Sequence[str], out: str = "") -> Joined:
+    """One whole of parts, saved in the folder `out` if that is given and nothing failed. Raises Failure, with all that
+    keeps the parts from being one whole."""
+    parts, problems = [], []
+    for name in names:
+        try:
+            parts.append(read_part(name))
+        except Failure as failure:
+            problems += failure.diagnostics
+    if not problems:
+        problems = _unfit(parts)
+    if problems:
+        raise Failure(problems)
+    told = _told(parts)
+    joined = Joined(_document(parts, told), told)
+    if not out or joined.failed:
+        return joined
+    return evolve(joined, is_saved=_save(parts, joined.document, out))
+
+
+def _told(parts: Sequence[PartRead]) -> tuple[Diagnostic, ...]:
+    """What was said of the fleet as a whole, by each part again."""
+    found: dict[tuple[str, str, str], Diagnostic] = {}
+    for part in parts:
+        for said in part.report["diagnostics"]:
+            make = error if said["severity"] == "error" else warning
+            key = (said["code"], said["summary"], said["detail"])
+            found.setdefault(key, make(*key))
+    return tuple(found.values())
+
+
+# ---------------------------------------------------------------- whether they fit
+
+
+def _unfit(parts: Sequence[PartRead]) -> list[Diagnostic]:
+    """Why the parts are not one whole."""
+    broken = [part for part in parts if part.report["shard"] is None]
+    if broken:
+        return [_broken(part) for part in broken]
+    facts = FactBuilder()
+    numbered = {f"{number:06}": part for number, part in enumerate(parts)}
+    have_plans = all(part.manifest is not None for part in parts)
+    for key, part in numbered.items():
+        shard, report = part.shard, part.report
+        kind = f"{report['command']} {report['mode']} {shard['fleet']}"
+        facts.add("shard_part", key, shard["number"], shard["of"], kind)
+        facts.add("shared_out", shard["units"])
+        own, seen = _by_plans(part.manifest) if have_plans and part.manifest is not None else _by_report(part)
+        for unit in report["units"]:
+            facts.add("reports_unit", key, unit["unit"], own.get(unit["unit"], ""))
+        for unit, made in seen.items():
+            facts.add("saw_unit", key, unit, made)
+    return list(_problems(numbered, facts))
+
+
+def _by_plans(manifest: Manifest) -> tuple[dict[str, str], dict[str, str]]:
+    """What the part's units were made as, and as what it saw others, values included."""
+    own = {name: saved_plan.seen_as(saved.result, saved.result.digests) for name, saved in manifest.units.items()}
+    return own, manifest.shard.beside if manifest.shard is not None else {}
+
+
+def _by_report(part: PartRead) -> tuple[dict[str, str], dict[str, str]]:
+    """The same as far as a report says it, which has no values."""
+    shard, planned = part.shard, {unit["unit"] for unit in part.report["units"] if unit["outcome"] not in BAD}
+    own = {unit: made for unit, made in shard["made_as"].items() if unit in planned}
+    return own, {one["unit"]: one["made_as"] for one in shard["beside"] if one["outcome"] not in BAD}
+
+
+def _problems(numbered: Mapping[str, PartRead], facts: FactBuilder) -> Iterable[Diagnostic]:
+    found = evaluate(batch_program(), facts.build(), ("bad_join", "bad_unit", "missing_shard", "lacks_units"))
+
+    def of(key: str) -> str:
+        part = numbered[key]
+        return f"{part.name} (shard {part.shard['number']} of {part.shard['of']})"
+
+    for why, first, second in found.sorted("bad_join"):
+        yield error("batch.join", "The parts are not of one batch", f"{of(first)} and {of(second)} {_WHY[why]}.")
+    if found["bad_join"]:
+        return
+    missing = [number for (number,) in found.sorted("missing_shard")]
+    if missing:
+        names = ", ".join(map(str, missing[:SHOWN])) + (" and more" if len(missing) > SHOWN else "")
+        count = next(iter(numbered.values())).shard["of"]
+        detail = f"Of {count} shards, no part is there of {names}: did the job fail, or was it not started?"
+        yield error("batch.join_missing", "A shard is missing" if len(missing) == 1 else "Shards are missing", detail)
+        return
+    for why, first, second, unit in found.sorted("bad_unit"):
+        if why == "twice":
+            yield error(
+                "batch.join", "The parts are not of one batch", f"{of(first)} and {of(second)} both have {unit}."
+            )
+            continue
+        detail = (
+            f"{of(first)} was planned with outputs of {unit} that are not those that {of(second)} has: the state or "
+            "the objects have changed in between, or a value is another one each time. Plan all shards again."
+        )
+        yield error("batch.join_seen", "The parts do not agree", detail)
+    for there, wanted in found.sorted("lacks_units"):
+        detail = f"{wanted} units were shared out, and the parts have {there}."
+        yield error("batch.join", "The parts are not a whole", detail)
+
+
+_WHY = {
+    "shards": "are parts of different numbers of shards",
+    "fleet": "were made from different files, selections or options, or by different versions of planner",
+    "twice": "are the same shard",
+}
+
+
+def _broken(part: PartRead) -> Diagnostic:
+    said = "; ".join(f"{d['summary']}: {d['detail']}" for d in part.report["diagnostics"] if d["severity"] == "error")
+    return error("batch.join", "A part has come to nothing", f"{part.name}: {said}")
+
+
+# ---------------------------------------------------------------- the whole
+
+
+def _document(parts: Sequence[PartRead], told: Iterable[Diagnostic]) -> dict[str, Any]:
+    reports = [part.report for part in parts]
+    units = sorted((unit for r in reports for unit in r["units"]), key=lambda unit: (unit["wave"], unit["unit"]))
+    before = {unit: others for part in parts for unit, others in part.shard["before"].items()}
+    first = reports[0]
+    _skip(units, before, "destroy" if first["mode"] == "destroy" else first["command"])
+    outcomes = Counter(unit["outcome"] for unit in units)
+    orphaned = {(one["unit"], one["state"]) for report in reports for one in report["orphaned"]}
+    problems = list(told)
+    return {
+        "format_version": "1.0",
+        "command": first["command"],
+        "mode": first["mode"],
+        "run": "",
+        "seconds": max(report["seconds"] for report in reports),
+        "workers": sum(report["workers"] for report in reports),
+        "peak_memory": max(report["peak_memory"] for report in reports),
+        "succeeded": not (has_errors(problems) or any(unit["outcome"] in BAD for unit in units)),
+        "outcomes": {outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
+        "in_flight": sorted({unit for report in reports for unit in report["in_flight"]}),
+        "units": units,
+        "orphaned": [{"unit": unit, "state": state} for unit, state in sorted(orphaned)],
+        "edges": first["edges"],
+        "diagnostics": list(described(problems)),
+        "shard": None,
+    }
+
+
+def _skip(units: list[dict[str, Any]], before: Mapping[str, list[str]], command: str) -> None:
+    """What another job could not know: that something which a unit only comes after has failed."""
+    named = {unit["unit"]: unit for unit in units}
+    if not any(unit["outcome"] in BAD for unit in units):
+        return
+    left, done = dict(before), set[str]()
+    while left:
+        ready = [name for name, others in left.items() if all(o in done or o not in named for o in others)]
+        for name in ready or list(left):
+            others = {o: Earlier(named[o]["outcome"]) for o in left.pop(name) if o in named and o in done}
+            done.add(name)
+            decision = decide(command, others)
+            if name in named and decision.skipped and named[name]["outcome"] not in BAD:
+                nothing: dict[str, list[Any]] = {
+                    "changes": [],
+                    "outputs": [],
+                    "changed_outputs": [],
+                    "unknown_outputs": [],
+                    "awaits": [],
+                }
+                named[name] |= {"outcome": decision.outcome, "because": decision.because, **nothing}
+                named[name] |= {"counts": dict.fromkeys(COUNTS, 0), "plan_file": ""}
+
+
+# ---------------------------------------------------------------- the plans
+
+
+def _save(parts: Sequence[PartRead], document: Mapping[str, Any], out: str) -> bool:
+    """Put the plans of all parts into one folder. Raises Failure."""
+    if document["command"] != "plan":
+        raise _without_plans("parts of plan have plans, and of nothing else")
+    lacking = [part.name for part in parts if part.manifest is None]
+    if lacking:
+        raise _without_plans(f"there are none in {', '.join(lacking[:SHOWN])}: name the folders of batch plan -out=DIR")
+    manifests = [part.manifest for part in parts if part.manifest is not None]
+    units: dict[str, Saved] = {}
+    problems: list[Diagnostic] = []
+    saved_plan.prepare(out)
+    for part, manifest in zip(parts, manifests, strict=True):
+        for name, saved in manifest.units.items():
+            units[name] = saved
+            if saved.plan:
+                problems += _copied(part.name, out, saved)
+    if problems:
+        raise Failure(problems)
+    first = manifests[0]
+    made, by = min(m.made for m in manifests), ", ".join(sorted({m.by for m in manifests}))
+    saved_plan.write(out, Manifest(first.mode, first.words, units, first.key, first.refresh, made, by))
+    return True
+
+
+def _copied(folder: str, out: str, saved: Saved) -> list[Diagnostic]:
+    path = saved_plan.plan_path(folder, saved.unit)
+    try:
+        data = saved_plan.read_bounded(path)
+        if sha256(data).hexdigest() == saved.plan and not os.path.islink(os.path.dirname(path)):
+            replace_file(saved_plan.plan_path(out, saved.unit), data, 0o600)
+            return []
+        why = "is not the file that was saved: its SHA-256 is another"
+    except OSError as problem:
+        why = f"cannot be copied: {problem.strerror or problem}"
+    return [error("batch.join", "A plan is not as it was saved", f"{path} {why}.")]
+
+
+def _without_plans(why: str) -> Failure:
+    return Failure(error("batch.out", "Plans cannot be saved", f"-out needs the plans of all parts, and {why}."))

@@ -1,0 +1,120 @@
+"""The units of a fleet and their states, as the last runs knew them: `.planner/batch/manifest.json`, beside the
+records.
+
+    {"format_version": "1.0", "units": {UNIT: {"state", "workspace", "after": [unit...],
+                                              "backend": {"type", "settings"} | null}}}
+
+So a unit whose folder or block is gone is still known by its state: it is told as orphaned, or, where the fleet's file
+says `removed`, destroyed or forgotten. What is destroyed that way is a unit without configuration, in a folder of its
+own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.support.exact_json import dumps, loads
+from planner.foundation.vocabulary.diagnostic import Diagnostic, warning
+from planner.foundation.vocabulary.records import frozen
+from planner.workflows.batch import FOLDER
+from planner.workflows.batch.facts import has_objects
+from planner.workflows.batch.model import Fleet
+from planner.workflows.batch.record import make_folder
+from planner.world.state.pointer import read_pointer
+
+FORMAT = "1.0"
+NAME = os.path.join(FOLDER, "manifest.json")
+
+
+@frozen
+class Entry:
+    """A unit's state: as `planner.world.state.identity` names it, with what else is needed to find it again. `after`:
+    the units that it waited for."""
+
+    state: str
+    workspace: str = ""
+    after: tuple[str, ...] = ()
+    backend: tuple[str, dict[str, Any]] | None = None
+
+
+def known_units(root: str) -> dict[str, Entry] | None:
+    """What is known; None where nobody can say what was."""
+    try:
+        found = loads(read_whole(os.path.join(root, NAME)))["units"]
+        return {str(name): _entry(raw) for name, raw in found.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, KeyError, TypeError, AttributeError, ValueError):
+        return None
+
+
+def damaged_manifest() -> Diagnostic:
+    """What is said where nobody can say what was."""
+    detail = (
+        f"{NAME}, which knows the units that there were and their states, cannot be read: whether one is gone that "
+        "still has objects is not known. Bring the file back, or delete it, and it begins anew with the units of now."
+    )
+    return warning("batch.manifest", "The list of units is damaged", detail)
+
+
+def _entry(raw: Mapping[str, Any]) -> Entry:
+    backend = raw.get("backend")
+    known = (str(backend["type"]), dict(backend["settings"])) if backend else None
+    return Entry(str(raw["state"]), str(raw["workspace"]), tuple(map(str, raw["after"])), known)
+
+
+def keep_manifest(
+    fleet: Fleet,
+    states: Mapping[str, str],
+    edges: Mapping[str, tuple[str, ...]],
+    applied: Iterable[str],
+    ended: Iterable[str],
+) -> None:
+    """Note the fleet's units. `applied` are those that this run applied, `ended` those that it destroyed."""
+    before = known_units(fleet.root)
+    if before is None:
+        return  # somebody may be able to mend it
+    now = dict(before)
+    gone = {removal.unit for removal in fleet.removals if removal.action == "forget"} if applied else set[str]()
+    known = set(applied)
+    for name in (*ended, *gone):
+        if name not in fleet.units or not has_objects(states.get(name, "")):
+            now.pop(name, None)
+    for name, unit in fleet.units.items():
+        state = states.get(name, "")
+        if not state or unit.is_removed or unit.is_outside or name in ended:
+            if unit.is_removed and name in known and not has_objects(state):
+                now.pop(name, None)
+            continue
+        if os.path.isabs(state):
+            now[name] = Entry(state, unit.workspace, edges.get(name, ()))
+        elif name in known:
+            pointer, _ = read_pointer(os.path.join(unit.directory(fleet.root), ".terraform"))
+            backend = (pointer.type, pointer.settings) if pointer is not None else None
+            now[name] = Entry(state, unit.workspace, edges.get(name, ()), backend)
+    if now != before:
+        _write(fleet.root, now)
+
+
+def _write(root: str, entries: Mapping[str, Entry]) -> None:
+    units = {
+        name: {
+            "state": entry.state,
+            "workspace": entry.workspace,
+            "after": list(entry.after),
+            "backend": {"type": entry.backend[0], "settings": entry.backend[1]} if entry.backend else None,
+        }
+        for name, entry in sorted(entries.items())
+    }
+    path = os.path.join(root, NAME)
+    beside = f"{path}.{os.getpid()}.tmp"
+    try:
+        make_folder(root)
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+            file.write(dumps({"format_version": FORMAT, "units": units}, indent=True, escape_html=False))
+        os.replace(beside, path)
+    except OSError:
+        return  # what was known stays known

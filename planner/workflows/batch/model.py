@@ -1,0 +1,389 @@
+"""The words of batch runs: a unit, a fleet, what a worker is asked and what it answers. All frozen; requests and
+results hold plain data only, so that they can go to another process, to another machine, and into files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import attrs
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.workflows.batch.recipe import Recipe
+
+OUTCOMES = ("applied", "changes", "incomplete", "unchanged", "declined", "skipped", "stopped", "died", "failed")
+BAD = frozenset(("failed", "died", "skipped", "stopped", "declined"))
+"""outcomes that make a batch end with 1"""
+Reads: TypeAlias = list[list[Any]]
+"""what was looked at, as reads.py records it"""
+
+
+@frozen
+class Place:
+    """A place in a file, with the text of its line: what proofs and reports show."""
+
+    file: str
+    line: int
+    column: int
+    snippet: str
+
+    @classmethod
+    def of(cls, span: Span, file: str = "") -> Place:
+        start = span.start_position
+        return cls(file or span.filename, start.line, start.column, span.source.line_text(start.line).strip())
+
+    def to_json(self) -> dict[str, Any]:
+        return attrs.asdict(self)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@frozen
+class Input:
+    """A variable of a unit that comes from other units: an expression over `unit`, as text, and the outputs of units
+    that it mentions, as (unit, output, place)."""
+
+    variable: str
+    text: str
+    place: Place
+    mentions: tuple[tuple[str, str, Place], ...] = ()
+
+
+@frozen
+class Unit:
+    """A root module that is run on its own. `folder` is as seen from the fleet's root, `working` where it is run, if
+    that is somewhere else; `variables` are expressions of constants as text."""
+
+    name: str
+    folder: str
+    tags: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+    var_files: tuple[str, ...] = ()
+    inputs: tuple[Input, ...] = ()
+    after: tuple[tuple[str, Place], ...] = ()
+    workspace: str = ""
+    place: Place | None = None
+    working: str = ""
+    recipe: Recipe | None = None
+    blocks: tuple[tuple[str, str, Place], ...] = ()
+    """units whose outputs a `dependency` block names: (label, unit, place)"""
+    paths: tuple[tuple[str, Place], ...] = ()
+    """units that a `dependencies` block names"""
+    files: tuple[str, ...] = ()
+    """files that say something about the unit, besides its configuration"""
+    excludes: tuple[tuple[str, bool, Place], ...] = ()
+    """commands that an `exclude` block leaves the unit out of, and whether what it waits for is left out, too"""
+    called: tuple[str, ...] = ()
+    """a unit of a repeated block: the block's name and the key"""
+    offers: tuple[Input, ...] = ()
+    """inputs of its groups, which are for units that declare such a variable"""
+    names: tuple[tuple[str, str], ...] = ()
+    """what `each` and `local` stand for in its inputs, as texts of objects"""
+    stood_on: tuple[str, ...] = ()
+    """of a unit that is removed: those that it waited for"""
+    is_removed: bool = False
+    """whether it is destroyed because the fleet's file says so, and nothing else describes it"""
+    is_outside: bool = False
+    """whether it is known only because another unit waits for it"""
+    deployment: str | None = None
+    """the deployment of the stack in the folder; "" where those are not known, None for a root module"""
+
+    def directory(self, root: str) -> str:
+        """Where it is run, in a fleet with this root."""
+        return self.working or f"{root}/{self.folder}"
+
+
+@frozen
+class Removal:
+    """A block `removed` of the fleet's file. `action`: destroy or forget."""
+
+    unit: str
+    action: str
+    place: Place
+
+
+@frozen(eq=False)
+class Fleet:
+    """The units below a root folder, sorted by name. `file` is the fleet's file, if there is one, and `text` what was
+    read in it. `looked` are the folders in which units were looked for, `left` (folder, state file) of those that have
+    a state and are no unit."""
+
+    root: str
+    units: dict[str, Unit]
+    file: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    text: str = ""
+    removals: tuple[Removal, ...] = ()
+    """the blocks `removed` of the fleet's file"""
+    also: tuple[str, ...] = ()
+    """files that the fleet's file includes"""
+    looked: tuple[str, ...] = (".",)
+    left: tuple[tuple[str, str], ...] = ()
+
+
+@frozen
+class RemoteRead:
+    """A terraform_remote_state: which state it reads ("" where the configuration alone does not say)."""
+
+    object: str
+    state: str
+    place: Place
+
+
+@frozen
+class PublishedRead:
+    """`upstream_input.INPUT.OUTPUT` in the inputs of a deployment, or (then `published`) in what its stack publishes.
+    `stack` is the real path of the folder that is read; `output` "" where it is taken as a whole."""
+
+    input: str
+    stack: str
+    output: str
+    place: Place
+    published: str = ""
+
+
+@frozen
+class Published:
+    """A published output that is made from a deployment."""
+
+    output: str
+    place: Place
+
+
+@frozen
+class Linked:
+    """How a deployment hangs together with others: `folder` is the real path of its stack, `reads` what it and its
+    stack read of others, `published` the outputs of its stack that are made from it. `before` and `after` stand around
+    the name of an instance in the names of the states of its components, `components` are those that it has."""
+
+    folder: str
+    before: str
+    after: str
+    components: tuple[str, ...] = ()
+    reads: tuple[PublishedRead, ...] = ()
+    published: tuple[Published, ...] = ()
+
+
+@frozen
+class Survey:
+    """What a unit's configuration says without planning it: the state that it writes, those it reads, its files."""
+
+    unit: str
+    state: str
+    remote: tuple[RemoteRead, ...] = ()
+    files: tuple[str, ...] = ()
+    problems: tuple[dict[str, Any], ...] = ()
+    state_place: Place | None = None
+    """the backend block, if there is one"""
+    outputs: tuple[str, ...] | None = None
+    """the root outputs that are declared; None when the configuration cannot be read"""
+    variables: tuple[str, ...] | None = None
+    """the same of root variables"""
+    reads: Reads = field(factory=list, eq=False)
+    stack: Linked | None = None
+    """of a deployment: how it hangs together with others"""
+
+
+@frozen
+class Upstream:
+    """A unit whose outputs another reads: its state as `planner.world.state.identity` names it, and its folder and
+    workspace, which say where else than in a file that is. `seen` names what its outputs are going to be by a plan that
+    is not applied yet ("": its state counts), `planned` is that, encoded."""
+
+    unit: str
+    state: str
+    seen: str = ""
+    directory: str = ""
+    workspace: str = ""
+    planned: dict[str, Any] = field(factory=dict, eq=False)
+    called: tuple[str, ...] = ()
+    """a unit of a repeated block: the block's name and the key"""
+    deployment: str | None = None
+    parts: tuple[tuple[str, str], ...] = ()
+    """states of components of a deployment: (state, component)"""
+
+
+@frozen
+class Request:
+    """One unit's work. `upstream` are the units whose outputs it takes as inputs, and those whose planned outputs it
+    sees instead of their states; `facts` the relations that are wanted of its plan."""
+
+    unit: str
+    directory: str
+    command: str
+    workspace: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+    var_files: tuple[str, ...] = ()
+    inputs: tuple[tuple[str, str], ...] = ()
+    state: str = ""
+    """the state that the unit writes"""
+    upstream: tuple[Upstream, ...] = ()
+    foreign_states: tuple[str, ...] = ()
+    """states of other units, of which the unit sees the outputs alone"""
+    environment: tuple[tuple[str, str], ...] = ()
+    rules: tuple[str, ...] = ()
+    refresh: bool = True
+    lock: bool = True
+    lock_timeout: float = 0.0
+    parallelism: int = 10
+    plan_file: str = ""
+    """where the plan is kept; for the command `apply_plan` the plan that is applied"""
+    facts: tuple[str, ...] = ()
+    text: bool = False
+    """whether the plan is wanted as text"""
+    spares_tainted: bool = False
+    """a plan that replaces tainted objects is not applied: nobody has seen it"""
+    policies: tuple[str, ...] = ()
+    """the organisation's, which judge the plan together with the unit's own"""
+    judges: tuple[str, ...] = ()
+    """policies that the command line asks of every unit"""
+    overrides: tuple[str, ...] = ()
+    """codes of denials that may pass"""
+    reason: str = ""
+    """why they may"""
+    is_read: bool = False
+    """whether other units read the outputs, so that it is wanted what they are going to be"""
+    recipe: Recipe | None = None
+    names: tuple[tuple[str, str], ...] = ()
+    """what names in `inputs` stand for, as texts of objects"""
+    given: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)
+    """values of variables, which the worker finds out and no request has yet"""
+    mode: str = "normal"
+    """the kind of plan: normal or refresh-only; what is to be destroyed is a command"""
+    var_args: tuple[tuple[str, str], ...] = ()
+    """("var", NAME=VALUE) and ("var-file", path) of the command line"""
+    targets: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
+    json_file: str = ""
+    """where plan JSON is written"""
+    keeps_incomplete: bool = False
+    """whether the plan is kept also where it cannot be applied"""
+    approved_file: str = ""
+    """a plan that was incomplete when it was approved, which this one is compared with"""
+    deployment: str | None = None
+    """as of Unit"""
+    around: tuple[tuple[str, str, str], ...] = ()
+    """what stands for services of stacks: (token, name, file), (upstream, address, folder), (varsets, "", folder)"""
+
+
+@frozen
+class Result:
+    """What became of one unit's work. `result` is a word of rules/batch/running.dl; `counts` are add, change, remove,
+    import, forget; `changes` are (address, action, reason) of what is not a no-op; `seconds` is the time that the work
+    took, `cpu` what of it the processor did, `memory` the process's peak in bytes."""
+
+    unit: str
+    result: str
+    counts: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    changes: tuple[tuple[str, str, str], ...] = ()
+    outputs: tuple[tuple[str, str], ...] = ()
+    diagnostics: tuple[dict[str, Any], ...] = ()
+    seconds: float = 0.0
+    cpu: float = 0.0
+    memory: int = 0
+    text: str = ""
+    plan_file: str = ""
+    asks_plugins: bool = False
+    """whether it rests on what plugins said"""
+    asks_services: bool = False
+    """whether it rests on states that services keep"""
+    made_at: float = 0.0
+    """when objects were looked at for it, in seconds since 1970"""
+    state_at: float = 0.0
+    """when the state was written that stands for objects that were not looked at (-refresh=false); 0 where nobody knows
+    or that does not matter"""
+    facts: dict[str, list[list[Any]]] = field(factory=dict)
+    reads: Reads = field(factory=list, eq=False)
+    is_secret: bool = False
+    """whether the unit is encrypted, so that nothing is kept in which its values may stand"""
+    changed: tuple[str, ...] = ()
+    """the outputs that get another value by the plan, or go (planned.py)"""
+    unknown: tuple[tuple[str, str], ...] = ()
+    """(output, path) of what is not known of them"""
+    rests_on: tuple[tuple[str, str, str, str], ...] = ()
+    """(user, unit, output, path): unknown parts of other units' outputs that the plan rests on"""
+    planned: dict[str, Any] = field(factory=dict, eq=False)
+    """the values of all outputs, encoded, when any changes; in no record"""
+    is_planned_secret: bool = False
+    """whether a changed output is sensitive, so that the values are in no file either"""
+    digests: tuple[tuple[str, str], ...] = ()
+    """(output, digest) of these values, with the user's key"""
+    planned_file: str = ""
+    """where the values are, if they may be in a file"""
+    lineage: str = ""
+    serial: int = 0
+    """those of the state that the plan was made from"""
+    differs: tuple[tuple[str, str], ...] = ()
+    """(address, how) of what is not as in the plan that was approved (rules/batch/approved.dl)"""
+    is_partial: bool = False
+    """whether parts of a deployment are deferred until the rest is applied"""
+    approved_by: tuple[str, ...] = ()
+    """the rules of a deployment's group that approve its plan"""
+    refusals: tuple[str, ...] = ()
+    """why they do not, a sentence for each check that does not hold"""
+    stuck: tuple[dict[str, Any], ...] = ()
+    """what waits for what, where nothing can be applied and something is deferred"""
+
+
+@frozen
+class Done:
+    """A unit at the end of a batch: its outcome, because of which other unit, whether the result is from before."""
+
+    unit: str
+    outcome: str
+    because: str = ""
+    reused: bool = False
+    result: Result | None = None
+    attempts: int = 1
+
+    @property
+    def seen_at(self) -> float:
+        """When a result from before looked at objects that may have changed since; 0 where that does not matter."""
+        result = self.result
+        return result.made_at if self.reused and result and (result.asks_plugins or result.asks_services) else 0.0
+
+
+@frozen(eq=False)
+class Share:
+    """What a job does: the shard `number` (from 1) of `count`, its units, and those that it plans for their values."""
+
+    number: int
+    count: int
+    units: frozenset[str]
+    beside: frozenset[str]
+
+
+@frozen(eq=False)
+class Part:
+    """What joining has to know of a shard: `total` units were shared out, `fleet` is a digest of them and their files,
+    `beside` what became of those that were planned for their values."""
+
+    number: int
+    count: int
+    total: int
+    fleet: str
+    beside: dict[str, Done] = field(factory=dict)
+    before: dict[str, tuple[str, ...]] = field(factory=dict)
+
+
+def to_json(record: Any) -> dict[str, Any]:
+    """A record of this module as plain data. What is no record in it is plain already."""
+    return {field.name: _plain(getattr(record, field.name)) for field in attrs.fields(type(record))}
+
+
+def _plain(value: Any) -> Any:
+    kind = type(value)
+    if kind is tuple and value and hasattr(value[0], "__attrs_attrs__"):
+        return [to_json(item) for item in value]
+    return to_json(value) if hasattr(kind, "__attrs_attrs__") else value
+
+
+def from_json(kind: Any, data: dict[str, Any]) -> Any:
+    """A record of this module from plain data. Raises an exception of cattrs for data that does not fit."""
+    import cattrs
+
+    return cattrs.structure(data, kind)

@@ -1,0 +1,43 @@
+"""Planning a fleet: everything that is selected, with a record, and saved where that is asked for."""
+
+from __future__ import annotations
+
+import time
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.records import evolve
+from planner.workflows.batch.model import BAD
+from planner.workflows.batch.run import Report, Run, begin, finish
+from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.session import BatchOptions
+
+
+def plan(
+    options: BatchOptions, listener: Listener, command: str = "plan", facts: tuple[str, ...] | None = None
+) -> Report:
+    """Plan or validate the selected units. Raises Failure."""
+    started = time.monotonic()
+    run, report = begin(command, options, listener, facts)
+    if run is None:
+        return report
+    return finish(run, made(run, report, command), started)
+
+
+def made(run: Run, report: Report, command: str) -> Report:
+    """Plan or validate what is not done yet, and save the plan of all where that is asked for."""
+    options = run.batch.options
+    way = "destroy" if command == "plan" and options.mode == "destroy" else command
+    run.plan(run.order, way, way)
+    if options.out and not any(done.outcome in BAD for done in run.done.values()):
+        report = evolve(report, diagnostics=(*report.diagnostics, *_save(run)))
+    return report
+
+
+def _save(run: Run) -> list[Diagnostic]:
+    from planner.workflows.batch.apply_saved import save
+
+    try:
+        save(run)
+    except Failure as failure:
+        return failure.diagnostics
+    return []

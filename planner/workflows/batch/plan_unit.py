@@ -1,0 +1,229 @@
+"""Planning one unit in this process, and what its plan comes to in short."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.support.disk import replace_file
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve
+from planner.workflows.batch.diagnostics_codec import described
+from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.unit_setup import is_new, set_up
+
+if TYPE_CHECKING:
+    from planner.logic.model.plan import Plan, ResourceChange
+    from planner.operations.options import OperationOptions
+    from planner.operations.plan import Made, Planned, Start
+    from planner.render.summary import Counts
+    from planner.world.state.backend import Store
+
+Check = Callable[[], None]
+"""is called when all is read and before anything is changed; raises Unmet to keep it from that"""
+
+
+def log() -> tuple[Any, Any]:
+    """A terminal that writes into memory, and hooks that write to it."""
+    from planner.render.hooks_human import HumanHooks
+    from planner.render.terminal import Terminal
+
+    stream = io.StringIO()
+    terminal = Terminal(stdin=io.StringIO(), stdout=stream, stderr=stream, colour=False)
+    return terminal, HumanHooks(terminal)
+
+
+def planned_with(
+    request: Request, options: OperationOptions, hooks: Any, check: Check, to_apply: bool = False
+) -> Planned[Start]:
+    """A plan, after setting the unit up where nobody has; whoever gets it releases it. Raises Failure."""
+    from planner.operations.load import read_configuration
+    from planner.operations.plan import plan, release
+
+    planned = plan(options, hooks, to_apply)
+    if planned.complete is None and is_new(reading := read_configuration(options)):
+        release(planned)
+        set_up(request, reading)
+        planned = plan(options, hooks, to_apply)
+    try:
+        check()
+    except BaseException:
+        release(planned)
+        raise
+    return planned
+
+
+def plan_unit(request: Request, options: OperationOptions, check: Check) -> Result:
+    """Plan the unit, write what is wanted of the plan, and say what it comes to. Raises Failure."""
+    from planner.engine.walk.hooks import Hooks
+    from planner.operations.plan_files import save_plan
+
+    planned = planned_with(request, evolve(options, records_values=bool(request.plan_file)), Hooks(), check)
+    if planned.complete is None:
+        return failed(request, planned.diagnostics)
+    made, problems = _judged(planned.complete)
+    told = _strictly([*planned.diagnostics, *problems])
+    if has_errors(told):
+        return failed(request, told)
+    if request.json_file:
+        _write_json(made, request.json_file)
+    result = of_plan(request, made, told)
+    if request.approved_file:
+        result = _compared(request, made, result)
+    if request.plan_file and _is_kept(request, result):
+        problems = save_plan(made, request.plan_file, 0o600)
+        if has_errors(problems):
+            return failed(request, problems)
+        result = evolve(result, plan_file=request.plan_file)
+    return result
+
+
+def _is_kept(request: Request, result: Result) -> bool:
+    """Whether a plan file is written: a complete plan has one, and an incomplete one if somebody is going to see it."""
+    if result.rests_on:
+        return request.keeps_incomplete
+    return result.result == "changes"
+
+
+def _compared(request: Request, made: Made[Start], result: Result) -> Result:
+    """The result with what is not as in the plan that was approved. Raises Failure."""
+    from planner.workflows.batch.approval_check import differences
+
+    return evolve(result, differs=differences(request.approved_file, made))
+
+
+def _strictly(told: list[Diagnostic]) -> list[Diagnostic]:
+    """What the command line names in a unit and is not there is an error: among many units nobody sees a warning."""
+    return [evolve(d, severity="error") if d.code == "plan.unmatched_address" else d for d in told]
+
+
+def _write_json(made: Made[Start], path: str) -> None:
+    """Write plan JSON. Raises Failure."""
+    from planner.answers.documents.json_plan import plan_json
+    from planner.foundation.support.exact_json import dumps
+
+    document = plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema)
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        replace_file(path, dumps(document), 0o600, durable=False)
+    except OSError as problem:
+        detail = f"{path}: {problem.strerror or problem}."
+        raise Failure(error("batch.json", "Plan JSON cannot be written", detail)) from None
+
+
+def _judged(made: Made[Start]) -> tuple[Made[Start], list[Diagnostic]]:
+    """The plan with what policies say about it."""
+    if not made.loaded.options.judges:
+        return made, []
+    return _judged_by_policies(made)
+
+
+def _judged_by_policies(made: Made[Start]) -> tuple[Made[Start], list[Diagnostic]]:
+    from planner.operations import policies
+
+    made, verdict, problems = policies.judged(made)
+    return made, [*problems, *(policies.diagnostics(verdict) if verdict is not None else ())]
+
+
+def of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) -> Result:
+    """A finished plan in short."""
+    from planner.operations.providers_needed import asks_plugins
+    from planner.render.summary import Counts
+
+    plan = made.plan
+    counts = Counts.of_plan(plan)
+    short = Result(
+        request.unit,
+        "changes" if plan.can_apply else "no-changes",
+        counts_of(plan, counts),
+        changes_of(plan),
+        tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
+        described(list(told)),
+        text=text_of(made) if request.text else "",
+        facts=_facts(request, made) if request.facts else {},
+        asks_plugins=asks_plugins(made.loaded.config, made.plan.prior_state),
+        lineage=plan.previous_state.lineage,
+        serial=plan.previous_state.serial,
+        state_at=written_at(request, made.loaded.store),
+    )
+    return _with_outputs(request, made, short) if request.is_read or request.upstream else short
+
+
+def written_at(request: Request, store: Store) -> float:
+    """When the state was written that a plan without looking at objects rests on; 0 where that is not known, as of
+    states in services."""
+    if request.refresh:
+        return 0.0
+    try:
+        return os.stat(store.place).st_mtime
+    except (OSError, ValueError):
+        return 0.0
+
+
+def _facts(request: Request, made: Made[Start]) -> dict[str, list[list[Any]]]:
+    from planner.answers.policy.facts.units import facts_of
+
+    return facts_of(request.facts, made.plan, made.loaded.config)
+
+
+def _with_outputs(request: Request, made: Made[Start], short: Result) -> Result:
+    """The result with what the plan makes of outputs: its own, for those who read them, and those that it saw."""
+    from planner.workflows.batch.planned_outputs import with_outputs
+
+    options, declared = made.loaded.options, made.loaded.config.root.variables
+    around = {name: value for name, value in options.surrounding.items() if name in declared}
+    return with_outputs(request, made.plan, {**around, **options.inputs}, short)
+
+
+def counts_of(plan: Plan, counts: Counts) -> tuple[int, int, int, int, int]:
+    if plan.mode != "refresh-only":
+        return (counts.add, counts.change, counts.remove, counts.imports, counts.forget)
+    gone = sum(c.action == "delete" for c in plan.drift)
+    return (0, sum(c.action != "no-op" for c in plan.drift) - gone, gone, 0, 0)
+
+
+def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
+    """What a plan does to objects, or, if it only compares them with the state, what others did."""
+    if plan.mode == "refresh-only":
+        return tuple((c.address, c.action, "drift") for c in plan.drift if c.action != "no-op")
+    return tuple((c.address, c.action, c.reason) for c in plan.changes if _is_shown(c))
+
+
+def _is_shown(change: ResourceChange) -> bool:
+    """Data that merely go away are no news."""
+    from planner.logic.programs.actions import does
+
+    return change.action != "no-op" and (change.mode == "managed" or not does(change.action, "ends"))
+
+
+def text_of(made: Made[Start]) -> str:
+    """The plan as `planner plan` shows it."""
+    from planner.render.plan import PlanText
+    from planner.render.schema_lookup import SchemaLookup
+
+    terminal, _ = log()
+    PlanText(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, terminal, False).show()
+    return str(terminal.stdout.getvalue())
+
+
+def failed(request: Request, problems: Iterable[Diagnostic], terminal: Any = None) -> Result:
+    """A unit that came to nothing because of problems, or because somebody wants to stop."""
+    from planner.foundation.support.signals import STOP
+
+    result = "stopped" if STOP.requested else "error"
+    text = terminal.stdout.getvalue() if terminal is not None else ""
+    return Result(request.unit, result, diagnostics=described(list(problems)), text=text)
+
+
+def spared_result(request: Request, told: Iterable[Diagnostic], tainted: list[str]) -> Result:
+    """What is said instead of replacing objects that a process was making when it died."""
+    names = "".join(f"\n  - {address}" for address in tainted)
+    detail = (
+        f"A process died while it made these objects of {request.unit}, so they are tainted, and applying would "
+        f"destroy them and make them anew:{names}\n\nNothing more was done. Look at them; then apply again to replace "
+        "them, or keep them with `planner untaint`."
+    )
+    said = error("batch.tainted", "Tainted objects are not replaced unasked", detail)
+    return Result(request.unit, "tainted", diagnostics=described([*told, said]))

@@ -1,0 +1,30 @@
+"""Everything that planning a unit needs, imported and compiled: what a server of processes loads before it forks."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from types import TracebackType
+
+from planner import DEPTH, DIGITS
+
+gc.disable()
+sys.setrecursionlimit(DEPTH)
+sys.set_int_max_str_digits(DIGITS)
+
+from planner.logic.graph.build import graph_program  # noqa: E402
+from planner.logic.programs.rule_programs import decision_program, move_program  # noqa: E402
+from planner.operations import apply, graphs, load, plan, policies, state_access, validate  # noqa: E402, F401
+
+for program in (graph_program(), decision_program(), move_program()):
+    _ = program.functions
+gc.freeze()  # what stays for ever is never looked through for garbage, and its pages stay shared
+
+
+def _tell(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
+    """A process that cannot begin, because what it should belong to has ended meanwhile, has nothing to say."""
+    if not issubclass(kind, FileNotFoundError | EOFError | ConnectionError):
+        sys.__excepthook__(kind, problem, trace)
+
+
+sys.excepthook = _tell

@@ -1,0 +1,290 @@
+"""Processes of this machine that run units, each with a pipe of its own: one that dies takes with it what it had in
+work, and nothing else.
+
+They are forked from a server that has loaded planner and nothing else (`forkserver`): no thread or lock of this process
+is copied, and each begins with everything imported. They end when this process does. In this process a thread stands
+for each of them: it hands over what is to be done, waits for the answer, and begins another process when one is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import BrokenExecutor, Future
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import Any
+
+from planner.workflows.batch.executor import Workplace, busy
+
+PRELOAD = "planner.workflows.batch.preload"
+GRACE = 60.0
+"""seconds that a unit in work has to come to its end after this process is gone"""
+FAREWELL = 0.5
+"""seconds that a result has to get out of a process that is to end"""
+GOODBYE = 2.0
+"""seconds that what runs below a process that is ended at once may take to end"""
+MOST_MEMORY = 1 << 30
+"""bytes that a process may have had before a fresh one takes its place"""
+_STOP, _AT_ONCE = b"s", b"!"
+"""what processes are told: to begin nothing more, to go"""
+_EARS = 1024
+"""so often it is said: each process takes one byte"""
+
+
+class Died(BrokenExecutor):
+    """The process that did the work is gone without an answer."""
+
+
+class Processes(Workplace):
+    """So many processes at most. They listen at two pipes besides their own: one says that nothing more shall be begun,
+    the other one that they shall go."""
+
+    def __init__(self, workers: int) -> None:
+        from multiprocessing import get_context
+
+        start_server()
+        self._context = get_context("forkserver")
+        self._stop_heard, self._stop = self._context.Pipe(duplex=False)
+        self._end_heard, self._end = self._context.Pipe(duplex=False)
+        self._workers = workers
+        self._tasks: SimpleQueue[Any] = SimpleQueue()
+        self._slots: list[threading.Thread] = []
+        self._open = 0
+        self._lock = threading.Lock()
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        with self._lock:
+            self._open += 1
+            if len(self._slots) < min(self._open, self._workers):
+                self._slots.append(threading.Thread(target=self._attend, name="slot", daemon=True))
+                self._slots[-1].start()
+        self._tasks.put((future, (fn, args, kwargs)))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        if cancel_futures:
+            with suppress(Empty):
+                while True:
+                    task = self._tasks.get_nowait()
+                    if task is not None:
+                        task[0].cancel()
+        for _ in self._slots:
+            self._tasks.put(None)
+        for slot in self._slots if wait else ():
+            slot.join()
+
+    def stop(self) -> None:
+        os.write(self._stop.fileno(), _STOP * _EARS)
+
+    def end(self) -> None:
+        os.write(self._stop.fileno(), _STOP * _EARS)
+        os.write(self._end.fileno(), _AT_ONCE * _EARS)
+        self.shutdown(wait=False, cancel_futures=True)
+
+    # ---------------------------------------------------------------- the threads
+
+    def _attend(self) -> None:
+        """One process after the other does what is to be done, one piece at a time."""
+        slot = _Slot(self._context, (self._stop_heard, self._end_heard))
+        while (task := self._tasks.get()) is not None:
+            future, what = task
+            if future.set_running_or_notify_cancel():
+                try:
+                    is_right, answer = slot.ask(what)
+                except BaseException as problem:
+                    is_right, answer = False, problem
+                with self._lock:
+                    self._open -= 1
+                (future.set_result if is_right else future.set_exception)(answer)
+        slot.close()
+
+
+class _Slot:
+    """A process, begun when there is something to do for it."""
+
+    def __init__(self, context: Any, pipes: tuple[Any, Any]) -> None:
+        self.context, self.pipes = context, pipes
+        self.process: Any = None
+        self.pipe: Any = None
+
+    def ask(self, what: Any) -> tuple[bool, Any]:
+        """Whether the work gave a result, and that or the exception. Raises Died when the process is gone before."""
+        from multiprocessing.connection import wait
+
+        while True:
+            if self.process is not None and wait([self.process.sentinel], 0):
+                self._gone()  # while it had nothing to do
+            is_new = self.process is None
+            if is_new:
+                self._begin()
+            try:
+                self.pipe.send(what)
+                wait([self.pipe, self.process.sentinel])
+                if self.pipe.poll():
+                    answer: tuple[bool, Any] = self.pipe.recv()
+                    return answer
+            except (EOFError, OSError):
+                pass
+            code = self._gone()
+            if is_new or code != 0:
+                raise Died(f"the process ended with {code} before it answered")
+            # it had become too large, and went before it was asked
+
+    def close(self) -> None:
+        if self.process is not None:
+            self._gone()
+
+    def _begin(self) -> None:
+        self.pipe, theirs = self.context.Pipe()
+        self.process = self.context.Process(target=_serve, args=(theirs, *self.pipes))
+        with _BEGINNING:
+            self.process.start()
+        theirs.close()
+
+    def _gone(self) -> int | None:
+        """The exit status of a process that has ended, or does when nothing more comes."""
+        process, self.process = self.process, None
+        self.pipe.close()
+        process.join()
+        code: int | None = process.exitcode
+        return code
+
+
+_BEGINNING = threading.Lock()
+
+
+def start_server() -> None:
+    """Start the server of processes, if it does not run: deaf to interrupts, which are for the processes themselves."""
+    from multiprocessing import forkserver, resource_tracker
+
+    forkserver.set_forkserver_preload([PRELOAD])
+    resource_tracker.ensure_running()  # it blocks and unblocks for itself
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # what is started now has it blocked, too
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+# ---------------------------------------------------------------- in such a process
+
+
+def _serve(pipe: Any, stop: Any, end: Any) -> None:
+    """Do what comes through the pipe, until it is closed or this process has become too large."""
+    from planner.foundation.support.process_exit import leave
+
+    _begin(stop, end)
+    while not _is_large():
+        try:
+            fn, args, kwargs = pipe.recv()
+        except (EOFError, OSError):
+            break
+        try:
+            answer = True, fn(*args, **kwargs)
+        except Exception as problem:
+            answer = False, problem
+        try:
+            pipe.send(answer)
+        except OSError:
+            break
+        except Exception as problem:  # an answer that cannot be sent
+            pipe.send((False, RuntimeError(f"{type(problem).__name__}: {problem}")))
+    leave(0)
+
+
+def _is_large() -> bool:
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return (peak if sys.platform == "darwin" else peak * 1024) > MOST_MEMORY
+
+
+def _begin(stop: Any, end: Any) -> None:
+    """Prepare a process: what it has loaded stays, signals ask it to stop, and it ends with the one that began it."""
+    import gc
+
+    gc.disable()
+    gc.freeze()
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _pass_by)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
+    for target, given in ((_end_with_parent, ()), (_listen, (stop,)), (_listen, (end,)), (_hear, (reading,))):
+        threading.Thread(target=target, args=given, daemon=True).start()
+
+
+def _pass_by(number: int, frame: FrameType | None) -> None:
+    """Nothing: a handler may run while its thread holds any lock. What a signal asks for, `_hear` does."""
+
+
+def _listen(pipe: Any) -> None:
+    """Do what the process that began this one says; its end is `_end_with_parent`'s."""
+    from planner.foundation.support.signals import STOP
+
+    word = os.read(pipe.fileno(), 1)
+    if word == _STOP:
+        STOP.request()
+    elif word == _AT_ONCE:
+        _leave()
+
+
+def _hear(pipe: int) -> None:
+    """An interrupt lets the unit in work come to an end, and nothing begins after it; a second one ends at once. After
+    SIGTERM an idle process ends, another one after its unit."""
+    from planner.foundation.support.signals import STOP
+
+    interrupts = 0
+    while True:
+        for number in os.read(pipe, 64):
+            if number == signal.SIGTERM:
+                threading.Thread(target=_go, daemon=True).start()
+            elif number == signal.SIGINT:
+                interrupts += 1
+                if interrupts > 1:
+                    _leave()
+            else:
+                continue
+            STOP.request()
+
+
+def _leave() -> None:
+    """End at once, with plugins and commands that still run; they get a moment for it."""
+    from planner.foundation.support.process_exit import leave
+
+    moment = threading.Timer(GOODBYE, os._exit, (130,))
+    moment.daemon = True
+    moment.start()
+    leave(130)
+
+
+def _go() -> None:
+    """End when nothing is in work."""
+    if busy.acquire(blocking=False):
+        os._exit(143)
+    with busy:
+        time.sleep(FAREWELL)
+        os._exit(143)
+
+
+def _end_with_parent() -> None:
+    from multiprocessing import parent_process
+
+    from planner.foundation.support.signals import STOP
+
+    parent = parent_process()
+    if parent is None:
+        return
+    parent.join()
+    STOP.request()
+    if busy.acquire(timeout=GRACE):
+        os._exit(1)
+    sys.stderr.flush()
+    os._exit(1)

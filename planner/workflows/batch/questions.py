@@ -1,0 +1,293 @@
+"""Questions to a fleet: its graph, why one unit waits for another, what holds over all plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planner.answers.policy.facts.units import contents_needed, written
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.records import evolve
+from planner.logic.datalog.engine.evaluate import Database, evaluate
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.datalog.engine.native import reduction
+from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.values import decode
+from planner.logic.graph.query_answers import Answers
+from planner.logic.programs.fleet import batch_program
+from planner.logic.programs.rule_files import Files
+from planner.workflows.batch.analyse import Analysis
+from planner.workflows.batch.facts import fleet_source
+from planner.workflows.batch.model import Done, Fleet
+from planner.workflows.batch.plan import plan
+from planner.workflows.batch.run import Report
+from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.session import Batch, BatchOptions, own_rules
+
+OUTCOMES = ("earlier", "result", "changed_output", "unknown_output", "awaits", "status")
+"""relations that say how the plans of units ended"""
+
+
+def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
+    """The fleet with what is selected. Raises Failure when something is wrong with it."""
+    batch = Batch(options, "plan")
+    analysis = batch.analysis(want)
+    batch.cache.save()
+    problems = [*batch.fleet.diagnostics, *analysis.diagnostics]
+    if any(unit.recipe is not None for unit in batch.fleet.units.values()):
+        problems += refusals(batch.fleet)
+    return evolve(analysis, diagnostics=tuple(problems))
+
+
+def refusals(fleet: Fleet) -> list[Diagnostic]:
+    """Warnings about units that cannot be run, for those who only look at the fleet."""
+    found = []
+    for unit in fleet.units.values():
+        for said in unit.recipe.refusals if unit.recipe is not None else ():
+            place = said.get("range") or {}
+            at = f" ({place.get('filename')}:{(place.get('start') or {}).get('line')})" if place else ""
+            found.append(warning("batch.refused", f"{unit.name}: {said['summary']}", f"{said.get('detail', '')}{at}"))
+    return found
+
+
+# ---------------------------------------------------------------- graph
+
+
+def graph_json(analysis: Analysis) -> dict[str, Any]:
+    """The selected units and the edges between them, format 1.0: {"format_version", "nodes": [{"unit", "folder",
+    "wave", "state", "tags", "groups", "selected_by"}...], "edges": [[dependent, dependency]...], "reduced_edges"}."""
+    chosen = analysis.selected
+    edges = {(a, b) for a in chosen for b in analysis.edges[a] if b in chosen}
+    nodes = []
+    for name in sorted(chosen, key=lambda unit: (analysis.waves.get(unit, 0), unit)):
+        unit = analysis.fleet.units[name]
+        nodes.append(
+            {
+                "unit": name,
+                "folder": unit.folder,
+                "wave": analysis.waves.get(name, 0),
+                "state": analysis.state_of.get(name, ""),
+                "tags": list(unit.tags),
+                "groups": list(unit.groups),
+                "selected_by": [{"selector": s, "way": w} for s, w in chosen[name]],
+            }
+        )
+    return {
+        "format_version": "1.0",
+        "nodes": nodes,
+        "edges": [list(edge) for edge in sorted(edges)],
+        "reduced_edges": [list(edge) for edge in sorted(reduction(edges, {}))],
+    }
+
+
+def graph_dot(document: dict[str, Any]) -> str:
+    """The same in the DOT language, after transitive reduction."""
+
+    def name(text: str) -> str:
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+    lines = ["digraph {", '\trankdir = "BT"', '\tnode [shape = "box"]']
+    lines += [f"\t{name(node['unit'])}" for node in document["nodes"]]
+    lines += [f"\t{name(a)} -> {name(b)}" for a, b in document["reduced_edges"]]
+    return "\n".join([*lines, "}"])
+
+
+# ---------------------------------------------------------------- why
+
+
+def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> dict[str, Any]:
+    """The proof that a unit waits for another, or, negated, why it does not. Raises Failure."""
+    from planner.logic.datalog.explain.proof import proof_json
+    from planner.logic.datalog.explain.search import Prover
+    from planner.logic.datalog.explain.why_not_deep import obstacles
+
+    analysis = analysed(evolve(options, words=()), ("waits_for",))
+    if has_errors(analysis.fleet.diagnostics):
+        raise Failure(analysis.fleet.diagnostics)
+    database = analysis.database
+    for name in (unit, other):
+        if name not in analysis.fleet.units:
+            detail = f"No unit is called {name}.{did_you_mean(name, analysis.fleet.units)}"
+            raise Failure(error("batch.unknown_unit", "Unknown unit", detail))
+    row = (unit, other)
+    predicate = "edge" if row in database["edge"] else "waits_for"
+    if row in database[predicate]:
+        if negated:
+            detail = f"{unit} does wait for {other}; ask without -not."
+            raise Failure(error("batch.holds", "It does wait", detail))
+        proof = Prover(database.program, database).why(predicate, row)
+        assert proof is not None
+        return proof_json(proof, database.facts, fleet_source)
+    obstacles_met = obstacles(Prover(database.program, database), "edge", row)
+    if negated:
+        return {"format_version": "1.0", "goal": ["edge", unit, other], "holds": False, "rules": obstacles_met}
+    detail = f"{unit} can run before {other}: no chain of edges leads from it to {other}."
+    raise Failure(error("batch.no_wait", "Nothing to explain", detail))
+
+
+def chosen(options: BatchOptions, unit: str) -> dict[str, Any]:
+    """The proof that a unit is selected. Raises Failure."""
+    from planner.logic.datalog.explain.proof import proof_json
+    from planner.logic.datalog.explain.search import Prover
+
+    analysis = analysed(options)
+    database = analysis.database
+    rows = [row for row in database.sorted("selected_unit") if row[0] == unit]
+    if not rows:
+        raise Failure(error("batch.not_selected", "Not selected", f"Nothing selects a unit called {unit}."))
+    proof = Prover(database.program, database).why("selected_unit", rows[0])
+    assert proof is not None
+    return proof_json(proof, database.facts, fleet_source)
+
+
+def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Listener) -> dict[str, Any]:
+    """The proofs that parts of a unit's plan are not known before other units are applied, one for each part, or,
+    negated, that nothing of it waits for the units before it, one for each of these: {"format_version", "goal",
+    "holds", "proofs": [in the proof format...]}. What the unit stands on is planned. Raises Failure."""
+    predicate = "not_pending" if negated else "pending"
+    documents, comes_after = _proofs(options, unit, ("pending", "not_pending"), (predicate,), listener)
+    if not documents:
+        if not comes_after:
+            detail = f"{unit} comes after no other unit, so nothing of its plan waits for one."
+        elif negated:
+            detail = (
+                f"{unit} waits for values of all that come before it: `planner batch why pending {unit}` says which."
+            )
+        else:
+            detail = f"Nothing in the plan of {unit} waits for another unit: `planner batch why -not pending {unit}`."
+        raise Failure(error("batch.not_pending", "Nothing to explain", detail))
+    return {"format_version": "1.0", "goal": [predicate, unit], "holds": True, "proofs": documents}
+
+
+def why_outcome(options: BatchOptions, unit: str, listener: Listener) -> dict[str, Any]:
+    """The proof of what the plan of a unit comes to; what it stands on is planned. Raises Failure."""
+    documents, _ = _proofs(options, unit, ("outcome", "pending"), ("outcome",), listener)
+    if not documents:
+        raise Failure(error("batch.no_outcome", "Nothing to explain", f"There is no plan of {unit}."))
+    return documents[0]
+
+
+def _proofs(
+    options: BatchOptions, unit: str, want: tuple[str, ...], shown: tuple[str, ...], listener: Listener
+) -> tuple[list[dict[str, Any]], bool]:
+    """The proofs of what is shown of a unit, which is planned with all that it stands on; and whether it comes after
+    another one."""
+    from planner.logic.datalog.explain.proof import proof_json
+    from planner.logic.datalog.explain.search import Prover
+
+    fleet = Batch(options, "plan").fleet
+    if unit not in fleet.units:
+        detail = f"No unit is called {unit}.{did_you_mean(unit, fleet.units)}"
+        raise Failure(error("batch.unknown_unit", "Unknown unit", detail))
+    own = own_rules(options, fleet)
+    meant = evolve(options, words=(*options.words, f"deps({unit})"))
+    database, _, problems = over_plans(meant, batch_program(own), want, listener)
+    if database is None:
+        raise Failure([problem for problem in problems if problem.is_error])
+    prover = Prover(database.program, database)
+    documents = []
+    for predicate in shown:
+        for row in database.sorted(predicate):
+            if row[0] == unit:
+                proof = prover.why(predicate, row)
+                assert proof is not None
+                documents.append(proof_json(proof, database.facts, fleet_source))
+    return documents, any(row[0] == unit for row in database.facts.relation("earlier"))
+
+
+# ---------------------------------------------------------------- contents
+
+
+def plans_needed(program: Program, want: tuple[str, ...]) -> bool:
+    """Whether these predicates rest on how the plans of units ended."""
+    needed = program.needed(want)
+    return any(program.predicates[name].number in needed for name in OUTCOMES)
+
+
+def with_contents(analysis: Analysis, done: dict[str, Done]) -> FactBase:
+    """The facts of a fleet together with what its plans contain, and what became of them."""
+    builder = FactBuilder(analysis.database.facts)
+    for unit, end in done.items():
+        builder.add("status", unit, end.outcome)
+        builder.add("about_unit", unit)
+        for other in analysis.before.get(unit, ()):
+            if other in done:
+                builder.add("earlier", unit, other, done[other].outcome)
+        if end.result is not None:
+            builder.add("result", unit, end.result.result)
+            if end.result.is_partial:
+                builder.add("defers", unit)
+            for rule in end.result.approved_by:
+                builder.add("approved_by", unit, rule)
+            for output in end.result.changed:
+                builder.add("changed_output", unit, output)
+            for output, path in end.result.unknown:
+                builder.add("unknown_output", unit, output, path)
+            for awaited in end.result.rests_on:
+                builder.add("awaits", unit, *awaited)
+        for name, rows in (end.result.facts if end.result is not None else {}).items():
+            for row in rows:
+                if None not in row:
+                    builder.add(name, unit, *map(written, row))
+    return builder.build()
+
+
+def planned(
+    options: BatchOptions, own: Files, want: tuple[str, ...], listener: Listener
+) -> tuple[Database | None, Report | None, list[Diagnostic]]:
+    """The relations `want` of a fleet, which is planned if they say something about plans. Raises Failure."""
+    return over_plans(options, batch_program(own), want, listener)
+
+
+def over_plans(
+    options: BatchOptions, program: Program, want: tuple[str, ...], listener: Listener
+) -> tuple[Database | None, Report | None, list[Diagnostic]]:
+    """The same for a program."""
+    contents = contents_needed(program, want)
+    if not contents and not plans_needed(program, want):
+        analysis = analysed(options, want)
+        if has_errors(analysis.diagnostics):
+            return None, None, list(analysis.diagnostics)
+        return evaluate(program, analysis.database.facts, want), None, list(analysis.diagnostics)
+    report = plan(options, listener, facts=contents)
+    if report.analysis is None or has_errors(report.diagnostics):
+        return None, report, list(report.diagnostics)
+    facts = with_contents(report.analysis, report.done)
+    return evaluate(program, facts, want), report, list(report.diagnostics)
+
+
+def query(options: BatchOptions, question: str, listener: Listener, seconds: float) -> tuple[Answers, list[Diagnostic]]:
+    """The answer to a question in Datalog about the fleet and, where it asks about them, its plans. Raises Failure."""
+    from planner.logic.datalog.ask.limit import run_limited
+    from planner.logic.datalog.ask.question import ask, parse_query
+
+    fleet_root = Batch(options, "plan").fleet
+    own = own_rules(options, fleet_root)
+    program = batch_program(own)
+    parsed, problems = parse_query(program, question)
+    if parsed is None:
+        raise Failure(problems)
+    database, report, more = planned(options, own, tuple(sorted(parsed.predicates)), listener)
+    if database is None:
+        return Answers(), more
+    base: Database = database
+
+    def answer() -> Answers:
+        found = ask(program, base, parsed)
+        return Answers(found.columns, [tuple(decode(value) for value in row) for row in found.rows])
+
+    return run_limited(answer, seconds), [*problems, *more, *failed_units(report)]
+
+
+def failed_units(report: Report | None, make: Callable[[str, str, str], Diagnostic] = warning) -> list[Diagnostic]:
+    """A warning, or what else is to be made, about units without a plan, so that nothing is known of their plans."""
+    bad = (
+        sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped", "stopped"))
+        if report
+        else []
+    )
+    if not bad:
+        return []
+    detail = f"Nothing is known of the plans of {', '.join(bad)}: planner batch plan says why."
+    return [make("batch.missing_plans", "Units without a plan", detail)]

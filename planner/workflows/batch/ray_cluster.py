@@ -1,0 +1,167 @@
+"""A Ray cluster as a carrier of bundles, through Ray Client. Each unit in work has an actor: a process with one
+processor, which can be told to stop while it works. Actors are this batch's and end with it; Ray starts none again."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from planner.foundation.vocabulary.diagnostic import Failure, error
+
+LONGEST = 10.0
+"""seconds to wait for an answer at the beginning"""
+
+
+LONGEST_SAID = 1000
+"""characters of what Ray says when it cannot be reached"""
+
+
+class Lost(BrokenExecutor):
+    """The actor, its machine or the cluster is gone."""
+
+
+class Worker:
+    """What runs there. `work` and `stop` may be called at the same time."""
+
+    def work(self, parcel: bytes) -> bytes:
+        """One unit's work."""
+        from planner.workflows.batch.bundles.host import work
+
+        return work(parcel)
+
+    def stop(self) -> None:
+        """What is in work shall begin nothing more."""
+        from planner.foundation.support.signals import STOP
+
+        STOP.request()
+
+
+def open_ray(address: str) -> RayCarrier:
+    """The cluster whose Ray Client server is at HOST:PORT. Raises Failure."""
+    try:
+        import ray
+    except ImportError:
+        detail = "The executor ray:// needs the package ray: pip install 'planner[batch-ray]'."
+        raise Failure(error("batch.no_ray", "Ray is not installed", detail)) from None
+    _look(address)
+    try:
+        with _own_signals():
+            context = ray.init(f"ray://{address}", logging_level="ERROR", log_to_driver=False)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as problem:
+        said = " ".join(str(problem).split())[-LONGEST_SAID:]
+        raise Failure(error("batch.ray", "Cannot reach the Ray cluster", f"{address}: {said}")) from None
+    size = int(ray.cluster_resources().get("CPU", 0))
+    if not size:
+        context.disconnect()
+        detail = f"The cluster at {address} has no processors to give: nothing would ever be done."
+        raise Failure(error("batch.ray", "No workers", detail))
+    return RayCarrier(ray, context, size)
+
+
+def _look(address: str) -> None:
+    """Ray itself tries for half a minute. Raises Failure where nobody answers."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=LONGEST).close()
+    except (OSError, ValueError, OverflowError) as problem:
+        said = getattr(problem, "strerror", None) or problem
+        raise Failure(error("batch.ray", "Cannot reach the Ray cluster", f"{address}: {said}.")) from None
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Ray takes SIGTERM for itself, by which a batch is asked to stop."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+
+
+class RayCarrier:
+    """Sends each parcel to an actor that has nothing to do; others wait here. Ray is spoken to by one thread: what it
+    calls back must not ask it for anything, for it would wait for itself."""
+
+    def __init__(self, ray: Any, context: Any, size: int) -> None:
+        self.size = size
+        """how many units can be in work at a time: one for each processor"""
+        self._ray, self._context = ray, context
+        settings = {"num_cpus": 1, "max_concurrency": 2, "max_restarts": 0, "max_task_retries": 0}
+        self._kind = ray.remote(**settings)(Worker)
+        self._idle: list[Any] = []
+        self._busy: dict[Future[bytes], Any] = {}
+        self._waiting: deque[tuple[bytes, Future[bytes]]] = deque()
+        self._is_over = False
+        self._thread = ThreadPoolExecutor(1, "ray")
+
+    def send(self, unit: str, parcel: bytes) -> Future[bytes]:
+        future: Future[bytes] = Future()
+        self._waiting.append((parcel, future))
+        self._soon(self._next)
+        return future
+
+    def stop(self) -> None:
+        self._soon(self._stop)
+
+    def close(self, at_once: bool = False) -> None:
+        self._is_over = True
+        self._soon(self._end)
+        self._thread.shutdown(wait=not at_once)
+
+    # ---------------------------------------------------------------- in the thread
+
+    def _soon(self, work: Callable[..., None], *arguments: Any) -> None:
+        with suppress(RuntimeError):  # nothing comes after the end
+            self._thread.submit(work, *arguments)
+
+    def _next(self) -> None:
+        """Begin what there is room for."""
+        while self._waiting and len(self._busy) < self.size and not self._is_over:
+            parcel, future = self._waiting.popleft()
+            try:
+                actor = self._busy[future] = self._idle.pop() if self._idle else self._kind.remote()
+                answer = actor.work.remote(parcel).future()
+            except Exception as problem:
+                self._back(future, None, Lost(f"{type(problem).__name__}: {problem}"))
+                continue
+            answer.add_done_callback(lambda done, at=future: self._soon(self._done, at, done))
+
+    def _done(self, future: Future[bytes], done: Future[bytes]) -> None:
+        problem = done.exception()
+        if problem is None:
+            self._back(future, done.result(), None)
+        elif isinstance(problem, self._ray.exceptions.RayTaskError):
+            self._back(future, None, problem)  # a mistake in the work; the actor is as it was
+        else:
+            self._busy.pop(future, None)
+            self._back(future, None, Lost(f"{type(problem).__name__}: {str(problem).splitlines()[0]}"))
+
+    def _back(self, future: Future[bytes], answer: bytes | None, problem: BaseException | None) -> None:
+        actor = self._busy.pop(future, None)
+        if actor is not None:
+            self._idle.append(actor)
+        if answer is not None:
+            future.set_result(answer)
+        else:
+            future.set_exception(problem or Lost("no answer"))
+        self._next()
+
+    def _stop(self) -> None:
+        for actor in self._busy.values():
+            with suppress(Exception):  # what is gone does not go on
+                actor.stop.remote()
+
+    def _end(self) -> None:
+        for actor in (*self._idle, *self._busy.values()):
+            with suppress(Exception):  # it may be gone, and so may the cluster
+                self._ray.kill(actor)
+        with suppress(Exception):
+            self._context.disconnect()

@@ -1,0 +1,87 @@
+"""What belongs around a unit's work: programs before and after, tries, limits, an environment of its own. Plain data
+that goes to a worker with the request; carry_out.py does it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.foundation.vocabulary.records import field, frozen
+
+
+@frozen
+class Hook:
+    """A program before (`when` before), after, or on an error of a unit's commands. `pattern`: for on an error, what
+    the error has to match; `always`: also after something else went wrong."""
+
+    name: str
+    when: str
+    commands: tuple[str, ...]
+    words: tuple[str, ...]
+    folder: str = ""
+    patterns: tuple[str, ...] = ()
+    always: bool = False
+
+
+@frozen
+class Retry:
+    """An error that one of the patterns (regular expressions) matches is worth another try: `times` in all, `pause`
+    seconds apart."""
+
+    patterns: tuple[str, ...]
+    times: int
+    pause: float = 0.0
+
+
+@frozen
+class Role:
+    """A role of AWS to take on, for so many seconds (0: as long as usual). `token`: a web identity token, or the file
+    of one; without, the keys of the environment are those that ask."""
+
+    arn: str
+    session: str = ""
+    seconds: int = 0
+    token: str = field(default="", repr=False)
+
+
+@frozen
+class Source:
+    """Where a unit's configuration comes from, when that is a file of Terragrunt's: `answers` are what the reading was
+    told from outside, `units` (folder, unit) whose outputs it may want."""
+
+    config: str
+    answers: dict[str, Any] = field(factory=dict, repr=False)
+    units: tuple[tuple[str, str], ...] = ()
+    stacks: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    """folders of stacks that stand for all of their units: (folder, ((name, folder of a unit)...))"""
+    base: str = ""
+    """the working folder as a whole, which the unit is run in or below"""
+    private: tuple[str, ...] = ()
+    """questions whose answers are secret: they are asked again on another machine"""
+    expected: dict[str, str] = field(factory=dict, repr=False)
+    """digests of answers that must be the same there (session.py)"""
+
+
+@frozen
+class Recipe:
+    """`environment` for all that is run for the unit; `auth` a program that prints more of it; `seconds` that one
+    command may take (0: any number); `arguments` as -var and -var-file of a command line; `refusals` (in the shape of
+    `validate -json`) why it cannot be run; `keeps`: it is not destroyed; `lock_file`: the unit's own, which is kept up
+    to date with that of its working folder."""
+
+    hooks: tuple[Hook, ...] = ()
+    retries: tuple[Retry, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    auth: tuple[str, ...] = ()
+    seconds: float = 0.0
+    arguments: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    """(kind, text, commands)"""
+    refusals: tuple[dict[str, Any], ...] = ()
+    keeps: bool = False
+    lock_file: str = ""
+    source: Source | None = None
+    home: str = ""
+    """the folder of the unit's own file"""
+    role: Role | None = None
+
+
+NOTHING = Recipe()

@@ -1,0 +1,308 @@
+"""A unit's work with what its recipe puts around it: an environment of its own, hooks, tries, a time limit.
+
+What decides (whether there is another try, whether anything may be destroyed) is derived by rules/batch/recipe.dl.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.signals import STOP
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import evolve
+from planner.workflows.batch.diagnostics_codec import described
+from planner.workflows.batch.hooks import run_program, without
+from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.recipe import Hook, Recipe, Role
+
+Outputs = Callable[[str], Any]
+Run = Callable[[Request], Result]
+_COMMANDS = {"apply_plan": "apply", "survey": "plan"}
+_SECRET = "The values of it are not shown."
+
+
+def command_of(request: Request) -> str:
+    """The command that somebody would call to have this done."""
+    return _COMMANDS.get(request.command, request.command)
+
+
+def fitting_arguments(request: Request) -> tuple[tuple[str, str], ...]:
+    """-var and -var-file of the recipe that are for this command."""
+    recipe, command = request.recipe, command_of(request)
+    assert recipe is not None
+    found = []
+    for kind, text, commands in recipe.arguments:
+        if not commands or command in commands:
+            is_file = kind == "var-file" and not os.path.isabs(text)
+            found.append((kind, os.path.join(recipe.home, text) if is_file and recipe.home else text))
+    return tuple(found)
+
+
+def looked_at(request: Request) -> Request:
+    """The request for a look at the configuration, where outputs of others are not asked for. Raises Failure."""
+    from planner.foundation.values.types import DYNAMIC
+    from planner.foundation.values.value import Unknown
+
+    recipe = request.recipe
+    assert recipe is not None
+    if recipe.source is None or recipe.refusals:
+        return request
+    return _ready(request, recipe, lambda unit: Unknown(DYNAMIC), is_late=True)
+
+
+def _ready(request: Request, recipe: Recipe, outputs: Outputs, is_late: bool = False) -> Request:
+    return request if recipe.source is None else _read_again(request, recipe, outputs, is_late)
+
+
+def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: bool) -> Request:
+    from planner.workflows.batch.terragrunt.prepare import made_ready
+
+    recipe, values = made_ready(
+        recipe, outputs, os.environ, is_late, "plan" if request.command == "apply_plan" else command_of(request)
+    )
+    return evolve(request, recipe=recipe, given=values)
+
+
+def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[], None]) -> Result:
+    """The result of `run`, done as the recipe says. `given_up` is called before it is said that it cannot be, and may
+    raise. Raises Failure when it cannot even begin."""
+    recipe = request.recipe
+    assert recipe is not None
+    if recipe.refusals:
+        return Result(request.unit, "error", diagnostics=recipe.refusals)
+    if recipe.keeps and decided(request, "keeps_objects")["refused"]:
+        detail = f"{request.unit} has prevent_destroy: take that away before it is destroyed."
+        raise Failure(error("batch.keeps", "The unit is not to be destroyed", detail))
+    try:
+        request = _ready(request, recipe, outputs)
+    except Failure:
+        given_up()
+        raise
+    recipe = request.recipe
+    assert recipe is not None
+    if recipe.refusals:
+        given_up()
+        return Result(request.unit, "error", diagnostics=recipe.refusals)
+    with surrounded(request) as secrets:
+        result = _with_tries(request, recipe, run, secrets)
+    _keep_lock_file(recipe)
+    return result
+
+
+# ---------------------------------------------------------------- tries and time
+
+
+def _with_tries(request: Request, recipe: Recipe, run: Run, secrets: Collection[str]) -> Result:
+    tries = 0
+    while True:
+        tries += 1
+        result = _with_hooks(request, recipe, run, secrets)
+        if result.result != "error" or not recipe.retries:
+            return result
+        said = _said(result)
+        fitting = [r for r in recipe.retries if any(re.search(pattern, said, re.DOTALL) for pattern in r.patterns)]
+        if not fitting or not decided(request, "matched", max(r.times for r in fitting), tries)["again"]:
+            return result
+        if STOP.wait(min(r.pause for r in fitting)):
+            return result
+
+
+def _said(result: Result) -> str:
+    return "\n".join(f"{d.get('summary', '')}: {d.get('detail', '')}" for d in result.diagnostics)
+
+
+def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict[str, bool]:
+    """What rules/batch/recipe.dl derives: `again` (there is another try), `refused` (nothing is destroyed)."""
+    from planner.logic.datalog.engine.evaluate import evaluate
+    from planner.logic.datalog.engine.fact_base import FactBuilder
+    from planner.logic.programs.fleet import batch_program
+
+    facts = FactBuilder()
+    facts.add("command", command_of(request))
+    if about == "keeps_objects":
+        facts.add("keeps_objects", request.unit)
+        facts.add("about_unit", request.unit)
+    else:
+        facts.add("worth_a_try", request.unit, most)
+        facts.add("tried", request.unit, tries)
+        if request.command == "apply_plan":
+            facts.add("applies_plan", request.unit)
+    database = evaluate(batch_program(), facts.build(), ("tries_again", "refuses_destroy"))
+    return {"again": bool(database["tries_again"]), "refused": bool(database["refuses_destroy"])}
+
+
+def _in_time(request: Request, recipe: Recipe, run: Run) -> Result:
+    """The work, which is asked to stop when it takes too long."""
+    if not recipe.seconds:
+        return run(request)
+    is_over = threading.Event()
+
+    def stop() -> None:
+        if not STOP.requested:
+            is_over.set()
+            STOP.request()
+
+    timer = threading.Timer(recipe.seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        result = run(request)
+    finally:
+        timer.cancel()
+        timer.join()
+        if is_over.is_set():
+            STOP.withdraw()
+    if not is_over.is_set() or result.result not in ("stopped", "error"):
+        return result
+    detail = f"{request.unit} may take {recipe.seconds:g} s and took more: it was stopped in order."
+    said = error("batch.time", "A unit took too long", detail)
+    return evolve(result, result="error", diagnostics=(*described([said]), *result.diagnostics))
+
+
+# ---------------------------------------------------------------- hooks
+
+
+def _with_hooks(request: Request, recipe: Recipe, run: Run, secrets: Collection[str]) -> Result:
+    command = command_of(request)
+    hooks = [hook for hook in recipe.hooks if command in hook.commands]
+    if not hooks:
+        return _in_time(request, recipe, run)
+    log: list[str] = []
+    problems: list[Any] = []
+    for hook in hooks:
+        if hook.when == "before" and (not problems or hook.always):
+            problems += _hook(hook, request, recipe, log, secrets)
+    if problems:
+        result = Result(request.unit, "error", diagnostics=described(problems))
+    else:
+        result = _in_time(request, recipe, run)
+    is_wrong = result.result in ("error", "stopped", "tainted")
+    for hook in hooks:
+        if hook.when == "after" and (not is_wrong or hook.always):
+            problems += _hook(hook, request, recipe, log, secrets)
+    for hook in hooks:
+        if hook.when == "error" and result.result == "error" and _matches(hook, _said(result)):
+            problems += _hook(hook, request, recipe, log, secrets)
+    if problems and result.result != "error":
+        result = evolve(result, result="error", diagnostics=(*described(problems), *result.diagnostics))
+    if log and request.command not in ("plan", "validate"):
+        result = evolve(result, text="".join(log) + result.text)
+    return result
+
+
+def _matches(hook: Hook, said: str) -> bool:
+    return not hook.patterns or any(re.search(pattern, said, re.DOTALL) for pattern in hook.patterns)
+
+
+def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets: Collection[str]) -> list[Any]:
+    """Run a hook; what went wrong. Of what it prints `secrets` are not kept."""
+    folder = os.path.normpath(os.path.join(recipe.home or ".", hook.folder)) if hook.folder else "."
+    more = {"TG_CTX_COMMAND": command_of(request), "TG_CTX_HOOK_NAME": hook.name, "PLANNER_UNIT": request.unit}
+    name = f"The {hook.when} hook {hook.name} of {request.unit}"
+    try:
+        ran = run_program(hook.words, folder, {**os.environ, **more}, recipe.seconds or None, with_errors=True)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        return [error("batch.hook", "A hook cannot be run", f"{name} runs {hook.words[0]} in {folder}: {reason}.")]
+    text = without(ran.output.decode("utf-8", "replace"), secrets)
+    log.append(text)
+    if ran.is_late:
+        return [error("batch.hook", "A hook took too long", f"{name} may take {recipe.seconds:g} s.")]
+    if ran.code:
+        detail = f"{name} ran {hook.words[0]}, which ended with {ran.code}.\n\n{text.strip()[-4000:]}".strip()
+        return [error("batch.hook", "A hook failed", detail)]
+    return []
+
+
+# ---------------------------------------------------------------- surroundings
+
+
+def surrounded(request: Request) -> AbstractContextManager[frozenset[str]]:
+    """The environment that belongs to the unit; gives the values of credentials in it. Raises Failure."""
+    recipe = request.recipe
+    assert recipe is not None
+    credentials = _credentials(request.unit, recipe)
+    wanted = {**dict(recipe.environment), **credentials}
+    role = _as_role(request.unit, recipe, wanted)
+    return surroundings({**wanted, **role}, frozenset((*credentials.values(), *role.values())))
+
+
+def _as_role(unit: str, recipe: Recipe, wanted: Mapping[str, str]) -> dict[str, str]:
+    return {} if recipe.role is None else _taken_on(unit, recipe.role, {**os.environ, **wanted})
+
+
+def _taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str, str]:
+    from planner.workflows.batch.roles import taken_on
+
+    return taken_on(unit, role, environment)
+
+
+@contextmanager
+def surroundings(wanted: Mapping[str, str], secrets: frozenset[str]) -> Iterator[frozenset[str]]:
+    """The environment with these variables, for as long as the unit is in work; gives which values are secrets."""
+    before = {name: os.environ.get(name) for name in wanted}
+    try:
+        os.environ.update(wanted)
+        yield secrets
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
+    """The variables that the recipe's program prints, as a JSON object of texts. Nothing of it is written down or
+    shown. Raises Failure."""
+    if not recipe.auth:
+        return {}
+    program, folder, seconds = recipe.auth[0], recipe.home or ".", recipe.seconds or 300
+
+    def refuse(why: str) -> Failure:
+        return Failure(
+            error("batch.auth", "No credentials", f"{program}, which auth of {unit} names, {why}. {_SECRET}")
+        )
+
+    environment = {**os.environ, **dict(recipe.environment), "PLANNER_UNIT": unit}
+    try:
+        ran = run_program(recipe.auth, folder, environment, seconds, with_errors=False)
+    except (OSError, ValueError) as problem:
+        raise refuse(f"cannot be run in {folder}: {getattr(problem, 'strerror', None) or problem}") from None
+    if ran.is_late:
+        raise refuse(f"did not end within {seconds:g} s")
+    if ran.code:
+        raise refuse(f"ended with {ran.code}")
+    try:
+        found = orjson.loads(ran.output)
+    except orjson.JSONDecodeError:
+        raise refuse("printed no JSON") from None
+    if not isinstance(found, dict) or not all(isinstance(v, str) and "\0" not in v for v in found.values()):
+        raise refuse("has to print a JSON object of texts")
+    if any(not name or "=" in name or "\0" in name for name in found):
+        raise refuse("printed a name that no variable can have")
+    return found
+
+
+def _keep_lock_file(recipe: Recipe) -> None:
+    """Bring the lock file of a working folder back to the unit."""
+    from planner.foundation.support.disk import read_whole
+
+    if not recipe.lock_file:
+        return
+    try:
+        data = read_whole(".terraform.lock.hcl")
+        if os.path.exists(recipe.lock_file) and read_whole(recipe.lock_file) == data:
+            return
+        beside = f"{recipe.lock_file}.{os.getpid()}.tmp"
+        with open(beside, "wb") as file:
+            file.write(data)
+        os.replace(beside, recipe.lock_file)
+    except OSError:
+        return  # there is none, or the unit's folder cannot be written: the working folder's stands

@@ -1,0 +1,260 @@
+"""The record of a run: `.planner/batch/RUN/` below the fleet's root.
+
+    run.json      what was asked, written first
+    events.jsonl  one line for everything that happens, only ever appended before anything rests on it; on disk by then
+                  where anything is changed
+    plans/        a plan file for each unit with a complete plan that has changes, and the planned outputs that others
+                  read where none is sensitive; for the user alone
+    logs/         what each unit's run printed
+
+Events: {"event": "started", "unit", "attempt", "command"}, {"event": "finished", "unit", "outcome", "done"},
+{"event": "died", "unit", "attempt"}, {"event": "resumed", "kept", "in_flight"}, {"event": "ended", "exit"}; each has
+"at", the time. A line that was cut off by a crash is the last one, and counts for nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.support.fast_json import orjson
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import evolve
+from planner.workflows.batch import FOLDER
+from planner.workflows.batch.model import Done, from_json, to_json
+
+FORMAT = "1.0"
+
+
+def safe_name(unit: str) -> str:
+    """A unit's name as the name of a file; different ones stay different."""
+    return quote(unit, safe="").replace(".", "%2E") if unit.strip(".") == "" else quote(unit, safe="")
+
+
+def json_path(folder: str, unit: str) -> str:
+    """Where plan JSON of a unit is written: a tree of units, as Terragrunt makes it. No name leads out of it."""
+    parts = () if unit == "." else unit.split("/")
+    return os.path.join(folder, *(part if part.strip(".") else safe_name(part) for part in parts), "tfplan.json")
+
+
+_RUN = re.compile(r"\d{8}T\d{6}Z-\d{3}$")
+
+
+def is_run(name: str) -> bool:
+    """Whether a name in the folder of records is that of a run."""
+    return _RUN.match(name) is not None
+
+
+def make_folder(root: str) -> None:
+    """The folder of records, which no version control shall have. Raises OSError."""
+    os.makedirs(os.path.join(root, FOLDER), exist_ok=True)
+    ignore = os.path.join(root, FOLDER, ".gitignore")
+    if not os.path.exists(ignore):
+        with open(ignore, "w", encoding="utf-8") as file:
+            file.write("*\n")
+
+
+class Record:
+    """A run's folder, open for appending."""
+
+    def __init__(self, root: str, name: str, durable: bool = True) -> None:
+        """`durable`: what is noted outlives a failure of the whole machine, too, and not only of this process."""
+        self.name, self.durable = name, durable
+        self.path = os.path.join(root, FOLDER, name)
+        self._file: Any = None
+        self._waiting: list[bytes] = []
+
+    @classmethod
+    def new(cls, root: str, asked: dict[str, Any], durable: bool = True) -> Record:
+        """Begin the record of a new run. Raises Failure."""
+        try:
+            return cls._new(root, asked, durable)
+        except OSError as problem:
+            why = f"{problem.filename or root}: {problem.strerror or problem}."
+            detail = f"{why} Each run of a fleet is on record in its {FOLDER}, which has to be writable."
+            raise Failure(error("batch.record", "No record can be begun", detail)) from None
+
+    @classmethod
+    def _new(cls, root: str, asked: dict[str, Any], durable: bool) -> Record:
+        make_folder(root)
+        stem = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        for number in range(1000):
+            record = cls(root, f"{stem}-{number:03}", durable)
+            try:
+                os.mkdir(record.path)
+            except FileExistsError:
+                continue
+            for folder in ("plans", "logs"):
+                os.mkdir(os.path.join(record.path, folder))
+            document = {"format_version": FORMAT, "run": record.name, **asked}
+            text = orjson.dumps(document, option=orjson.OPT_INDENT_2)
+            _write(os.path.join(record.path, "run.json"), text, durable)
+            return record
+        raise Failure(error("batch.record", "No record can be begun", f"{root} has too many runs of this second."))
+
+    @classmethod
+    def last(cls, root: str) -> Record:
+        """The newest run. Raises Failure when there is none."""
+        try:
+            runs = os.path.join(root, FOLDER)
+            names = sorted(n for n in os.listdir(runs) if is_run(n))
+            names = [n for n in names if os.path.exists(os.path.join(runs, n, "run.json"))]  # else it was cut off first
+        except OSError:
+            names = []
+        if not names:
+            raise Failure(error("batch.no_run", "Nothing to resume", f"There is no record of a run in {root}."))
+        return cls(root, names[-1])
+
+    def asked(self) -> dict[str, Any]:
+        """What the run was asked for: with `command` a text and `options` an object. Raises Failure."""
+        try:
+            document: dict[str, Any] = orjson.loads(read_whole(os.path.join(self.path, "run.json")))
+        except (OSError, orjson.JSONDecodeError):
+            document = {}
+        if document.__class__ is not dict or any(document.get(k).__class__ is not c for k, c in _ASKED.items()):
+            detail = f"There is no readable run.json in {self.path}."
+            raise Failure(error("batch.no_run", "No such run", detail))
+        return document
+
+    # ---------------------------------------------------------------- events
+
+    def add(self, event: str, **more: Any) -> None:
+        """Note an event; `sync` brings it to the disk."""
+        line = {"event": event, "at": _second(int(time.time())), **more}
+        self._waiting.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+
+    def sync(self) -> None:
+        """Everything noted so far is in the file when this returns, and on the disk if it has to be."""
+        if not self._waiting:
+            return
+        if self._file is None:
+            self._file = open_whole(os.path.join(self.path, "events.jsonl"))
+        self._file.write(b"".join(self._waiting))
+        self._file.flush()
+        if self.durable:
+            os.fsync(self._file.fileno())
+        self._waiting.clear()
+
+    def close(self) -> None:
+        self.sync()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The events on disk."""
+        try:
+            lines = read_whole(os.path.join(self.path, "events.jsonl")).split(b"\n")
+        except FileNotFoundError:
+            return
+        for line in lines[:-1]:
+            try:
+                event = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue  # the crash of an earlier writer; it was not finished then
+            if event.__class__ is dict and _is_event(event):
+                yield event
+
+    def finished(self) -> dict[str, Done]:
+        """How units ended, the last time that they did; not those of which nothing sensible is said."""
+        found: dict[str, Done] = {}
+        for event in self.events():
+            if event["event"] != "finished":
+                continue
+            try:
+                done: Done = from_json(Done, event["done"])
+            except Exception:  # what cattrs says of data that does not fit has no type in common
+                found.pop(event["unit"], None)
+                continue
+            found[event["unit"]] = done
+            if done.unit != event["unit"] or (done.result is not None and done.result.unit != done.unit):
+                del found[event["unit"]]
+        return found
+
+    def in_flight(self) -> list[str]:
+        """The units that were begun and did not end."""
+        open_: dict[str, bool] = {}
+        for event in self.events():
+            if event["event"] in ("started", "finished"):
+                open_[event["unit"]] = event["event"] == "started"
+        return sorted(unit for unit, is_open in open_.items() if is_open)
+
+    def last_event(self) -> float:
+        """When the last thing happened, in seconds as of files; 0 when nothing did."""
+        try:
+            return os.stat(os.path.join(self.path, "events.jsonl")).st_mtime
+        except OSError:
+            return 0.0
+
+    # ---------------------------------------------------------------- files
+
+    def plan_path(self, unit: str) -> str:
+        return os.path.join(self.path, "plans", f"{safe_name(unit)}.tfplan")
+
+    def outputs_path(self, unit: str) -> str:
+        """Where the planned outputs of a unit are, for those who read them in a later run."""
+        return os.path.join(self.path, "plans", f"{safe_name(unit)}.outputs")
+
+    def finish(self, done: Done) -> None:
+        """Note a unit's end; what its run printed goes to a file of its own."""
+        result = done.result
+        if done.reused:  # the cache has the result
+            plain = {"unit": done.unit, "outcome": done.outcome, "because": done.because, "reused": True}
+            self.add("finished", unit=done.unit, outcome=done.outcome, done=plain)
+            return
+        if result is not None and result.is_secret:
+            told = tuple({k: v for k, v in d.items() if k != "snippet"} | {"detail": ""} for d in result.diagnostics)
+            result = evolve(result, text="", facts={}, reads=[], diagnostics=told, digests=())
+        elif result is not None:
+            if result.text:
+                with open(
+                    os.path.join(self.path, "logs", f"{safe_name(done.unit)}.txt"), "w", encoding="utf-8"
+                ) as file:
+                    file.write(result.text)
+            result = evolve(result, text="", facts={}, reads=[])
+        self.add("finished", unit=done.unit, outcome=done.outcome, done=to_json(evolve(done, result=result)))
+
+
+_ASKED: dict[str, type] = {"command": str, "options": dict}
+_OF_UNITS = ("started", "finished", "died")
+
+
+def _is_event(event: dict[str, Any]) -> bool:
+    """Whether it says what it is and, if it is about a unit, about which."""
+    kind, outcome = event.get("event"), event.get("outcome", "")
+    return kind.__class__ is str and (
+        kind not in _OF_UNITS or (event.get("unit").__class__ is str and outcome.__class__ is str)
+    )
+
+
+@lru_cache(1)
+def _second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def _write(path: str, data: bytes, durable: bool) -> None:
+    """A file as a whole, on disk if it has to be, or not at all."""
+    beside = f"{path}.{os.getpid()}.tmp"
+    with open(beside, "wb") as file:
+        file.write(data)
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def open_whole(path: str) -> Any:
+    """The file for appending; a line that a crash cut off is ended first, so that the next one can be read."""
+    file = open(path, "a+b")  # noqa: SIM115 -- the caller keeps it
+    if file.tell() == 0:
+        return file
+    file.seek(-1, os.SEEK_END)
+    if file.read(1) != b"\n":
+        file.write(b"\n")
+    return file

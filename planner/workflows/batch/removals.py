@@ -1,0 +1,126 @@
+"""The blocks `removed` of a fleet's file: units that are destroyed though nothing describes them any more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.values.expression_text import attributes_text
+from planner.foundation.values.json_codec import implied_value
+from planner.foundation.values.schema import BlockSchema
+from planner.foundation.vocabulary.address import quote
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.workflows.batch.facts import has_objects
+from planner.workflows.batch.manifest import NAME, Entry, known_units
+from planner.workflows.batch.model import Fleet, Removal, Unit
+from planner.workflows.batch.record import safe_name
+from planner.world.state.backend import schema_of
+
+REMOVED = os.path.join(".planner", "removed")
+"""where units without configuration stand"""
+
+
+def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
+    """The units that are to be destroyed though nothing describes them any more, and what is to be said."""
+    known = known_units(fleet.root)
+    units: dict[str, Unit] = {}
+    told: list[Diagnostic] = []
+    if known is None:
+        names = ", ".join(removal.unit for removal in fleet.removals)
+        detail = f"{NAME}, which knows where the states of units are, is damaged: what is left of {names} is not known."
+        return units, [error("batch.removed", "A unit cannot be removed", detail)]
+    stacks = {unit.called[0] for unit in fleet.units.values() if unit.deployment and unit.called}
+    for removal in fleet.removals:
+        if removal.unit.rpartition("/")[0] in stacks:
+            detail = (
+                f"{removal.unit} is a deployment of a stack. Declare it there once more, with destroy = true, and "
+                f"apply that; then take it and this block away ({removal.place})."
+            )
+            told.append(error("batch.removed", "A deployment is not removed here", detail))
+            continue
+        entry = known.get(removal.unit)
+        if entry is None or (os.path.isabs(entry.state) and not has_objects(entry.state)):
+            hint = did_you_mean(removal.unit, (n for n in known if n not in fleet.units and n != removal.unit))
+            detail = f"Of {removal.unit} nothing is left: take the block away ({removal.place}).{hint}"
+            told.append(warning("batch.removed", "Nothing to remove", detail))
+            continue
+        if entry.backend is not None and not _is_backend(*entry.backend):
+            detail = f"What {NAME} says of the state of {removal.unit} is not a backend: it is not as planner wrote it."
+            told.append(error("batch.removed", "A unit cannot be removed", detail))
+            continue
+        if removal.action == "forget":
+            detail = f"{removal.unit} is forgotten with the next apply; its state {entry.state} stays as it is."
+            told.append(warning("batch.forgets", "A unit is forgotten", detail))
+            continue
+        try:
+            units[removal.unit] = _empty_unit(fleet.root, removal, entry)
+        except OSError as problem:
+            detail = f"{problem.filename or REMOVED}: {problem.strerror or problem}."
+            told.append(error("batch.removed", "A unit cannot be removed", detail))
+    return units, told
+
+
+def _is_backend(kind: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a block can be written of what a file says: it is run afterwards."""
+    schema = schema_of(kind)
+    return schema is not None and _fits(schema, settings)
+
+
+def _fits(schema: BlockSchema, settings: Any) -> bool:
+    if settings.__class__ is not dict:
+        return False
+    inner = settings.keys() & schema.blocks.keys()
+    blocks = ((name, one) for name in inner for one in _several(settings[name]))
+    return settings.keys() - inner <= schema.attributes.keys() and all(
+        one is None or _fits(schema.blocks[name].block, one) for name, one in blocks
+    )
+
+
+def _several(value: Any) -> list[Any]:
+    return value if value.__class__ is list else [value]
+
+
+def _block(kind: str, settings: Mapping[str, Any]) -> str:
+    """The backend block with some settings."""
+    schema = schema_of(kind)
+    inner = schema.blocks if schema is not None else {}
+    text = _arguments({name: value for name, value in settings.items() if name not in inner}, "    ")
+    for name in sorted(settings.keys() & inner.keys()):
+        for one in _several(settings[name]):
+            if one:
+                text += f"    {name} {{\n{_arguments(one, '      ')}    }}\n"
+    header = kind if kind == "cloud" else f"backend {quote(kind)}"
+    return f"{header} {{\n{text}  }}\n"
+
+
+def _arguments(settings: Mapping[str, Any], indent: str) -> str:
+    said = {name: implied_value(value) for name, value in settings.items() if value not in (None, [])}
+    return "".join(f"{indent}{line}" for line in attributes_text(said).splitlines(keepends=True))
+
+
+def _empty_unit(root: str, removal: Removal, entry: Entry) -> Unit:
+    """A unit whose plan destroys everything in a state: it has nothing but a backend."""
+    folder = os.path.join(REMOVED, safe_name(removal.unit))
+    place = os.path.join(root, folder)
+    kind, settings = entry.backend or ("local", {"path": entry.state})
+    text = f"terraform {{\n  {_block(kind, settings)}}}\n"
+    os.makedirs(place, exist_ok=True)
+    with open(os.path.join(root, os.path.dirname(REMOVED), ".gitignore"), "a+", encoding="utf-8") as ignore:
+        ignore.seek(0)
+        if "/removed/" not in ignore.read().split():
+            ignore.write("/removed/\n")
+    path = os.path.join(place, "main.tf")
+    if not os.path.exists(path) or read_whole(path) != text.encode():
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    return Unit(
+        removal.unit,
+        folder,
+        workspace=entry.workspace if entry.backend else "",
+        place=removal.place,
+        is_removed=True,
+        stood_on=entry.after,
+    )

@@ -1,0 +1,106 @@
+"""Removing records of old runs, with the plans and values that they hold."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import frozen
+from planner.workflows.batch import FOLDER
+from planner.workflows.batch.fleet_lock import take
+from planner.workflows.batch.record import Record, is_run
+
+MOST = 200
+"""records that are kept when nobody removes any: the oldest go when a run begins"""
+
+
+@frozen
+class Cleaned:
+    """Which records were removed, and how many bytes they had; `kept` are records that could still be resumed."""
+
+    removed: tuple[str, ...]
+    size: int
+    kept: tuple[str, ...] = ()
+
+
+def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
+    """Remove the records below a fleet's root, but for the newest `keep` and those younger than `age` seconds. The
+    record of a run that changes something and was cut off stays as long as it is the newest. `is_tried`: only say what
+    would go. Raises Failure when another batch is at work."""
+    held = take(root, "clean", True, 0.0)
+    try:
+        names = runs(root)
+        old = names[: max(0, len(names) - keep)]
+        old = [name for name in old if _age(root, name) >= age]
+        open_ = [name for name in old if name == names[-1] and not _is_over(root, name)]
+        gone, size = [], 0
+        for name in old:
+            if name in open_:
+                continue
+            size += _size(os.path.join(root, FOLDER, name))
+            if not is_tried:
+                _remove(os.path.join(root, FOLDER, name))
+            gone.append(name)
+        if not is_tried and keep == 0 and len(gone) == len(names):
+            shutil.rmtree(os.path.join(root, FOLDER, "facts"), ignore_errors=True)
+        return Cleaned(tuple(gone), size, tuple(open_))
+    finally:
+        if held is not None:
+            held.release()
+
+
+def retain(root: str, most: int = MOST) -> None:
+    """Remove the oldest records of runs that came to their end, when there are more than so many."""
+    names = runs(root)
+    for name in names[: max(0, len(names) - most)]:
+        if _is_over(root, name):
+            shutil.rmtree(os.path.join(root, FOLDER, name), ignore_errors=True)
+
+
+def runs(root: str) -> list[str]:
+    """The names of the records, the oldest first."""
+    return sorted(_names(root))
+
+
+def _names(root: str) -> Iterator[str]:
+    try:
+        entries = list(os.scandir(os.path.join(root, FOLDER)))
+    except OSError:
+        return
+    for entry in entries:
+        if is_run(entry.name) and entry.is_dir(follow_symlinks=False):
+            yield entry.name
+
+
+def _is_over(root: str, name: str) -> bool:
+    """Whether a run came to its end, or changed nothing anyway."""
+    record = Record(root, name)
+    try:
+        if record.asked().get("command") in ("plan", "validate"):
+            return True
+    except Failure:
+        return True  # it was cut off before anything began
+    return any(event.get("event") == "ended" for event in record.events())
+
+
+def _age(root: str, name: str) -> float:
+    try:
+        return time.time() - os.stat(os.path.join(root, FOLDER, name)).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _size(folder: str) -> int:
+    return sum(os.lstat(os.path.join(at, name)).st_size for at, _, names in os.walk(folder) for name in names)
+
+
+def _remove(folder: str) -> None:
+    """Raises Failure."""
+    try:
+        shutil.rmtree(folder)
+    except OSError as problem:
+        detail = f"{problem.filename or folder}: {problem.strerror or problem}."
+        raise Failure(error("batch.clean", "A record cannot be removed", detail)) from None

@@ -1,0 +1,197 @@
+"""Plans of deployments of stacks in the shape of a batch's report (document.py), for the forms that this is printed in:
+an instance of a component is what a unit is there, and a deployment its folder.
+
+Further keys: "about" (Stack), "noun" (component), "left_out" (components that were not planned). `outcome` may also be
+deferred or forgotten; `because` is what a deferred instance waits for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.foundation.vocabulary.records import field, frozen
+from planner.render.summary import Counts
+from planner.workflows.batch.diagnostics_codec import described
+from planner.workflows.batch.plan_unit import changes_of
+from planner.workflows.batch.reports.document import COUNTS
+from planner.workflows.stacks.decisions import in_order
+from planner.workflows.stacks.rounds import why_deferred
+
+if TYPE_CHECKING:
+    from planner.foundation.vocabulary.diagnostic import Diagnostic
+    from planner.render.page.document import View
+    from planner.workflows.stacks.steps import DeploymentPlan, Step
+
+OUTCOMES = ("applied", "changes", "incomplete", "deferred", "forgotten", "unchanged", "failed")
+Plans = Sequence["DeploymentPlan"]
+"""of one deployment, round after round"""
+
+
+@frozen(eq=False)
+class Part:
+    """What a report says of one deployment. `edges`: which instance is done after which; `texts` and `views` (as in
+    deployment_page.py) are for pages."""
+
+    deployment: str
+    mode: str
+    units: tuple[dict[str, Any], ...]
+    edges: tuple[tuple[str, str], ...]
+    left_out: tuple[str, ...] = ()
+    texts: Mapping[str, str] = field(factory=dict)
+    views: tuple[View, ...] = ()
+
+
+def part_of(deployment: str, plans: Plans) -> Part:
+    """What there is to say of the plans of a deployment, without what only pages have."""
+    steps = done_steps(plans)
+    follows = _follows(plans, steps)
+    waves = _waves(steps, follows)
+    units = [
+        {
+            **_unit(steps[name], plans[-1]),
+            "folder": deployment,
+            "wave": waves[name],
+            "waits_for": sorted(b for a, b in follows if a == name),
+        }
+        for name in in_order(steps, follows)
+    ]
+    left_out = plans[-1].left_out if plans else ()
+    return Part(deployment, plans[-1].mode if plans else "normal", tuple(units), tuple(sorted(follows)), left_out)
+
+
+def prefix_of(part: Part, parts: Sequence[Part]) -> str:
+    """What stands before the names of a deployment's components: its own, where there are several."""
+    return f"{part.deployment}: " if len(parts) > 1 else ""
+
+
+def stack_report(command: str, parts: Sequence[Part], told: Iterable[Diagnostic], begun: float) -> dict[str, Any]:
+    """The report of a command about deployments, which began at this time. `told`: what there was to say."""
+    units: list[dict[str, Any]] = []
+    edges: list[list[str]] = []
+    for part in parts:
+        before = prefix_of(part, parts)
+        for unit in part.units:
+            named = {"unit": f"{before}{unit['unit']}", "waits_for": [f"{before}{name}" for name in unit["waits_for"]]}
+            units.append({**unit, **named, "because": f"{before}{unit['because']}" if unit["because"] else ""})
+        edges += [[f"{before}{a}", f"{before}{b}"] for a, b in part.edges]
+    outcomes = Counter(unit["outcome"] for unit in units)
+    problems = list(told)
+    elsewhere = [problem for unit in units for problem in unit["diagnostics"]]
+    return {
+        "format_version": "1.0",
+        "about": "Stack",
+        "noun": "component",
+        "command": command,
+        "mode": next((part.mode for part in parts), "normal"),
+        "run": "",
+        "seconds": round(time.time() - begun, 3),
+        "workers": 1,
+        "peak_memory": 0,
+        "succeeded": not has_errors(problems),
+        "outcomes": {outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
+        "in_flight": [],
+        "units": sorted(units, key=lambda unit: unit["wave"]),
+        "orphaned": [],
+        "edges": edges,
+        "left_out": [f"{prefix_of(part, parts)}{name}" for part in parts for name in part.left_out],
+        "diagnostics": [problem for problem in described(problems) if problem not in elsewhere],
+        "shard": None,
+    }
+
+
+def done_steps(plans: Plans) -> dict[str, Step]:
+    """What was done about each instance in all rounds, or is to be done: what changed something counts, and what was
+    deferred only if it is still."""
+    found: dict[str, Step] = {}
+    for plan in plans:
+        for step in plan.steps:
+            before = found.get(str(step.name))
+            if before is None or not (before.applied and before.has_changes):
+                found[str(step.name)] = step
+    last = {str(step.name) for step in plans[-1].steps} if plans else set()
+    return {name: step for name, step in found.items() if step.what != "defer" or name in last}
+
+
+def _unit(step: Step, plan: DeploymentPlan) -> dict[str, Any]:
+    planned = step.planned
+    counts = Counts.of_plan(step.plan) if step.plan is not None else Counts()
+    numbers = (counts.add, counts.change, counts.remove, counts.imports, counts.forget)
+    deferred = step.plan.deferred if step.plan is not None else ()
+    changes = changes_of(step.plan) if step.plan is not None else ()
+    outputs = [o for o in step.plan.outputs if o.action != "no-op"] if step.plan is not None else []
+    return {
+        "unit": str(step.name),
+        "tags": [],
+        "groups": [],
+        "outcome": _outcome(step),
+        "because": _because(step, plan),
+        "reused": False,
+        "age": None,
+        "state_age": None,
+        "attempts": 1,
+        "selected_by": [],
+        "counts": dict(zip(COUNTS, numbers, strict=True)),
+        "changes": [
+            *({"address": a, "action": b, "reason": c} for a, b, c in changes),
+            *({"address": a, "action": "defer", "reason": _words(*why)} for a, *why in deferred),
+            *({"address": str(step.name), "action": "defer", "reason": why_deferred(step)} for _ in step.put_off[:1]),
+        ],
+        "outputs": [{"name": output.name, "action": output.action} for output in outputs],
+        "changed_outputs": [],
+        "unknown_outputs": [],
+        "awaits": [],
+        "diagnostics": list(described(list(planned.diagnostics))) if planned is not None else [],
+        "seconds": 0.0,
+        "plan_file": "",
+    }
+
+
+def _words(because: str, what: str) -> str:
+    return f"{because} {what}".strip()
+
+
+def _outcome(step: Step) -> str:
+    if step.planned is not None and (step.planned.complete is None or has_errors(step.planned.diagnostics)):
+        return "failed"
+    if step.what == "defer":
+        return "deferred"
+    if step.what == "forget":
+        return "forgotten"
+    if step.applied and step.has_changes:
+        return "applied"
+    if step.plan is not None and step.plan.deferred:
+        return "incomplete"
+    return "changes" if step.has_changes else "unchanged"
+
+
+def _because(step: Step, plan: DeploymentPlan) -> str:
+    """What a deferred instance waits for: what is deferred itself, or what has to be applied before."""
+    awaited = [what for because, what in step.put_off if because != "for_each"]
+    waits = sorted(b for a, b in plan.decided.waits_until if a == str(step.name)) if plan.decided is not None else []
+    return next(iter([*awaited, *waits]), "") if step.put_off else ""
+
+
+def _follows(plans: Plans, steps: Mapping[str, Step]) -> set[tuple[str, str]]:
+    """Which instance is done after which, in any round; what is deferred comes after what it is made from."""
+    found: set[tuple[str, str]] = set()
+    for plan in plans:
+        if plan.decided is not None:
+            database = plan.decided.database
+            made_from = {(str(a), str(b)) for a, b in database["made_from"] if plan.decided.does.get(str(a)) == "defer"}
+            found |= {pair for pair in (*plan.decided.follows, *made_from) if pair[0] in steps and pair[1] in steps}
+    return {(a, b) for a, b in found if a != b}
+
+
+def _waves(steps: Mapping[str, Step], follows: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """How many instances stand before each on the longest way."""
+    before: dict[str, set[str]] = {name: set() for name in steps}
+    for name, other in follows:
+        before[name].add(other)
+    waves: dict[str, int] = {}
+    for name in in_order(steps, follows):
+        waves[name] = max((waves[other] + 1 for other in before[name] if other in waves), default=0)
+    return waves

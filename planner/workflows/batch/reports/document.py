@@ -1,0 +1,186 @@
+"""A batch's report as plain data, format 1.0: what `-json` prints and the other reports are made from.
+
+    {"format_version": "1.0", "command", "mode", "run", "seconds", "workers", "peak_memory", "succeeded",
+     "outcomes": {"changes": 2, ...}, "in_flight": [unit...],
+     "units": [{"unit", "folder", "tags", "groups", "wave", "outcome", "because", "reused", "age", "state_age",
+                "attempts",
+                "selected_by": [{"selector", "way"}...], "waits_for": [unit...],
+                "counts": {"add", "change", "remove", "import", "forget"},
+                "changes": [{"address", "action", "reason"}...], "outputs": [{"name", "action"}...],
+                "changed_outputs": [name...], "unknown_outputs": [{"name", "path"}...],
+                "awaits": [{"used_by", "unit", "output", "path"}...],
+                "diagnostics": [...], "seconds", "plan_file"}...],
+     "orphaned": [{"unit", "state"}...], "edges": [[dependent, dependency]...], "diagnostics": [...],
+     "shard": null or {"number", "of", "units", "fleet", "before": {unit: [unit...]}, "made_as": {unit: digest},
+                       "beside": [{"unit", "outcome", "made_as", "diagnostics"}...]}}
+
+`age` is how many seconds ago real objects were looked at, where that was in an earlier run and may matter; `state_age`
+how many seconds ago the state was written that stood for them, where they were not looked at (-refresh=false) and that
+is known.
+`shard` is there where several jobs share the work (-shard): `units` are so many in all, `fleet` is a digest of them and
+their files, `beside` are units of other shards that were planned for their values; `made_as` says which state and
+which outputs a plan has.
+Units stand in the order of waves and names. `because` is the unit whose outcome decided this one's. `way` is all,
+named, dependency or dependent. `changed_outputs` and `unknown_outputs` are of units that others read: what is going to
+have another value, and what of that is not known yet; `awaits` says what in a plan is made from such unknown values.
+`orphaned` are units that
+are gone though their states still have objects. Diagnostics have the shape of `validate -json`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from planner.workflows.batch.diagnostics_codec import described
+from planner.workflows.batch.model import OUTCOMES, Done, Part
+from planner.workflows.batch.run import Report
+from planner.workflows.batch.saved_plan import seen_as
+
+COUNTS = ("add", "change", "remove", "import", "forget")
+DONE = {"add": "added", "change": "changed", "remove": "destroyed", "import": "imported", "forget": "forgotten"}
+
+
+def report_json(report: Report, is_brief: bool = False) -> dict[str, Any]:
+    """The report as plain data; a brief one has no changes."""
+    units = [_unit(report, done, is_brief) for done in report.done.values()]
+    outcomes = Counter(done.outcome for done in report.done.values())
+    analysis = report.analysis
+    edges: list[list[str]] = []
+    if analysis is not None:
+        edges = [[a, b] for a in sorted(analysis.edges) for b in analysis.edges[a]]
+    return {
+        "format_version": "1.0",
+        "command": report.command,
+        "mode": report.mode,
+        "run": report.run,
+        "seconds": round(report.seconds, 3),
+        "workers": report.workers,
+        "peak_memory": report.peak,
+        "succeeded": not report.failed,
+        "outcomes": {outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
+        "in_flight": list(report.in_flight),
+        "units": units,
+        "orphaned": [{"unit": u, "state": s} for u, s in (analysis.orphaned if analysis is not None else ())],
+        "edges": edges,
+        "diagnostics": list(described(list(report.diagnostics))),
+        "shard": _shard(report.part, report.done) if report.part is not None else None,
+    }
+
+
+def _shard(part: Part, done: Mapping[str, Done]) -> dict[str, Any]:
+    return {
+        "number": part.number,
+        "of": part.count,
+        "units": part.total,
+        "fleet": part.fleet,
+        "before": {unit: list(others) for unit, others in part.before.items()},
+        "made_as": {unit: _made_as(done[unit]) for unit in sorted(done)},
+        "beside": [
+            {
+                "unit": unit,
+                "outcome": end.outcome,
+                "made_as": _made_as(end),
+                "diagnostics": list(end.result.diagnostics) if end.result is not None else [],
+            }
+            for unit, end in part.beside.items()
+        ],
+    }
+
+
+def _made_as(end: Done) -> str:
+    return seen_as(end.result, ()) if end.result is not None else ""
+
+
+def _unit(report: Report, done: Done, is_brief: bool) -> dict[str, Any]:
+    analysis, result = report.analysis, done.result
+    assert analysis is not None
+    unit = analysis.fleet.units[done.unit]
+    counts = result.counts if result is not None else (0,) * len(COUNTS)
+    return {
+        "unit": done.unit,
+        "folder": unit.folder,
+        "tags": list(unit.tags),
+        "groups": list(unit.groups),
+        "wave": analysis.waves.get(done.unit, 0),
+        "outcome": done.outcome,
+        "because": done.because,
+        "reused": done.reused,
+        "age": round(time.time() - done.seen_at, 3) if done.seen_at else None,
+        "state_age": round(max(0.0, time.time() - result.state_at), 3) if result and result.state_at else None,
+        "attempts": done.attempts,
+        "selected_by": [{"selector": s, "way": w} for s, w in analysis.selected.get(done.unit, [])],
+        "waits_for": list(analysis.edges.get(done.unit, ())),
+        "counts": dict(zip(COUNTS, counts, strict=True)),
+        "changes": [
+            {"address": a, "action": b, "reason": c} for a, b, c in (result.changes if result and not is_brief else ())
+        ],
+        "outputs": [{"name": n, "action": a} for n, a in (result.outputs if result and not is_brief else ())],
+        "changed_outputs": list(result.changed if result else ()),
+        "unknown_outputs": [{"name": n, "path": p} for n, p in (result.unknown if result else ())],
+        "awaits": [
+            {"used_by": used, "unit": u, "output": o, "path": p}
+            for used, u, o, p in (result.rests_on if result else ())
+        ],
+        "diagnostics": list(result.diagnostics) if result is not None else [],
+        "seconds": round(result.seconds, 3) if result is not None else 0.0,
+        "plan_file": result.plan_file if result is not None else "",
+    }
+
+
+def note(unit: dict[str, Any]) -> str:
+    """What is to be said of a unit in a word: because of which one, and how old that is."""
+    because = f"because of {unit['because']}" if unit["because"] else ""
+    seen = "from before" if unit["reused"] else ""
+    if unit["age"] is not None and unit["reused"]:
+        seen = f"from before, {age_text(unit['age'])} ago"
+    state = f"state {age_text(unit['state_age'])} old" if unit["state_age"] is not None else ""
+    ages = "; ".join(filter(None, (seen, state)))
+    return f"{because} ({ages})".strip() if ages else because
+
+
+def age_text(seconds: float) -> str:
+    """`15m`, `2h 5m`."""
+    if seconds < 60:
+        return f"{int(seconds)}s"
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    return f"{hours}h {minutes}m" if hours else f"{minutes}m"
+
+
+def summary_line(document: dict[str, Any]) -> str:
+    """`Batch plan: 3 changes, 2 unchanged (1 from before).`, or whatever the document says that it is about."""
+    parts = [f"{number} {outcome}" for outcome, number in document["outcomes"].items()]
+    reused = sum(unit["reused"] for unit in document["units"])
+    ages = [unit["age"] for unit in document["units"] if unit["age"] is not None]
+    oldest = f", up to {age_text(max(ages))} ago" if ages else ""
+    states = [unit["state_age"] for unit in document["units"] if unit["state_age"] is not None]
+    said = [f"{reused} from before{oldest}"] if reused else []
+    said += [f"states up to {age_text(max(states))} old"] if states else []
+    more = f" ({'; '.join(said)})" if said else ""
+    about = document.get("about", "Batch")
+    return f"{about} {document['command']}: {', '.join(parts) or f'no {noun_of(document)}s'}{more}."
+
+
+def noun_of(document: dict[str, Any]) -> str:
+    """What is planned by itself there: a unit of a fleet, a component of a stack."""
+    return str(document.get("noun", "unit"))
+
+
+def totals_text(document: dict[str, Any], mark: str = "") -> str:
+    """`1 to add, 2 to destroy`; of a plan that only compares, what others did. `mark` stands around numbers."""
+    numbers = {name: number for name, number in totals(document).items() if number}
+    if document.get("mode") == "refresh-only":
+        words = {"change": "changed by others", "remove": "gone"}
+    elif document["command"] == "plan":
+        words = {name: f"to {'destroy' if name == 'remove' else name}" for name in COUNTS}
+    else:
+        words = DONE
+    return ", ".join(f"{mark}{number}{mark} {words[name]}" for name, number in numbers.items() if name in words)
+
+
+def totals(document: dict[str, Any]) -> dict[str, int]:
+    """The sum of all units' counts; of what was refused, those stand for what was not done."""
+    counts = [unit["counts"].values() for unit in document["units"] if unit["outcome"] != "declined"]
+    return dict(zip(COUNTS, map(sum, zip(*counts, strict=True)), strict=True)) if counts else dict.fromkeys(COUNTS, 0)

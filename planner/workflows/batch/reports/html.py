@@ -1,0 +1,174 @@
+"""A batch as one HTML page that needs nothing else: the fleet's graph to explore, and a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from planner.logic.datalog.engine.native import reduction
+from planner.render.page.document import Arrow, Change, Item, Page, Reason, View
+from planner.render.page.page import page_html
+from planner.workflows.batch.edge_sources import Edge, Ground
+from planner.workflows.batch.reports.document import note, noun_of, summary_line, totals
+
+COLOURS = {
+    "applied": "create",
+    "changes": "update",
+    "incomplete": "read",
+    "deferred": "read",
+    "forgotten": "forget",
+    "unchanged": "none",
+    "declined": "forget",
+    "skipped": "forget",
+    "stopped": "forget",
+    "died": "delete",
+    "failed": "delete",
+}
+SIGNS = {"applied": "=", "changes": "~", "incomplete": "?", "deferred": "?", "died": "!", "failed": "!"}
+"""what stands before a name, for those who do not see its colour"""
+LAYERS = (
+    ("reference", "a value of the other unit is read"),
+    ("order", "somebody asked for it"),
+)
+BOXES_FROM = 30
+"""units from which on they are drawn by folder"""
+
+
+def html(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, Ground] = {}) -> str:
+    """The page. `texts` are the plans of units as `planner plan` shows them, `grounds` what edges stand on."""
+    return page_html(page_of_batch(document, texts, grounds), below(document))
+
+
+def below(document: dict[str, Any]) -> str:
+    """What stands below the graph: problems and a table, in HTML."""
+    return f'<div class="below">{_problems(document)}{_table(document)}</div>'
+
+
+def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, Ground]) -> Page:
+    """What a batch came to as a page: a node for each unit, coloured by its outcome."""
+    numbers = totals(document)
+    counts = f"{numbers['add']} to add, {numbers['change']} to change, {numbers['remove']} to destroy."
+    units = document["units"]
+    moved = [unit for unit in units if unit["outcome"] != "unchanged"]
+    number = {unit["unit"]: n for n, unit in enumerate(moved)}
+    return Page(
+        summary_line(document),
+        (counts, f"Run {document['run']}, {document['seconds']} s."),
+        (_view(document, grounds, number),),
+        LAYERS,
+        colours(document),
+        tuple(change_of(unit, texts) for unit in moved),
+        noun="unit",
+        asks="planner batch why",
+    )
+
+
+def colours(document: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    """The outcomes that there are, each with its colour and sign."""
+    known = (outcome for outcome in document["outcomes"] if outcome in COLOURS)
+    return tuple((outcome, COLOURS[outcome], SIGNS.get(outcome, "")) for outcome in known)
+
+
+def change_of(unit: dict[str, Any], texts: dict[str, str]) -> Change:
+    because = unit["because"]
+    lines = [] if texts.get(unit["unit"]) else [_line(change) for change in unit["changes"]]
+    groups = (f"because of {because}",) if because else ()
+    return Change(unit["unit"], unit["outcome"], because, groups, tuple(lines), texts.get(unit["unit"], ""))
+
+
+def _line(change: dict[str, Any]) -> str:
+    return f"{change['action']} {change['address']} {change['reason']}".rstrip()
+
+
+def _view(document: dict[str, Any], grounds: Mapping[Edge, Ground], number: dict[str, int]) -> View:
+    units = document["units"]
+    names = {unit["unit"] for unit in units}
+    boxes = _boxes([unit["folder"] for unit in units])
+    items = tuple(
+        Item(
+            unit["unit"],
+            "unit",
+            unit["unit"],
+            folder if (folder := os.path.dirname(unit["folder"])) in boxes else "",
+            unit["unit"],
+            None,
+            (number[unit["unit"]],) if unit["unit"] in number else (),
+            tuple(_facts(unit)),
+        )
+        for unit in units
+    )
+    edges = {(a, b) for a, b in document["edges"] if a in names and b in names}
+    reduced = reduction(edges, {})
+    return View("units", "Units and what they wait for", items, tuple(_arrows(edges, reduced, grounds)), boxes)
+
+
+def _arrows(edges: set[Edge], reduced: Any, grounds: Mapping[Edge, Ground]) -> list[Arrow]:
+    arrows = []
+    for edge in sorted(edges):
+        ground = grounds.get(edge)
+        places = tuple((str(place), place.snippet) for place in ground.places) if ground is not None else ()
+        reasons = tuple(
+            Reason(maker.rule, maker.reason, () if n else places)
+            for n, maker in enumerate(ground.makers if ground is not None else ())
+        )
+        layers = ground.layers if ground is not None else ("reference",)
+        arrows.append(Arrow(*edge, layers, edge not in reduced, reasons))
+    return arrows
+
+
+def _facts(unit: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is said of a unit besides its changes and edges."""
+    chosen = ", ".join(f"{s['selector'] or 'everything'} ({s['way']})" for s in unit["selected_by"])
+    counts = ", ".join(f"{number} {name}" for name, number in unit["counts"].items() if number)
+    said = [
+        ("Outcome", unit["outcome"]),
+        ("Folder", unit["folder"]),
+        ("Wave", str(unit["wave"])),
+        ("Selected by", chosen),
+    ]
+    said += [("From before", "nothing has changed since")] if unit["reused"] else []
+    said += [("Objects", counts)] if counts else []
+    return [*said, *((d["severity"], _problem(d)) for d in unit["diagnostics"])]
+
+
+def _problem(problem: dict[str, Any]) -> str:
+    place = problem.get("range")
+    where = f" ({place['filename']}:{place['start']['line']})" if place else ""
+    return f"{problem['summary']}{where}. {problem['detail']}"
+
+
+def _boxes(folders: list[str]) -> dict[str, tuple[str, str]]:
+    """The folders that units of a large fleet are drawn in, each in the whole."""
+    above = {os.path.dirname(folder) for folder in folders} - {""}
+    return {folder: ("", folder) for folder in above} if len(folders) >= BOXES_FROM and len(above) > 1 else {}
+
+
+# ---------------------------------------------------------------- below the graph
+
+
+def _table(document: dict[str, Any]) -> str:
+    rows = []
+    for unit in document["units"]:
+        counts = "".join(f'<td class="n">{unit["counts"][n] or ""}</td>' for n in ("add", "change", "remove"))
+        rows.append(
+            f'<tr><td class="n">{unit["wave"]}</td><td><code>{escape(unit["unit"])}</code></td>'
+            f"<td>{escape(unit['outcome'])}</td>{counts}<td>{escape(note(unit))}</td></tr>\n"
+        )
+    titles = ("wave", noun_of(document), "outcome", "add", "change", "destroy", "note")
+    head = "".join(f'<th scope="col">{name}</th>' for name in titles)
+    caption = f"{noun_of(document).title()}s"
+    return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _problems(document: dict[str, Any]) -> str:
+    """What went wrong, for those who only look at the page."""
+    said = [("", problem) for problem in document["diagnostics"]]
+    said += [(unit["unit"], problem) for unit in document["units"] for problem in unit["diagnostics"]]
+    lines = [
+        f"<li><strong>{escape(d['severity'])}</strong> {f'<code>{escape(unit)}</code> ' if unit else ''}"
+        f"{escape(_problem(d))}</li>"
+        for unit, d in said
+    ]
+    return f"<h2>Problems</h2><ul>{''.join(lines)}</ul>" if lines else ""

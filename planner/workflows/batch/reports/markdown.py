@@ -1,0 +1,153 @@
+"""A batch as Markdown, for a comment on a pull request: changes only, causes first, never longer than a comment may be.
+
+What failed stands first, then what changes by itself, then what does because of that; below the table a fold for each
+with its changes. What there is no room for is left out from the end, and how much that is is said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from planner.workflows.batch.reports.document import note, noun_of, summary_line, totals_text
+
+SIGNS = {"create": "+", "update": "~", "delete": "-", "read": "<=", "forget": ".", "defer": "?"}
+LONGEST = 65_000
+"""characters: GitHub takes 65,536"""
+FOLD = 6_000
+"""characters of the changes of one unit, while others have none yet"""
+HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
+"""of the table; {}: what that is which is planned by itself"""
+TABLE = 0.55
+"""the part of the room that the table may take"""
+MOST_NAMED = 10
+"""of what was left out"""
+_RESERVED = 600
+"""characters for what is said of what was left out"""
+_BAD = ("failed", "died", "stopped", "skipped", "declined")
+
+
+def markdown(document: dict[str, Any], texts: dict[str, str]) -> str:
+    """A table of the units that are not as they were, then the changes of each, folded."""
+    shown = ordered(document)
+    lines = [f"### {summary_line(document)}", "", _totals(document), "", *_problems(document)]
+    room = LONGEST - _RESERVED - sum(len(line) + 1 for line in lines)
+    rows, left = _fitting([_row(unit) for unit in shown], int(room * TABLE))
+    room -= int(room * TABLE) - left
+    if rows:
+        lines += [HEAD[0].format(noun_of(document)), *HEAD[1:], *rows]
+    folds, _ = _fitting([fold for unit in shown[: len(rows)] if (fold := _fold(unit))], room - 120)
+    lines += folds
+    lines += _rest(document, shown, len(rows), len(folds))
+    return "\n".join(lines) + "\n"
+
+
+def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """The units that are not unchanged, or have something to say: what is wrong before the rest, causes before what is
+    so because of them."""
+    units = [u for u in document["units"] if u["outcome"] != "unchanged" or u["diagnostics"]]
+    position = {unit["unit"]: n for n, unit in enumerate(units)}
+
+    def rank(unit: dict[str, Any]) -> tuple[bool, bool, int]:
+        return unit["outcome"] not in _BAD, bool(unit["because"]), position[unit["unit"]]
+
+    return sorted(units, key=rank)
+
+
+def _problems(document: dict[str, Any]) -> list[str]:
+    """What is wrong with no part of it alone; as much as may stand before the table."""
+    wrong = [d for d in document.get("diagnostics", ()) if d["severity"] == "error"]
+    said = [f"{d['severity']}: {d['summary']}: {d['detail']}" for d in wrong]
+    return [*_fenced(said, "problems"), ""] if said else []
+
+
+def _totals(document: dict[str, Any]) -> str:
+    return f"Objects: {totals_text(document, '**') or 'none'}."
+
+
+def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
+    """The first texts that there is room for, and the room that they leave."""
+    found = []
+    for text in texts:
+        if len(text) + 1 > room:
+            break
+        room -= len(text) + 1
+        found.append(text)
+    return found, room
+
+
+def _rest(document: dict[str, Any], shown: list[dict[str, Any]], rows: int, folds: int) -> Iterable[str]:
+    """What the text does not have, in words."""
+    said, noun = [], noun_of(document)
+    unchanged = Counter(u["outcome"] for u in document["units"])["unchanged"]
+    if unchanged:
+        said.append(f"{unchanged} {f'{noun} is' if unchanged == 1 else f'{noun}s are'} unchanged.")
+    if document.get("left_out"):
+        names, more = document["left_out"][:MOST_NAMED], len(document["left_out"]) - MOST_NAMED
+        rest = f" and {more} more" if more > 0 else ""
+        said.append(f"Left out: {', '.join(f'`{_cell(name)}`' for name in names)}{rest}.")
+    if rows < len(shown):
+        outcomes = Counter(unit["outcome"] for unit in shown[rows:])
+        what = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
+        said.append(f"**Cut:** {len(shown) - rows} more {noun}s ({what}) have no room in a comment.")
+    silent = sum(1 for unit in shown[:rows] if _fold(unit)) - folds
+    if silent:
+        said.append(f"**Cut:** the changes of the last {silent} {noun}s in the table have no room in a comment.")
+    return ["", " ".join(said)] if said else []
+
+
+def _row(unit: dict[str, Any]) -> str:
+    counts = [str(unit["counts"][name] or "") for name in ("add", "change", "remove")]
+    cells = [str(unit["wave"]), f"`{_cell(unit['unit'])}`", _mark(unit["outcome"]), *counts, _cell(note(unit))]
+    return f"| {' | '.join(cells)} |"
+
+
+def _fold(unit: dict[str, Any]) -> str:
+    """The changes of a unit and what was said of it, folded; "" for nothing."""
+    shown = [
+        f"{_sign(c['action'])} {c['address']}" + (f"  ({c['reason']})" if c["reason"] else "") for c in unit["changes"]
+    ]
+    problems = [f"{d['severity']}: {d['summary']}: {d['detail']}" for d in unit["diagnostics"]]
+    if not shown and not problems:
+        return ""
+    is_open = " open" if any(d["severity"] == "error" for d in unit["diagnostics"]) else ""
+    title = unit["unit"].replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
+    head = f"\n<details{is_open}><summary><code>{title}</code>: {unit['outcome']}</summary>\n"
+    return "\n".join([head, *_fenced([*problems, *shown]), "</details>"])
+
+
+def _fenced(lines: list[str], what: str = "") -> list[str]:
+    """Lines as they are, within their bound."""
+    body, left = _bounded(lines)
+    fence = "```"
+    while fence in body:
+        fence += "`"
+    more = [f"and {left} more {what}".rstrip()] if left else []
+    return [f"{fence}diff", body, *more, fence]
+
+
+def _bounded(lines: list[str]) -> tuple[str, int]:
+    """The first lines within the bound of one unit, and how many were left out; one that is too long is cut."""
+    found: list[str] = []
+    room = FOLD
+    for line in lines:
+        if room < len(line) and found:
+            break
+        found.append(line if len(line) <= room else f"{line[: room - 4]} ...")
+        room -= len(line) + 1
+        if room <= 0:
+            break
+    return "\n".join(found), len(lines) - len(found)
+
+
+def _sign(action: str) -> str:
+    return SIGNS.get(action, "-/+")
+
+
+def _mark(outcome: str) -> str:
+    return f"**{outcome}**" if outcome in ("failed", "died", "stopped") else outcome
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("`", "'")

@@ -1,0 +1,119 @@
+"""Going on with a run that was cut off: what had ended stays as it is, what was in work is named and run again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.records import evolve
+from planner.workflows.batch import saved_plan
+from planner.workflows.batch.apply import Approve, carry_on
+from planner.workflows.batch.apply_saved import apply_saved
+from planner.workflows.batch.model import from_json
+from planner.workflows.batch.passed_outputs import can_be_read
+from planner.workflows.batch.plan import made
+from planner.workflows.batch.record import Record, is_run
+from planner.workflows.batch.run import Report, Run, finish
+from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.session import Batch, BatchOptions
+
+KEPT = {
+    "plan": frozenset(("changes", "incomplete", "unchanged")),
+    "validate": frozenset(("unchanged",)),
+    "apply": frozenset(("applied", "unchanged")),
+    "destroy": frozenset(("applied", "unchanged")),
+}
+"""the outcomes of a run that was cut off which its resumption does not touch again"""
+PATIENCE = 90.0
+"""seconds that a resumed run waits for the lock of a state: an orphaned process may still be at its unit's end"""
+
+
+def resume(
+    name: str,
+    root: str,
+    listener: Listener,
+    approve: Approve | None,
+    began: Callable[[str, list[str]], None],
+) -> Report:
+    """Go on with a run that was cut off, the last one unless named: what had ended stays as it is, what was in work is
+    named (`began`) and run again. Raises Failure."""
+    started = time.monotonic()
+    if name and not is_run(name):
+        detail = (
+            f"{name} is not a valid name of a run: a folder of .planner/batch is meant, such as 20260131T120000Z-000."
+        )
+        raise Failure(error("batch.no_run", "No such run", detail))
+    record = Record(root, name) if name else Record.last(root)
+    asked = record.asked()
+    command = str(asked["command"])
+    if command not in KEPT:
+        raise Failure(error("batch.resume", "Nothing to resume", f"A run of {command} cannot be resumed."))
+    if asked.get("is_given_variables"):
+        detail = "The run was given values with -var or -var-file, which are on no record. Begin it anew with these."
+        raise Failure(error("batch.resume_variables", "Nothing to resume", detail))
+    options = _options(record, asked)
+    options = evolve(options, lock_timeout=max(options.lock_timeout, PATIENCE), is_brief=False)
+    if "saved_plan" in asked:
+        began(record.name, [])
+        return apply_saved(_folder(record, asked), options, listener, None if asked.get("at_once") else approve)
+    told: list[Diagnostic] = []
+    if options.out and os.path.exists(os.path.join(options.out, saved_plan.NAME)):
+        detail = (
+            f"{options.out} has a saved plan already, which stays as it is: what is planned now is not saved there."
+        )
+        told.append(warning("batch.out", "A saved plan is left alone", detail))
+        options = evolve(options, out="")
+    last_event = record.last_event()
+    batch = Batch(options, command)
+    batch.hold()
+    analysis = batch.analysis()
+    problems = (*told, *batch.fleet.diagnostics, *analysis.diagnostics)
+    if has_errors(problems):
+        batch.close()
+        return Report(command, analysis, diagnostics=problems)
+    in_flight = record.in_flight()
+    kept = {
+        u: d
+        for u, d in record.finished().items()
+        if d.outcome in KEPT[command]
+        and d.result
+        and u not in in_flight
+        and can_be_read(d.result)
+        and (not options.out or d.outcome == "unchanged" or _is_its_plan(options.out, u, last_event))
+    }
+    record.add("resumed", kept=len(kept), in_flight=in_flight)
+    began(record.name, in_flight)
+    done = {u: d for u, d in kept.items() if u in analysis.selected}
+    run = Run(batch, analysis, record, listener, done, cut_off=frozenset(in_flight))
+    report = Report(command, analysis, diagnostics=problems, mode=options.mode)
+    if command in ("plan", "validate"):
+        report = made(run, report, command)
+    else:
+        carry_on(run, command, None if asked.get("at_once") else approve)
+    return finish(run, report, started, tuple(in_flight))
+
+
+def _is_its_plan(folder: str, unit: str, last_event: float) -> bool:
+    """Whether the plan of a unit is there as the run left it that was cut off: a later one may have written there."""
+    try:
+        return os.lstat(saved_plan.plan_path(folder, unit)).st_mtime <= last_event
+    except OSError:
+        return False
+
+
+def _options(record: Record, asked: dict[str, Any]) -> BatchOptions:
+    try:
+        options: BatchOptions = from_json(BatchOptions, asked["options"])
+    except Exception as bad:  # what cattrs says of data that does not fit has no type in common
+        detail = f"The options in the run.json of {record.path} make no sense ({type(bad).__name__})."
+        raise Failure(error("batch.no_run", "No such run", detail)) from None
+    return options
+
+
+def _folder(record: Record, asked: dict[str, Any]) -> str:
+    """Where the saved plan is that a run applied: it has a copy, unless it was cut off while it made that."""
+    has_copy = os.path.exists(os.path.join(record.path, saved_plan.NAME))
+    return record.path if has_copy else str(asked["saved_plan"])

@@ -1,0 +1,181 @@
+"""Finding root modules: which folders below one are planned for themselves."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Protocol
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.vocabulary.records import frozen
+from planner.workflows.batch.files_read import Looked, looked_at
+
+if TYPE_CHECKING:
+    from planner.workflows.batch.stack_folders import StackFolder
+
+MARKERS = (".planner-unit",)
+"""files that make a folder with configuration a unit, though no block in it says so"""
+TERRAGRUNT = frozenset(("terragrunt.hcl", "terragrunt.hcl.json", "terragrunt.stack.hcl"))
+"""files that make a folder a unit, or several, that planner.workflows.batch.terragrunt reads"""
+STATE = "terraform.tfstate"
+STACK = re.compile(r"\.tf(?:deploy|component|stack)\.(?:hcl|json)$")
+"""the end of the names of files of stacks"""
+_ROOT_BLOCK = re.compile(rb"^\s*(terraform|language)\s*\{", re.MULTILINE)
+_ROOT_SETTING = re.compile(rb"\b(backend|cloud|required_[a-z]+)\b|\bencryption\b")
+_JSON_BLOCK = re.compile(rb'"terraform"\s*:')
+
+
+@frozen
+class Found:
+    """What a folder is for a fleet: whether it is a root module, the names of the folders in it, the stack in it."""
+
+    is_root: bool
+    below: list[str]
+    stack: StackFolder | None = None
+
+
+class Memory(Protocol):
+    """What earlier commands found in folders."""
+
+    def folder(self, path: str) -> Found | None:
+        """What is in it; None when that may be different now."""
+        ...
+
+    def keep_folder(self, path: str, found: Found, looked: Looked) -> None:
+        """`looked`: what was looked at to find that out."""
+        ...
+
+
+def root_modules(
+    folder: str,
+    memory: Memory,
+    pattern: str = "**",
+    left: list[str] | None = None,
+    stacks: dict[str, StackFolder] | None = None,
+) -> list[str]:
+    """The root modules below a folder, by their paths as seen from it, sorted. A pattern other than `**` names folders;
+    those are root modules if they have any configuration. `left` gets the others that have a state, `stacks` the
+    stacks; what the components of these are made from is no root module."""
+    stacks = {} if stacks is None else stacks
+    if pattern != "**":
+        return _named(folder, pattern, stacks)
+    modules: list[str] = []
+    states: list[str] = []
+    waiting = [""]
+    while waiting:
+        name = waiting.pop()
+        path = os.path.abspath(os.path.join(folder, name))
+        found = memory.folder(path) or _look_into(path, memory)
+        if found.stack is not None:
+            stacks[name or "."] = found.stack
+        if found.is_root:
+            modules.append(name or ".")
+        elif left is not None and os.path.exists(os.path.join(path, STATE)):
+            states.append(name)
+        waiting += [f"{name}/{inner}" if name else inner for inner in found.below]
+    if left is not None:  # below a stack are states of its deployments: its plans say what is left of them
+        kept = [name for name in states if os.path.normpath(f"{name}/../..") not in stacks]
+        left += [os.path.abspath(os.path.join(folder, name)) for name in kept]
+    called = {
+        os.path.normpath(os.path.join(name, source)) for name, stack in stacks.items() for source in stack.sources
+    }
+    return sorted(name for name in modules if name not in called)
+
+
+def _named(folder: str, pattern: str, stacks: dict[str, StackFolder]) -> list[str]:
+    from planner.language.config.directory import is_module
+    from planner.workflows.batch.stack_folders import stack_folder
+
+    modules = []
+    for name in sorted({os.path.normpath(path) for path in _matching(pattern, folder)}):
+        path = os.path.join(folder, name)
+        if not os.path.isdir(path):
+            continue
+        if is_module(path):
+            modules.append(name)
+        stack = stack_folder(path)
+        if stack is not None:
+            stacks[name] = stack
+    return modules
+
+
+def _matching(pattern: str, folder: str) -> list[str]:
+    from glob import glob
+
+    return glob(pattern, root_dir=folder, recursive=True)
+
+
+def _look_into(path: str, memory: Memory) -> Found:
+    """What a folder is, with the names of those in it that are looked into."""
+    looked = looked_at(path, "folder")
+    below, names = [], []
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if not entry.is_dir():
+                    names.append(entry.name)
+                elif not entry.name.startswith(".") and not entry.is_symlink():
+                    below.append(entry.name)
+    except OSError:
+        return Found(False, [])
+    names.sort()
+    stack = _stack(path, names, looked) if any(map(STACK.search, names)) else None
+    found = Found(_is_root(path, names, looked), sorted(below), stack)
+    memory.keep_folder(path, found, looked)
+    return found
+
+
+def _stack(path: str, names: list[str], looked: Looked) -> StackFolder | None:
+    from planner.workflows.batch.stack_folders import stack_folder
+
+    return stack_folder(path, names, looked)
+
+
+def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
+    """Whether a folder with these files is a root module of its own."""
+    files = [n for n in names if n.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")) and not n.startswith(".")]
+    if TERRAGRUNT.intersection(names):
+        return True
+    if not files:
+        return False
+    if any(marker in names for marker in MARKERS):
+        return True
+    for name in files:
+        path = os.path.join(folder, name)
+        looked |= looked_at(path, "file")
+        try:
+            data = read_whole(path)
+        except OSError:
+            continue
+        if _says_root(name, data):
+            return True
+    return False
+
+
+def _says_root(name: str, data: bytes) -> bool:
+    """Whether the text has a terraform block with a backend, cloud or required setting: by a quick look, and when that
+    says so, by the syntax."""
+    is_json = name.endswith(".json")
+    if not (_JSON_BLOCK if is_json else _ROOT_BLOCK).search(data) or not _ROOT_SETTING.search(data):
+        return False
+    return _syntax_says_root(name, data)
+
+
+def _syntax_says_root(name: str, data: bytes) -> bool:
+    from planner.language.config.secrecy import is_secret
+    from planner.language.syntax.body import BlockSchema, BodySchema
+    from planner.language.syntax.files import load_text
+
+    body, _, _ = load_text(data, name, keep=not is_secret((data,)))
+    if body is None:
+        return False
+    content, _ = body.partial_content(BodySchema({}, (BlockSchema("terraform"),)))
+    inner = BodySchema(
+        {"required_version": False},
+        (BlockSchema("backend", ("type",)), BlockSchema("cloud"), BlockSchema("required_providers")),
+    )
+    for block in content.blocks:
+        inside, _ = block.body.partial_content(inner)
+        if inside.blocks or inside.attributes:
+            return True
+    return False

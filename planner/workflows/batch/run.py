@@ -1,0 +1,403 @@
+"""A run: what is selected of a fleet, planned or applied in its order, with a record."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.workflows.batch.analyse import Analysis
+from planner.workflows.batch.executors import FEW
+from planner.workflows.batch.model import BAD, Done, Part, Reads, Request, Result, Share, Upstream
+from planner.workflows.batch.passed_outputs import Handed, moved
+from planner.workflows.batch.record import Record, json_path
+from planner.workflows.batch.remove_records import retain
+from planner.workflows.batch.saved_plan import plan_path, prepare
+from planner.workflows.batch.schedule import HARMLESS, Listener, Schedule, Work
+from planner.workflows.batch.session import Batch, BatchOptions
+from planner.workflows.batch.unit_decisions import Decision, Kept
+from planner.workflows.batch.unit_options import NOTHING
+from planner.world.state.lock import myself
+
+
+@frozen(eq=False)
+class Report:
+    """What a batch came to. `done` has an entry for every selected unit, in the order of waves and names."""
+
+    command: str
+    analysis: Analysis | None
+    done: dict[str, Done] = field(factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
+    run: str = ""
+    seconds: float = 0.0
+    workers: int = 0
+    peak: int = 0
+    in_flight: tuple[str, ...] = ()
+    mode: str = "normal"
+    """the kind of plan: normal, destroy or refresh-only"""
+    part: Part | None = None
+    """what joining has to know, where this is one of several jobs"""
+
+    @property
+    def failed(self) -> bool:
+        return has_errors(self.diagnostics) or any(d.outcome in BAD for d in self.done.values())
+
+    @property
+    def has_changes(self) -> bool:
+        return any(d.outcome in ("changes", "incomplete") for d in self.done.values())
+
+
+class Run:
+    """One command over the selected units of a fleet, with its record."""
+
+    def __init__(
+        self,
+        batch: Batch,
+        analysis: Analysis,
+        record: Record,
+        listener: Listener,
+        done: dict[str, Done] | None = None,
+        facts: tuple[str, ...] = (),
+        cut_off: frozenset[str] = frozenset(),
+        key: bytes = b"",
+    ) -> None:
+        """`key`: that of digests of outputs, where it is not the user's."""
+        self.batch, self.analysis, self.record, self.listener = batch, analysis, record, listener
+        self.done: dict[str, Done] = done or {}
+        self.facts = facts
+        self.cut_off = cut_off
+        self.approved: dict[str, str] = {}
+        """plan files that were approved, by unit, which plans are compared with now"""
+        self.reads: dict[str, Reads] = {}
+        """what plans were made from, where they are saved"""
+        self.handed = Handed(self.done, key)
+        self.planned: dict[str, Result] = {}
+        """what was planned first for units that are applied by now"""
+        self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
+        self.asked = batch.asked_of(analysis.selected)
+        self.beside = analysis.share.beside if analysis.share is not None else frozenset[str]()
+        """units that are planned for their values alone"""
+        self._known_part: Part | None = None
+        self.order = sorted(analysis.planned, key=lambda unit: (analysis.waves.get(unit, 0), unit))
+
+    def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, Done]:
+        """Plan (or validate) units. `mode`: plan, destroy or validate: what is planned for."""
+        return self._schedule(command, units, lambda unit, decision: self._request(unit, mode, decision, True))
+
+    def apply(self, units: list[str], command: str = "apply") -> dict[str, Done]:
+        """Plan and apply each unit as soon as all before it are done."""
+        return self._schedule(
+            command, units, lambda unit, decision: self._request(unit, command, decision, False), self.cut_off
+        )
+
+    def apply_plans(self, units: list[str], command: str) -> dict[str, Done]:
+        """Apply the plans that were made and approved."""
+        files = {unit: done.result.plan_file for unit, done in self.done.items() if done.result is not None}
+        before = {unit: self.set_aside(unit) for unit in units}
+
+        def prepare(unit: str, decision: Decision) -> Request:
+            return evolve(self._request(unit, "apply_plan", decision, False), plan_file=files[unit])
+
+        done = self._schedule(command, units, prepare)
+        for unit, planned in before.items():
+            result = done[unit].result
+            if result is not None and planned.result is not None:
+                shown = evolve(result, changes=planned.result.changes, outputs=planned.result.outputs)
+                done[unit] = evolve(done[unit], result=shown)
+        return done
+
+    def set_aside(self, unit: str) -> Done:
+        """A unit is planned or applied once more; what others were planned with is remembered."""
+        done = self.done.pop(unit)
+        if done.result is not None:
+            self.planned.setdefault(unit, done.result)
+        return done
+
+    def moved(self, unit: str) -> dict[str, list[str]]:
+        """The outputs that a unit was planned with and that turned out differently, by the unit that they belong to."""
+        found = {}
+        for other in self.analysis.reads_from.get(unit, ()):
+            planned, now = self.planned.get(other), self.done[other].result if other in self.done else None
+            if planned is not None and now is not None and now.result == "applied":
+                found[other] = moved(planned, now)
+        return {other: names for other, names in found.items() if names}
+
+    def _schedule(
+        self,
+        command: str,
+        units: list[str],
+        prepare: Callable[[str, Decision], Request],
+        cut_off: frozenset[str] = frozenset(),
+    ) -> dict[str, Done]:
+        from planner.foundation.support.signals import STOP
+
+        cache = self.batch.cache
+        requests: dict[str, Request] = {}
+        run = self
+
+        class Runs(Work):
+            """Gives out what this run knows."""
+
+            def prepare(self, unit: str, decision: Decision) -> Request:
+                requests[unit] = prepare(unit, decision)
+                return requests[unit]
+
+            def known(self, request: Request) -> Result | None:
+                if request.command != "plan" or request.json_file or request.keeps_incomplete or request.approved_file:
+                    return None
+                found = cache.result(request)
+                return cache.restored(found, request, run.batch.options.is_brief) if found is not None else None
+
+            def kept(self, request: Request, result: Result) -> Kept:
+                age = time.time() - result.made_at
+                is_young = 0 <= age <= run.batch.options.reuse
+                return Kept(result.asks_plugins, result.asks_services, is_young, not request.refresh)
+
+            def completed(self, request: Request) -> Request:
+                return run.handed.completed(request)
+
+            def received(self, request: Request, result: Result) -> Result:
+                path = run.record.outputs_path(request.unit) if request.command == "plan" else ""
+                return run.handed.take(result, path)
+
+        is_small = sum(unit not in self.done and not cache.may_hold(unit) for unit in units) <= FEW < len(units)
+
+        class Keeper(Listener):
+            """Keeps clean plans for the next run, and passes everything on."""
+
+            def expects(self, units: list[str]) -> None:
+                run.listener.expects([unit for unit in units if unit not in run.beside])
+
+            def tick(self, slots: int) -> None:
+                run.listener.tick(slots)
+
+            def rests(self) -> None:
+                run.listener.rests()
+
+            def began(self, unit: str, attempt: int) -> None:
+                if unit not in run.beside:
+                    run.listener.began(unit, attempt)
+
+            def stopping(self, units: list[str]) -> None:
+                run.listener.stopping(units)
+
+            def ended(self, done: Done) -> None:
+                if done.result is not None and not done.reused:
+                    if run.batch.options.out:
+                        run.reads[done.unit] = done.result.reads
+                    if done.unit in requests and requests[done.unit].command == "plan":
+                        cache.keep_result(requests[done.unit], done.result, run.record.name)
+                    run.done[done.unit] = evolve(done, result=evolve(done.result, reads=[]))
+                if done.unit not in run.beside:
+                    run.listener.ended(done)
+
+        schedule = Schedule(
+            command,
+            self.analysis.before,
+            self.analysis.reads_from,
+            Runs(),
+            lambda: self.batch.open_executor(command == "plan" and is_small),
+            self.batch.workers,
+            self.record,
+            Keeper(),
+            self.done,
+            lambda: STOP.requested,
+            cut_off,
+        )
+        schedule.run(units)
+        if schedule.has_run:
+            cache.look_again()
+        self.batch.peak = max(self.batch.peak, schedule.peak)
+        return self.done
+
+    def _upstream(self, unit: str, is_planned: bool) -> Upstream:
+        """A unit whose outputs another reads, by its plan or by its state."""
+        fleet = self.analysis.fleet
+        described = fleet.units[unit]
+        folder = described.directory(fleet.root)
+        seen = self.handed.seen(unit) if is_planned else ""
+        state = self.analysis.state_of.get(unit, "")
+        parts = self.analysis.parts.get(unit, ())
+        place, stack = described.workspace, described.deployment
+        return Upstream(unit, state, seen, folder, place, called=described.called, deployment=stack, parts=parts)
+
+    def _request(self, unit: str, command: str, decision: Decision, keep_plan: bool) -> Request:
+        analysis, options = self.analysis, self.batch.options
+        described = analysis.fleet.units[unit]
+        inputs, seen, states = described.inputs, decision.sees_plan, analysis.state_of
+        if described.offers:
+            declared = analysis.offered.get(unit, ())
+            inputs = (*inputs, *(offer for offer in described.offers if offer.variable in declared))
+        taken = {other for given in inputs for other, _, _ in given.mentions} if inputs else set[str]()
+        if described.blocks:
+            taken |= {other for _, other, _ in described.blocks}
+        if described.deployment is not None:
+            taken |= set(analysis.reads_from.get(unit, ()))
+        before = [states[other] for other in analysis.edges[unit] if states.get(other)]
+        before += [state for other in analysis.edges[unit] for state, _ in analysis.parts.get(other, ())]
+        keep_plan = keep_plan and command in ("plan", "destroy")
+        asked = self.asked.get(unit, NOTHING)
+        return Request(
+            unit,
+            described.directory(analysis.fleet.root),
+            command,
+            described.workspace,
+            described.variables,
+            described.var_files,
+            tuple((given.variable, given.text) for given in inputs) if inputs else (),
+            states.get(unit, ""),
+            tuple(self._upstream(other, other in seen) for other in sorted({*taken, *seen})) if taken or seen else (),
+            tuple(sorted(before)),
+            self.batch.environment if described.deployment is None else self.batch.stack_environment,
+            (),
+            options.refresh,
+            options.lock and unit not in self.beside,  # the job whose it is has the lock
+            options.lock_timeout,
+            options.parallelism,
+            self.plan_path(unit) if keep_plan else "",
+            self.facts if command == "plan" else (),
+            options.text,
+            policies=self.batch.policies,
+            spares_tainted=decision.spares_tainted,
+            is_read=unit in self.read,
+            recipe=described.recipe,
+            names=described.names,
+            mode=options.mode if options.mode != "destroy" else "normal",
+            var_args=asked.variables,
+            targets=asked.targets,
+            replace=asked.replace,
+            judges=asked.policies,
+            overrides=asked.overrides,
+            reason=asked.reason,
+            json_file=self.json_path(unit) if keep_plan and options.json_out and unit not in self.beside else "",
+            keeps_incomplete=bool(options.out) and unit not in self.beside,
+            approved_file=self.approved.get(unit, ""),
+            deployment=described.deployment,
+            around=options.around if described.deployment is not None else (),
+        )
+
+    def plan_path(self, unit: str) -> str:
+        """Where the plan of a unit is kept."""
+        out = self.batch.options.out
+        is_saved = out and unit not in self.beside
+        return plan_path(os.path.abspath(out), unit) if is_saved else self.record.plan_path(unit)
+
+    def end(self, done: Done) -> None:
+        """A unit ends without having been run."""
+        self.done[done.unit] = done
+        self.record.finish(done)
+        self.listener.ended(done)
+
+    def json_path(self, unit: str) -> str:
+        """Where plan JSON of a unit is written."""
+        return json_path(os.path.abspath(self.batch.options.json_out), unit)
+
+    def in_order(self) -> dict[str, Done]:
+        """The units that are reported."""
+        return {unit: self.done[unit] for unit in self.order if unit in self.done and unit not in self.beside}
+
+    def part(self) -> Part | None:
+        """What joining has to know, where this is one of several jobs."""
+        if self._known_part is None and self.analysis.share is not None:
+            self._known_part = self._part(self.analysis.share)
+        return self._known_part
+
+    def _part(self, share: Share) -> Part:
+        from planner.workflows.batch.shards import part_of
+
+        options, surveyed = self.batch.options, {unit: self.batch.surveyed(unit) for unit in self.analysis.selected}
+        given = options.asked.variables
+        names = [[kind, text if kind == "var-file" else text.partition("=")[0]] for kind, text in given]
+        asked = [options.mode, options.refresh, names, options.asked.targets, options.asked.replace]
+        root = self.analysis.fleet.root
+        judges = [os.path.relpath(word, root) if os.path.isabs(word) else word for word in options.asked.policies]
+        asked += [judges, options.asked.overrides]
+        return part_of(self.analysis, share, self.done, asked, surveyed)
+
+
+def begin(
+    command: str,
+    options: BatchOptions,
+    listener: Listener,
+    facts: tuple[str, ...] | None = None,
+    asked: Mapping[str, Any] = {},
+) -> tuple[Run | None, Report]:
+    """Find and analyse a fleet and begin the record of a run; no Run when something is wrong. `facts`: the relations
+    that are wanted of plans, which are going to be asked about; None: nobody asks. Raises Failure."""
+    started = time.monotonic()
+    batch = Batch(options, command, keeps_pool=True)
+    batch.hold()
+    analysis = batch.analysis(asks=facts is not None or options.text)  # pages with texts say why edges are there
+    problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
+    report = Report(command, analysis, diagnostics=problems, seconds=time.monotonic() - started, mode=options.mode)
+    if has_errors(problems):
+        batch.close()
+        batch.cache.save()
+        return None, report
+    try:
+        batch.asked_of(analysis.selected)
+        if options.json_out:
+            make_private(options.json_out)
+        if options.out:
+            prepare(options.out)
+    except Failure:
+        batch.close()
+        raise
+    said = attrs.asdict(evolve(options, asked=evolve(options.asked, variables=())))  # values may be secret
+    document = {"command": command, "options": said, "directory": os.getcwd(), **asked}
+    if command not in HARMLESS:
+        document["by"] = myself()
+    if options.asked.variables:
+        document["is_given_variables"] = True
+    retain(batch.fleet.root)
+    record = Record.new(batch.fleet.root, document, durable=command not in HARMLESS)
+    if analysis.share is not None:
+        listener.shares(analysis.share, len(analysis.selected))
+    return Run(batch, analysis, record, listener, facts=facts or ()), report
+
+
+def make_private(folder: str) -> None:
+    """A folder that is the user's alone: a new one, or one that is empty or was made by an earlier run like this one.
+    Raises Failure."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.chmod(folder, 0o700)
+    except OSError as problem:
+        detail = f"{folder}: {problem.strerror or problem}."
+        raise Failure(error("batch.folder", "A folder cannot be made", detail)) from None
+
+
+def finish(run: Run, report: Report, started: float, in_flight: tuple[str, ...] = ()) -> Report:
+    """Close the record and give the report."""
+    run.batch.close()
+    run.batch.cache.save()
+    found = evolve(
+        report,
+        done=run.in_order(),
+        run=run.record.name,
+        seconds=time.monotonic() - started,
+        workers=run.batch.workers,
+        peak=run.batch.peak,
+        in_flight=tuple(unit for unit in in_flight if unit not in run.beside),
+        part=run.part(),
+    )
+    run.record.add("ended", exit=int(found.failed))
+    run.record.close()
+    _remember(run, found)
+    return found
+
+
+def _remember(run: Run, report: Report) -> None:
+    """Note the units and their states, for the time when they are gone."""
+    from planner.workflows.batch.manifest import keep_manifest
+
+    done = {unit for unit, end in report.done.items() if end.outcome in ("applied", "unchanged")}
+    analysis, command = run.analysis, report.command
+    if command in ("plan", "apply", "destroy"):
+        applied, ended = (done if command == name else set[str]() for name in ("apply", "destroy"))
+        keep_manifest(analysis.fleet, analysis.state_of, analysis.edges, applied, ended)

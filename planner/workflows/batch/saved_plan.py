@@ -1,0 +1,357 @@
+"""Plans of a fleet that are saved to be applied later: a folder with a plan file for each unit that has changes, and a
+manifest of what they were made from.
+
+    manifest.json   {"format", "version", "planner_version", "made", "by", "mode", "refresh", "key", "words",
+                     "units": {unit: {"folder", "workspace", "outcome", "before": [unit...], "state", "lineage",
+                     "serial", "plan": SHA-256 or "", "files": {path: digest}, "goes_on", "asked": {...},
+                     "result": {...}}},
+                     "shard": null or {"number", "count", "fleet", "beside": {unit: digest}},
+                     "sum": SHA-256 of all that}
+    plans/          NAME.tfplan, as `planner plan -out` writes them; also those that are incomplete
+
+Both are for the user alone (0700, 0600), because plans hold values. The manifest is written last. Whoever reads it
+trusts nothing in it: names of files follow from names of units, paths stay below the fleet or its repository, sizes are
+bounded. The digests of outputs in it are made with its own key, so that they mean the same on another machine.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any
+
+from attrs import asdict
+
+from planner import __version__
+from planner.foundation.support.disk import replace_file
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.support.fast_json import orjson
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.workflows.batch.files_read import A_FOLDER, digest
+from planner.workflows.batch.model import Done, Result, from_json, to_json
+from planner.workflows.batch.record import safe_name
+from planner.workflows.batch.unit_options import NOTHING, OfUnit
+from planner.world.state.lock import myself
+
+NAME = "manifest.json"
+REPORT = "report.json"
+"""what a shard came to, in its folder"""
+PLANS = "plans"
+FORMAT, VERSION = "planner batch plan", 1
+MOST_SHARDS = 10_000
+MOST_BYTES = 256 << 20
+"""of the manifest, and of one plan file"""
+_PASSING = re.compile(r"(^|/)(\.terraform|\.planner|\.git)(/|$)|\.tfstate(\.[^/]*)?$|\.tfstate\.d(/|$)|\.lock\.info$")
+_DIGEST = re.compile(r"[0-9a-f]{32}$")
+_SHA = re.compile(r"([0-9a-f]{64})?$")
+_OUTCOMES = ("changes", "incomplete", "unchanged")
+
+
+@frozen(eq=False)
+class Saved:
+    """One unit of a saved plan. `plan` is the SHA-256 of its plan file, "" where there is none; `files` by paths as
+    seen from the base; `asked` what the command line asked of it, with paths as seen from there."""
+
+    unit: str
+    folder: str
+    workspace: str
+    outcome: str
+    because: str
+    before: tuple[str, ...]
+    state: str
+    lineage: str
+    serial: int
+    plan: str
+    files: dict[str, str]
+    result: Result
+    asked: OfUnit = NOTHING
+    goes_on: bool = True
+    """whether it can be planned again as it was planned, should applying it be cut off"""
+
+    def done(self, plan_file: str) -> Done:
+        """The unit as the run that planned it left it, with its plan in another place."""
+        return Done(self.unit, self.outcome, self.because, False, evolve(self.result, plan_file=plan_file))
+
+
+@frozen(eq=False)
+class Shard:
+    """Of which shard a saved plan is, of how many, and a digest of the fleet that was shared out; `beside` are the
+    units that were planned for their values alone, as seen (`seen_as`)."""
+
+    number: int
+    count: int
+    fleet: str
+    beside: dict[str, str]
+
+
+@frozen(eq=False)
+class Manifest:
+    """A saved plan. `mode`: normal, destroy or refresh-only; `words`: the folders that the fleet was looked for in."""
+
+    mode: str
+    words: tuple[str, ...]
+    units: dict[str, Saved]
+    key: str = ""
+    """of the digests of outputs, in hexadecimal"""
+    refresh: bool = True
+    made: str = ""
+    by: str = ""
+    shard: Shard | None = None
+    sum: str = ""
+    """by which runs of it are known"""
+    data: bytes = field(default=b"", repr=False)
+    """the manifest as it is in its file"""
+
+
+def base_of(root: str) -> str:
+    """What paths of files are seen from: the repository that the fleet is in, else its root."""
+    root = here = os.path.realpath(root)
+    while here != os.path.dirname(here):
+        if os.path.exists(os.path.join(here, ".git")):
+            return here
+        here = os.path.dirname(here)
+    return root
+
+
+def seen_as(result: Result, digests: tuple[tuple[str, str], ...]) -> str:
+    """A digest of what others see of a unit's plan: its state, and what becomes of its outputs. `digests`: of their
+    values."""
+    changed = [(name, digest) for name, digest in digests if name in result.changed]
+    said = [result.lineage, result.serial, sorted(result.changed), sorted(result.unknown), sorted(changed)]
+    return sha256(dumps(said, escape_html=False)).hexdigest()[:32]
+
+
+def is_saved_plan(path: str) -> bool:
+    """Whether a folder has a saved plan of a fleet, perhaps one that cannot be read."""
+    return NAME in _names(path)
+
+
+def is_left_over(path: str) -> bool:
+    """Whether a folder has what is there of a saved plan before its manifest is written, and nothing else."""
+    names = _names(path)
+    return PLANS in names and names <= {PLANS, REPORT}
+
+
+def _names(path: str) -> set[str]:
+    try:
+        return set(os.listdir(path))
+    except (OSError, ValueError):
+        return set()
+
+
+def plan_path(folder: str, unit: str) -> str:
+    """The plan file of a unit."""
+    return os.path.join(folder, PLANS, f"{safe_name(unit)}.tfplan")
+
+
+# ---------------------------------------------------------------- writing
+
+
+def prepare(folder: str) -> None:
+    """Make the folder, or take what an earlier plan left in it away. Raises Failure."""
+    try:
+        names = os.listdir(folder) if os.path.isdir(folder) else []
+        if names and NAME not in names and REPORT not in names and set(names) != {PLANS}:
+            detail = f"{folder} is not empty and has no saved plan of a fleet: name another folder."
+            raise Failure(error("batch.out", "Plans cannot be saved", detail))
+        plans = os.path.join(folder, PLANS)
+        os.makedirs(plans, mode=0o700, exist_ok=True)
+        for path in (folder, plans):
+            os.chmod(path, 0o700)
+        earlier = (os.path.join(plans, name) for name in os.listdir(plans) if name.endswith(".tfplan"))
+        for path in (os.path.join(folder, NAME), os.path.join(folder, REPORT), *earlier):
+            if os.path.lexists(path):
+                os.unlink(path)
+    except OSError as problem:
+        raise _unwritten(folder, problem) from None
+
+
+def write(folder: str, manifest: Manifest) -> None:
+    """Write the manifest, which makes the folder a saved plan. Raises Failure."""
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "planner_version": __version__,
+        "made": manifest.made or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "by": manifest.by or myself(),
+        "mode": manifest.mode,
+        "refresh": manifest.refresh,
+        "key": manifest.key,
+        "words": list(manifest.words),
+        "units": {name: _plain(saved) for name, saved in sorted(manifest.units.items())},
+        "shard": asdict(manifest.shard) if manifest.shard is not None else None,
+    }
+    document["sum"] = _sum(document)
+    try:
+        replace_file(os.path.join(folder, NAME), orjson.dumps(document, option=orjson.OPT_INDENT_2), 0o600)
+    except OSError as problem:
+        raise _unwritten(folder, problem) from None
+
+
+def _unwritten(folder: str, problem: OSError) -> Failure:
+    return Failure(error("batch.out", "Plans cannot be saved", f"{folder}: {problem.strerror or problem}."))
+
+
+def _plain(saved: Saved) -> dict[str, Any]:
+    data = {name: getattr(saved, name) for name in _SHAPE}
+    nothing: dict[str, Any] = {"text": "", "facts": {}, "reads": [], "planned": {}, "planned_file": "", "plan_file": ""}
+    result = evolve(saved.result, **nothing, diagnostics=())
+    return {**data, "before": list(saved.before), "result": to_json(result), "asked": to_json(saved.asked)}
+
+
+def files_of(root: str, surveyed: Iterable[str], reads: Iterable[list[Any]]) -> dict[str, str]:
+    """The digests of the files that a unit was planned from, by their paths as seen from the base; files elsewhere, and
+    what comes and goes with runs, do not count."""
+    base = base_of(root)
+    known = {path: content for path, kind, _, _, content in reads if kind == "file" and content != A_FOLDER}
+    found = {}
+    for path in {*surveyed, *known}:
+        name = os.path.relpath(os.path.realpath(path), base)
+        if not name.startswith("..") and not _PASSING.search(name):
+            found[name] = known.get(path) or digest(path, "file")
+    return dict(sorted(found.items()))
+
+
+def plan_sum(path: str) -> str:
+    """The SHA-256 of a plan file, "" where there is none."""
+    try:
+        return sha256(read_bounded(path)).hexdigest()
+    except FileNotFoundError:
+        return ""
+
+
+def _sum(document: Mapping[str, Any]) -> str:
+    rest = {name: value for name, value in document.items() if name != "sum"}
+    return sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_bounded(path: str) -> bytes:
+    """A regular file of bounded size, which is no link. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+            raise OSError(errno.EINVAL, "is not an ordinary file, or too large")
+        return file.read(MOST_BYTES)
+
+
+def read(folder: str) -> Manifest:
+    """The manifest of a saved plan. Raises Failure."""
+    path = os.path.join(folder, NAME)
+    try:
+        data = read_bounded(path)
+    except FileNotFoundError:
+        why = f"it has no {NAME}, which is written last: batch plan -out failed, or did not come to its end"
+        raise _unusable(folder, why) from None
+    except OSError as problem:
+        raise _unusable(folder, f"{NAME}: {problem.strerror or problem}") from None
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError as bad:
+        raise _unusable(folder, f"{NAME} is not JSON ({bad})") from None
+    if document.__class__ is not dict or document.get("format") != FORMAT:
+        raise _unusable(folder, f"{NAME} is not a manifest of a planned fleet")
+    if document.get("version") != VERSION or document.get("planner_version") != __version__:
+        said = f"planner {document.get('planner_version')} (format {document.get('version')}) wrote it"
+        raise _unusable(folder, f"{said}; this is {__version__} (format {VERSION}). Make the plan again")
+    try:
+        is_as_saved = document.get("sum") == _sum(document)
+    except TypeError:  # it is nested deeper than anything that was ever written
+        is_as_saved = False
+    if not is_as_saved:
+        raise _unusable(folder, f"{NAME} is not what was saved: its sum is another")
+    try:
+        return evolve(_manifest(document), data=data)
+    except (ValueError, KeyError, TypeError, AttributeError) as bad:
+        raise _unusable(folder, f"{NAME} is damaged: {bad}") from None
+    except Exception as bad:  # what cattrs says of data that does not fit has no type in common
+        raise _unusable(folder, f"{NAME} is damaged: {type(bad).__name__}") from None
+
+
+def _unusable(folder: str, why: str) -> Failure:
+    return Failure(error("batch.saved_plan", "Not a usable plan of a fleet", f"{folder} cannot be applied: {why}."))
+
+
+_SHAPE: dict[str, type] = {
+    "unit": str,
+    "folder": str,
+    "workspace": str,
+    "outcome": str,
+    "because": str,
+    "state": str,
+    "lineage": str,
+    "serial": int,
+    "plan": str,
+    "files": dict,
+    "goes_on": bool,
+}
+
+
+def _manifest(document: dict[str, Any]) -> Manifest:
+    mode, words = document["mode"], document["words"]
+    if mode not in ("normal", "destroy", "refresh-only"):
+        raise ValueError("its mode is none")
+    if words.__class__ is not list or any(w.__class__ is not str or not is_inside(w) for w in words):
+        raise ValueError("it looks for units outside the working directory")
+    if document["units"].__class__ is not dict:
+        raise ValueError("it has no units")
+    units = {name: _saved(name, raw) for name, raw in document["units"].items()}
+    shard = _shard(document["shard"]) if document["shard"] is not None else None
+    for name, saved in units.items():
+        if shard is None and not set(saved.before) <= set(units):
+            raise ValueError(f"{name} comes after units that are missing")
+    key, refresh = document["key"], document["refresh"]
+    if key.__class__ is not str or not _DIGEST.match(key) or refresh.__class__ is not bool:
+        raise ValueError("it has no key of its digests")
+    made, by, whole = (str(document[name]) for name in ("made", "by", "sum"))
+    return Manifest(mode, tuple(words), units, key, refresh, made, by, shard, whole)
+
+
+def _shard(raw: Any) -> Shard:
+    number, count, fleet, beside = (raw[name] for name in ("number", "count", "fleet", "beside"))
+    if number.__class__ is not int or count.__class__ is not int or not 1 <= number <= count <= MOST_SHARDS:
+        raise ValueError("its shard is none")
+    if any(text.__class__ is not str or not _DIGEST.match(text) for text in (fleet, *beside.values())):
+        raise ValueError("its shard has no digests")
+    return Shard(number, count, fleet, dict(beside))
+
+
+def _saved(name: str, raw: Any) -> Saved:
+    for column, kind in _SHAPE.items():
+        if raw[column].__class__ is not kind:
+            raise ValueError(f"{column} of {name} is not of type {kind.__name__}")
+    if raw["unit"] != name or raw["outcome"] not in _OUTCOMES or not _SHA.match(raw["plan"]):
+        raise ValueError(f"what it says of {name} makes no sense")
+    if (raw["plan"] == "") != (raw["outcome"] == "unchanged"):
+        raise ValueError(f"the plan of {name} is missing")
+    before = raw["before"]
+    if before.__class__ is not list or any(other.__class__ is not str for other in before):
+        raise ValueError(f"what comes before {name} makes no sense")
+    for path, content in raw["files"].items():
+        is_digest = content.__class__ is str and (_DIGEST.match(content) or content == "unreadable")
+        if not is_digest or not is_inside(path):
+            raise ValueError(f"{name} has a file with the path {path!r}, which leads elsewhere, or no digest of it")
+    result: Result = from_json(Result, raw["result"])
+    if result.unit != name:
+        raise ValueError(f"the result of {name} is another unit's")
+    asked: OfUnit = from_json(OfUnit, raw["asked"])
+    for option, text in asked.variables:
+        if option not in ("var", "var-file") or (option == "var-file" and not is_inside(text)):
+            raise ValueError(f"{name} has variables from elsewhere")
+    if not all(word.startswith("builtin:") or is_inside(word) for word in asked.policies):
+        raise ValueError(f"{name} is judged by policies from elsewhere")
+    return Saved(**{column: raw[column] for column in _SHAPE}, before=tuple(before), result=result, asked=asked)
+
+
+def is_inside(path: str) -> bool:
+    """Whether a relative path stays where it is taken from."""
+    return not (os.path.isabs(path) or "\0" in path or ".." in path.split("/"))

@@ -1,0 +1,288 @@
+"""Running units in their order: who comes next is in the relations, what happens to it the rules decide (decide.py).
+
+A unit begins when all that come before it have ended. Among those that may begin, the first by name does. What a
+process that dies had in work may be run once more; nothing else is touched by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from heapq import heappop, heappush
+from typing import Any
+
+from planner.foundation.vocabulary.records import evolve
+from planner.workflows.batch.executor import Workplace, is_death
+from planner.workflows.batch.executors import work as run_in
+from planner.workflows.batch.model import Done, Request, Result, Share
+from planner.workflows.batch.record import Record
+from planner.workflows.batch.unit_decisions import Decision, Earlier, Kept, decide
+
+POLL = 0.2
+"""seconds between looks at whether somebody wants to stop"""
+
+HARMLESS = ("plan", "validate")
+"""commands that change nothing: their units may stand ready behind those in work, so that no process waits for one"""
+
+
+class Listener:
+    """Hears what happens; this one says nothing."""
+
+    def shares(self, share: Share, selected: int) -> None:
+        """The batch does a part of what is selected, so many units; other jobs do the rest."""
+
+    def goes_on(self, applied: list[str], begun: list[str]) -> None:
+        """What earlier runs of a saved plan have applied, and what they only began to."""
+
+    def expects(self, units: list[str]) -> None:
+        """A pass over these units begins."""
+
+    def tick(self, slots: int) -> None:
+        """The batch looks around; this happens every now and then, but not while a unit is in work in this process.
+        `slots`: so many units are in work at a time."""
+
+    def rests(self) -> None:
+        """The pass is over."""
+
+    def began(self, unit: str, attempt: int) -> None:
+        """The unit's work begins."""
+
+    def ended(self, done: Done) -> None:
+        """The unit is done with."""
+
+    def stopping(self, units: list[str]) -> None:
+        """Somebody wants to stop: nothing more begins, and these units come to their end."""
+
+
+class Work:
+    """What a pass asks of whoever runs it."""
+
+    def prepare(self, unit: str, decision: Decision) -> Request:
+        """The request of a unit that is to be run."""
+        raise NotImplementedError
+
+    def known(self, request: Request) -> Result | None:
+        """The result from before that still stands; None: there is none."""
+        return None
+
+    def kept(self, request: Request, result: Result) -> Kept:
+        """What the rules are told of a result from before."""
+        return Kept(result.asks_plugins, result.asks_services)
+
+    def completed(self, request: Request) -> Request:
+        """The request with the values of other units that it is run with. Raises Failure."""
+        return request
+
+    def received(self, request: Request, result: Result) -> Result:
+        """A result that has arrived, as it is passed on."""
+        return result
+
+
+class Schedule:
+    """One pass over some units. `before`: what comes before a unit; `reads_from`: whose outputs it reads;
+    `open_executor` makes the executor when one is needed."""
+
+    def __init__(
+        self,
+        command: str,
+        before: Mapping[str, tuple[str, ...]],
+        reads_from: Mapping[str, tuple[str, ...]],
+        work: Work,
+        open_executor: Callable[[], Workplace],
+        workers: int,
+        record: Record,
+        listener: Listener,
+        done: dict[str, Done],
+        is_stopped: Callable[[], bool] = lambda: False,
+        cut_off: frozenset[str] = frozenset(),
+    ) -> None:
+        self.command, self.before, self.reads_from, self.work = command, before, reads_from, work
+        self.open_executor, self.workers, self.record, self.listener = open_executor, workers, record, listener
+        self.done, self.is_stopped, self.cut_off = done, is_stopped, cut_off
+        self.executor: Workplace | None = None
+        self.running: dict[Future[Result], str] = {}
+        self.requests: dict[str, Request] = {}
+        self.deaths: dict[str, int] = {}
+        self.ready: list[str] = []
+        self.open: dict[str, int] = {}
+        self.after: dict[str, list[str]] = {}
+        self.peak = 0
+        self.has_run = False
+        self.is_told = False
+
+    def run(self, units: list[str]) -> dict[str, Done]:
+        """Bring all units to an end; what is in `done` already stays."""
+        left = [unit for unit in units if unit not in self.done]
+        members = set(left)
+        self.listener.expects(left)
+        for unit in left:
+            waits = [other for other in self.before.get(unit, ()) if other in members]
+            self.open[unit] = len(waits)
+            for other in waits:
+                self.after.setdefault(other, []).append(unit)
+            if not waits:
+                heappush(self.ready, unit)
+        try:
+            while self.ready or self.running:
+                self._begin()
+                self.record.sync()
+                if self.running:
+                    self._wait()
+        except BaseException:
+            if self.executor is not None:
+                self.executor.end()
+                self.executor = None
+            raise
+        finally:
+            self.record.sync()
+            self.listener.rests()
+            self._close()
+        return self.done
+
+    # ---------------------------------------------------------------- beginning
+
+    def _begin(self) -> None:
+        while self.ready and self._has_room():
+            unit = heappop(self.ready)
+            outcomes = self._earlier(unit)
+            decision = decide(self.command, outcomes, was_cut_off=unit in self.cut_off)
+            if decision.skipped:
+                self._end(Done(unit, decision.outcome, decision.because))
+                continue
+            request = self.requests.get(unit)
+            if request is None:
+                request = self.requests[unit] = self.work.prepare(unit, decision)
+            known = self.work.known(request)
+            if known is not None:
+                outcomes = self._earlier(unit, known)
+                kept = self.work.kept(request, known)
+                decision = decide(self.command, outcomes, kept, known.result, is_partial=known.is_partial)
+                if decision.reused:
+                    self._end(Done(unit, decision.outcome, decision.because, True, known))
+                    continue
+            if self.is_stopped():
+                self._finish(unit, Result(unit, "stopped"))
+            else:
+                self._submit(unit, request)
+
+    def _has_room(self) -> bool:
+        return len(self.running) < self.workers * (2 if self.command in HARMLESS else 1)
+
+    def _submit(self, unit: str, request: Request) -> None:
+        attempt = self.deaths.get(unit, 0) + 1
+        self.record.add("started", unit=unit, attempt=attempt, command=request.command)
+        self.record.sync()  # what is in work is known after any crash
+        self.listener.began(unit, attempt)
+        self.has_run = True
+        try:
+            if self.executor is None:
+                self.executor = self.open_executor()
+                self.workers = self.executor.size or self.workers
+            future = self.executor.submit(run_in, self.work.completed(request))
+        except Exception as problem:
+            if not is_death(problem):
+                raise
+            future = Future()
+            future.set_exception(problem)
+        self.running[future] = unit
+
+    def _earlier(self, unit: str, result: Result | None = None) -> dict[str, Earlier]:
+        """What came before a unit; `result` is its own, by which what is awaited is known."""
+        awaited = {other for _, other, _, _ in result.rests_on} if result is not None else set[str]()
+        return earlier(self.done, self.before.get(unit, ()), self.reads_from.get(unit, ()), awaited)
+
+    # ---------------------------------------------------------------- ending
+
+    def _wait(self) -> None:
+        finished, _ = wait(self.running, timeout=POLL, return_when=FIRST_COMPLETED)
+        self.listener.tick(self.workers)
+        if not self.is_told and self.is_stopped():
+            self.is_told = True
+            self.listener.stopping(sorted(self.running.values()))
+            if self.executor is not None:
+                self.executor.stop()
+        for future in sorted(finished, key=lambda f: self.running[f]):
+            unit = self.running.pop(future)
+            problem = future.exception()
+            if problem is None:
+                result = future.result()
+                self.peak = max(self.peak, result.memory)
+                self._finish(unit, self.work.received(self.requests[unit], result))
+            elif is_death(problem):
+                self._bury(unit)
+            else:
+                self._finish(unit, _broken(unit, problem))
+
+    def _bury(self, unit: str) -> None:
+        """The process that ran a unit is gone."""
+        self.deaths[unit] = self.deaths.get(unit, 0) + 1
+        self.record.add("died", unit=unit, attempt=self.deaths[unit])
+        decision = decide(self.command, self._earlier(unit), result="died", died=self.deaths[unit])
+        if decision.retried and not self.is_stopped():
+            self.requests[unit] = evolve(self.requests[unit], spares_tainted=decision.spares_tainted)
+            heappush(self.ready, unit)
+        else:
+            self._finish(unit, Result(unit, "died", diagnostics=(_died(unit, self.deaths[unit]),)))
+
+    def _finish(self, unit: str, result: Result) -> None:
+        decision = decide(
+            self.command,
+            self._earlier(unit, result),
+            result=result.result,
+            died=self.deaths.get(unit, 0),
+            is_partial=result.is_partial,
+        )
+        attempts = self.deaths.get(unit, 0) + (result.result != "died")
+        self._end(Done(unit, decision.outcome, decision.because, False, result, attempts))
+
+    def _end(self, done: Done) -> None:
+        self.done[done.unit] = done
+        if done.result is not None and done.attempts > 1 and done.outcome != "died":
+            note = _note(done)
+            done = self.done[done.unit] = evolve(done, result=evolve(done.result, diagnostics=note))
+        self.record.finish(done)
+        self.listener.ended(done)
+        for other in self.after.get(done.unit, ()):
+            self.open[other] -= 1
+            if not self.open[other]:
+                heappush(self.ready, other)
+
+    def _close(self) -> None:
+        executor, self.executor = self.executor, None
+        if executor is not None:
+            executor.shutdown(wait=True, cancel_futures=True)
+
+
+def earlier(
+    done: Mapping[str, Done], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
+) -> dict[str, Earlier]:
+    """The units before one that are done with. `read`: those whose outputs it reads; `awaited`: those whose unknown
+    outputs its plan rests on."""
+    found = {}
+    for other in before:
+        end = done.get(other)
+        if end is not None:
+            changes = end.result is not None and bool(end.result.changed)
+            found[other] = Earlier(end.outcome, other in read, changes, other in awaited)
+    return found
+
+
+def _note(done: Done) -> tuple[dict[str, Any], ...]:
+    assert done.result is not None
+    detail = f"A process that worked on {done.unit} was ended from outside; the unit was run again."
+    note = {"severity": "warning", "summary": "A process died", "detail": detail, "code": "batch.died"}
+    return (note, *done.result.diagnostics)
+
+
+def _died(unit: str, times: int) -> dict[str, Any]:
+    detail = (
+        f"The process that worked on {unit} ended without an answer, {times} times. What it had begun is in the "
+        "journal beside the unit's state: the next plan says what was in flight."
+    )
+    return {"severity": "error", "summary": "A process died", "detail": detail, "code": "batch.died"}
+
+
+def _broken(unit: str, problem: BaseException) -> Result:
+    detail = f"{type(problem).__name__}: {problem}."
+    said = {"severity": "error", "summary": "A unit could not be run", "detail": detail, "code": "batch.executor"}
+    return Result(unit, "error", diagnostics=(said,))

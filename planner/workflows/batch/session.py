@@ -1,0 +1,317 @@
+"""What one batch command works with: the fleet, what its configurations say, the order that the rules derive."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from planner.answers.policy.standing_policies import organisation
+from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.logic.programs.rule_files import Files
+from planner.workflows.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
+from planner.workflows.batch.cache import Cache, survey_of
+from planner.workflows.batch.executor import Workplace, is_death
+from planner.workflows.batch.executors import FEW, Ships, open_executor, warm_up, work
+from planner.workflows.batch.model import Fleet, Request, Result, Survey
+from planner.workflows.batch.selectors import Selection
+from planner.workflows.batch.unit_options import NOTHING_ASKED, Asked, OfUnit, of_units, targeted
+
+if TYPE_CHECKING:
+    from planner.workflows.batch.bundles.pack import Bundle
+    from planner.workflows.batch.fleet_lock import Hold
+
+CHUNK = 25
+"""units that one task surveys"""
+
+
+@frozen
+class BatchOptions:
+    """What the flags of batch commands say. `words` are folders, patterns and selectors; `executor` as in executors.py;
+    `workers` 0: one for each processor."""
+
+    words: tuple[str, ...] = ()
+    file: str = ""
+    tags: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    changed: str = ""
+    excludes: tuple[str, ...] = ()
+    executor: str = ""
+    bundles: str = ""
+    workers: int = 0
+    cache: bool = True
+    refresh: bool = True
+    lock: bool = True
+    lock_timeout: float = 0.0
+    parallelism: int = 10
+    rules: tuple[str, ...] = ()
+    text: bool = False
+    reuse: float = 0.0
+    """seconds up to which it may be ago that objects were looked at"""
+    mode: str = "normal"
+    """the kind of plan: normal, destroy or refresh-only"""
+    asked: Asked = NOTHING_ASKED
+    """what is asked of single units"""
+    out: str = ""
+    """where `batch plan` puts the plans and what they were made from"""
+    json_out: str = ""
+    """where it puts plan JSON"""
+    shard: tuple[int, int] = (0, 0)
+    """which part of what is selected is done here, from 1, and of how many; (0, 0): all of it"""
+    around: tuple[tuple[str, str, str], ...] = ()
+    """what stands for services of stacks, as in Request"""
+    is_brief: bool = False
+    """whether numbers will do for units that are not planned again, and no report names their changes"""
+
+
+def worker_count(options: BatchOptions) -> int:
+    return options.workers or os.cpu_count() or 1
+
+
+class Batch:
+    """A fleet with its cache and executors: what one command works with. `keeps_pool`: the processes that survey the
+    units stay for what runs next, until `close`."""
+
+    def __init__(self, options: BatchOptions, command: str, keeps_pool: bool = False) -> None:
+        from planner.workflows.batch.discover import find_fleet
+
+        self.options, self.command = options, command
+        caches: dict[str, Cache] = {}
+
+        def cache_of(root: str) -> Cache:
+            if root not in caches:
+                caches[root] = Cache(root, options.cache)
+            return caches[root]
+
+        self.fleet, self.selectors = find_fleet(options.words, options.file, cache_of)
+        self.cache = cache_of(self.fleet.root)
+        if self.cache.is_new:
+            self.warm_up()
+        self.own = own_rules(options, self.fleet)
+        self.workers = worker_count(options)
+        self.environment = environment()
+        self.policies = organisation("policies", os.environ)
+        judges = os.pathsep.join(organisation("stack_policies", os.environ))
+        self.stack_environment = (*self.environment, ("PLANNER_STACK_POLICIES", judges)) if judges else self.environment
+        self.peak = 0
+        self.keeps_pool = keeps_pool
+        self.texts: dict[str, str] = {}
+        self.made: dict[str, Survey] = {}
+        self.pool: Workplace | None = None
+        self.held: Hold | None = None
+        self.known_bundles: dict[str, Bundle] = {}
+
+    def hold(self) -> None:
+        """Keep other batches off the fleet until `close`, unless both only look at it. Raises Failure."""
+        from planner.workflows.batch.fleet_lock import take
+        from planner.workflows.batch.schedule import HARMLESS
+
+        if self.options.lock:
+            alone = self.command not in HARMLESS
+            self.held = take(self.fleet.root, self.command, alone, self.options.lock_timeout)
+
+    def warm_up(self) -> None:
+        warm_up(self.options.executor)
+
+    def open_executor(self, is_small: bool = False) -> Workplace:
+        kept, self.pool = self.pool, None
+        if kept is not None:
+            return kept
+        return open_executor(self.options.executor, self.workers, is_small, self._ships())
+
+    def _ships(self) -> Ships | None:
+        """How units get to machines that share no files with this one; None where that is not asked for."""
+        text = self.options.executor
+        if not ((text.startswith("dask") and self.options.bundles) or text.startswith(("command:", "ray:"))):
+            return None
+        return self._bundled()
+
+    def _bundled(self) -> Ships:
+        from planner.workflows.batch.bundles.shipping import needs_of, root_of
+
+        surveys = {name: self.made.get(name) or survey_of(known) for name, known in self.texts.items()}
+        looked = {name: [path for path, kind, *_ in one.reads if kind == "file"] for name, one in surveys.items()}
+        files = {name: (*one.files, *looked[name], *_of_upstreams(one, surveys)) for name, one in surveys.items()}
+        store = self.options.bundles or "scheduler"
+        root = root_of(self.fleet)
+        return Ships(root, needs_of(root, files), store, self.known_bundles)
+
+    def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
+        """The fleet as the rules see it; with `asks`, their database is wanted, too. Raises Failure."""
+        options = self.options
+        chosen = tuple(self.selectors) or (() if options.words else targeted(options.asked, self.fleet.units))
+        selection = Selection(
+            chosen if selected else (), options.tags, options.groups, options.changed, options.excludes
+        )
+        self.survey()
+        left = self._left()
+        key = "" if asks or want or selection != Selection() or self.own else self._analysis_key()
+        command = "destroy" if options.mode == "destroy" else self.command
+        known = self.cache.analysis(command, key) if key else None
+        if known is not None:
+            return self._shared(from_plain(known, self.fleet, command, self.own))
+        surveys = {name: self.made.get(name) or survey_of(text) for name, text in self.texts.items()}
+        gone = self.cache.known_states(self.fleet.units) | left
+        found = analyse(self.fleet, surveys, selection, command, self.own, want, gone)
+        if key and not (found.diagnostics or self.fleet.diagnostics):
+            self.cache.keep_analysis(command, key, to_plain(found))
+        return self._shared(found)
+
+    def _shared(self, analysis: Analysis) -> Analysis:
+        """The analysis with what this job does, where several share the work."""
+        if not self.options.shard[1] or has_errors((*self.fleet.diagnostics, *analysis.diagnostics)):
+            return analysis
+        return self._share(analysis)
+
+    def _share(self, analysis: Analysis) -> Analysis:
+        from planner.workflows.batch.shards import shared
+
+        return shared(analysis, *self.options.shard)
+
+    def surveyed(self, unit: str) -> tuple[str, ...]:
+        """The files that a unit's configuration and its variables stand in, and what the fleet's file is."""
+        files = (self.made.get(unit) or survey_of(self.texts[unit])).files
+        files = (*files, *map(os.path.abspath, self.fleet.units[unit].files))
+        return (*files, os.path.abspath(self.fleet.file)) if self.fleet.file else files
+
+    def _left(self) -> dict[str, str]:
+        """The states of units that runs knew and the fleet does not have any more."""
+        from planner.workflows.batch.manifest import damaged_manifest, known_units
+
+        known = known_units(self.fleet.root)
+        if known is None:
+            told = damaged_manifest()
+            if told not in self.fleet.diagnostics:
+                self.fleet = evolve(self.fleet, diagnostics=(*self.fleet.diagnostics, told))
+            return {}
+        return {name: entry.state for name, entry in known.items() if name not in self.fleet.units}
+
+    def _analysis_key(self) -> str:
+        """What the analysis of a whole fleet rests on."""
+        said = blake2b(digest_size=16)
+        states = (state for _, state in self.fleet.left)
+        for text in (self.fleet.text, self.fleet.root, *self.fleet.units, *self.texts.values(), *states):
+            said.update(b"\0" + text.encode("utf-8", "surrogatepass"))
+        return said.hexdigest()
+
+    def survey(self) -> None:
+        """Find out what the configurations say, from the cache where nothing has changed."""
+        if has_errors(self.fleet.diagnostics):
+            return
+        missing: list[Request] = []
+        for unit in self.fleet.units.values():
+            request = survey_request(self.fleet, unit, self.environment, self.options.around)
+            known = self.cache.survey_text(request)
+            if known is None:
+                missing.append(request)
+            self.texts[unit.name] = known or ""
+        for request, made in zip(missing, self._make_surveys(missing), strict=True):
+            self.made[request.unit] = made
+            self.texts[request.unit] = self.cache.keep_survey(request, made)
+
+    def _make_surveys(self, requests: list[Request]) -> list[Survey]:
+        if not requests:
+            return []
+        return self._survey_missing(requests)
+
+    def _survey_missing(self, requests: list[Request]) -> list[Survey]:
+        from planner.workflows.batch.worker import survey_units
+
+        root, units = self.fleet.root, self.fleet.units
+        folders = [os.path.relpath(units[r.unit].directory(root), root) for r in requests]
+        if len(requests) <= CHUNK and (not self.options.executor.startswith("dask") or self.options.bundles):
+            return survey_units(requests, folders)
+        try:
+            return self._survey_elsewhere(requests, folders)
+        except Exception as problem:
+            if not is_death(problem):
+                raise
+        try:
+            return self._survey_elsewhere(requests, folders)  # somebody ended a process from outside
+        except Exception as problem:
+            if not is_death(problem):
+                raise
+            detail = "Processes that read the configurations were ended from outside, twice. Is there enough memory?"
+            raise Failure(error("batch.died", "A process died", detail)) from None
+
+    def _survey_elsewhere(self, requests: list[Request], folders: list[str]) -> list[Survey]:
+        from planner.workflows.batch.worker import survey_units
+
+        executor = self._open_for_surveys()
+        try:
+            parts = [slice(at, at + CHUNK) for at in range(0, len(requests), CHUNK)]
+            futures = [executor.submit(survey_units, requests[part], folders[part]) for part in parts]
+            surveys = [survey for future in futures for survey in future.result()]
+        except BaseException:
+            executor.end()
+            raise
+        self.pool = executor
+        if not self.keeps_pool or self._ships() is not None:
+            self._give_back()
+        return surveys
+
+    def asked_of(self, selected: Iterable[str]) -> dict[str, OfUnit]:
+        """What the command line asks of each selected unit; nothing of any if it says nothing. Raises Failure."""
+        if self.options.asked == NOTHING_ASKED:
+            return {}
+
+        def declared(unit: str) -> tuple[str, ...] | None:
+            return (self.made.get(unit) or survey_of(self.texts[unit])).variables
+
+        asked = of_units(self.options.asked, sorted(selected), list(self.fleet.units), declared)
+        return {name: self._of_deployment(name, one) for name, one in asked.items()}
+
+    def _of_deployment(self, name: str, asked: OfUnit) -> OfUnit:
+        """The same without what root modules alone can be asked. Raises Failure where a deployment is named with it."""
+        if self.fleet.units[name].deployment is None or not (asked.variables or asked.targets or asked.replace):
+            return asked
+        is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)
+        if asked.targets or asked.replace or is_named:
+            detail = f"{name} is a deployment of a stack: it takes neither -target and -replace nor -var and -var-file."
+            raise Failure(error("batch.asked", "An option is not for deployments", detail))
+        return evolve(asked, variables=())
+
+    def run_all(self, requests: list[Request]) -> list[Result]:
+        """Let workers do something about some units that changes nothing."""
+        if not requests:
+            return []
+        executor = self.open_executor(len(requests) <= FEW)
+        futures = [executor.submit(work, request) for request in requests]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            self.pool = executor
+
+    def _open_for_surveys(self) -> Workplace:
+        """Configurations are looked at where they are."""
+        return self.open_executor() if self._ships() is None else open_executor("processes", self.workers)
+
+    def close(self) -> None:
+        """Give back the processes that nothing took over, and the fleet."""
+        self._give_back()
+        if self.held is not None:
+            self.held.release()
+        self.held = None
+
+    def _give_back(self) -> None:
+        kept, self.pool = self.pool, None
+        if kept is not None:
+            kept.shutdown(wait=True)
+
+
+def _of_upstreams(survey: Survey, surveys: dict[str, Survey]) -> list[str]:
+    """The files of the stacks that a deployment reads published outputs of."""
+    if survey.stack is None:
+        return []
+    read = {one.stack for one in survey.stack.reads}
+    return [file for one in surveys.values() if one.stack and one.stack.folder in read for file in one.files]
+
+
+def own_rules(options: BatchOptions, fleet: Fleet) -> Files:
+    """Users' rules about the fleet: those of -rules, else of `.planner/batch-rules` at its root. Raises Failure."""
+    from planner.logic.graph.build import user_files
+
+    own = os.path.join(fleet.root, ".planner", "batch-rules")
+    return user_files(options.rules or ((own,) if os.path.isdir(own) else ()))

@@ -1,0 +1,102 @@
+"""Stacks among the folders of a fleet: each deployment of one is a unit, called FOLDER/DEPLOYMENT."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.vocabulary.address import valid_identifier
+from planner.foundation.vocabulary.records import frozen
+from planner.language.config.stack_files.discover import COMPONENTS, DEPLOYMENTS, is_stack_file
+from planner.language.syntax.body import BlockSchema, Body, BodySchema
+from planner.language.syntax.files import load_text
+from planner.language.syntax.nodes import Literal, Template
+from planner.workflows.batch.files_read import Looked, looked_at
+from planner.workflows.batch.model import Place, Unit
+
+UNKNOWN = ""
+"""stands for the deployments of a stack whose files cannot be read: its unit says why"""
+_LABELLED = BodySchema({}, tuple(BlockSchema(kind, ("name",)) for kind in ("deployment", "component", "stack")))
+_SOURCE = BodySchema({"source": False})
+
+
+@frozen
+class StackFolder:
+    """What the files of a stack say about the fleet: the names of its deployments (none of one that others call), and
+    the folders that its components and child stacks are made from, as they stand there."""
+
+    deployments: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+def stack_folder(folder: str, names: Iterable[str] | None = None, looked: Looked | None = None) -> StackFolder | None:
+    """The stack in a folder with these files; None where there is none. `looked` gets what was looked at."""
+    if names is None:
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:
+            return None
+    files = [name for name in names if is_stack_file(name)]
+    if not files:
+        return None
+    deployments: set[str] = set()
+    sources: list[str] = []
+    for name in files:
+        path = os.path.join(folder, name)
+        if looked is not None:
+            looked |= looked_at(path, "file")
+        body = _body(path)
+        if name.endswith(DEPLOYMENTS):
+            deployments |= {UNKNOWN} if body is None else _labels(body)
+        elif name.endswith(COMPONENTS) and body is not None:
+            sources += _sources(body)
+    is_deployed = any(name.endswith(DEPLOYMENTS) for name in files)
+    if is_deployed and (not deployments or UNKNOWN in deployments):
+        deployments = {UNKNOWN}
+    return StackFolder(tuple(sorted(deployments)), tuple(sources))
+
+
+def _body(path: str) -> Body | None:
+    try:
+        return load_text(read_whole(path), path)[0]
+    except OSError:
+        return None
+
+
+def _labels(body: Body) -> set[str]:
+    content, _ = body.partial_content(_LABELLED)
+    names = {block.labels[0].value for block in content.blocks if block.type == "deployment" and block.labels}
+    return {name if valid_identifier(name) else UNKNOWN for name in names}
+
+
+def _sources(body: Body) -> list[str]:
+    """Local sources that are written out."""
+    found = []
+    content, _ = body.partial_content(_LABELLED)
+    for block in content.blocks:
+        attribute = block.body.partial_content(_SOURCE)[0].attributes.get("source")
+        node = attribute.expr if attribute is not None else None
+        if isinstance(node, Template) and len(node.parts) == 1:
+            node = node.parts[0]
+        value = node.value if isinstance(node, Literal) else None
+        if isinstance(value, str) and value.startswith(("./", "../")):
+            found.append(value)
+    return found
+
+
+def units_of(name: str, folder: str, deployments: Iterable[str], place: Place | None = None) -> dict[str, Unit]:
+    """The units of a stack: `name` is what the stack is called."""
+    units = {}
+    for deployment in deployments:
+        called = unit_name(name, deployment)
+        repeated = (name, deployment) if deployment else ()
+        units[called] = Unit(called, folder, called=repeated, place=place, deployment=deployment)
+    return units
+
+
+def unit_name(name: str, deployment: str) -> str:
+    """What the unit of a deployment is called."""
+    if not deployment:
+        return name
+    return deployment if name == "." else f"{name}/{deployment}"

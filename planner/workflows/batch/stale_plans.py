@@ -1,0 +1,167 @@
+"""Why a saved plan of a fleet is not applied: each state, file, plan and unit that is not as it was when made."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from hashlib import sha256
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.fleet import batch_program
+from planner.workflows.batch import saved_plan
+from planner.workflows.batch.analyse import Analysis
+from planner.workflows.batch.earlier_runs import Before, before_of, state_request
+from planner.workflows.batch.files_read import digest
+from planner.workflows.batch.model import Result
+from planner.workflows.batch.record import Record
+from planner.workflows.batch.remove_records import runs
+from planner.workflows.batch.saved_plan import Manifest, Saved
+from planner.workflows.batch.session import Batch
+
+Moved = tuple[str, str, str, str]
+"""(unit, what, name, in words): something that is not as it was when the plan was made"""
+
+
+def refusals(
+    batch: Batch, analysis: Analysis, manifest: Manifest, folder: str, plans: dict[str, bytes]
+) -> tuple[Before, list[Diagnostic]]:
+    """What earlier runs of a saved plan did, and why it is not applied, each reason; `plans` gets the plan files that
+    are as they were."""
+    moved: list[Moved] = []
+    facts = FactBuilder()
+    for unit, saved in manifest.units.items():
+        facts.add("saved_plan", unit, saved.outcome)
+        if unit not in analysis.selected:
+            hint = did_you_mean(unit, analysis.fleet.units)
+            moved.append((unit, "folder", saved.folder, f"The fleet has no unit {unit} any more.{hint}"))
+            continue
+        moved += _places(analysis, saved)
+        moved += _plan(saved, folder, plans)
+        moved += _files(batch, saved)
+    there = [saved for unit, saved in manifest.units.items() if unit in analysis.selected]
+    looks = batch.run_all([state_request(batch, saved.unit) for saved in there])
+    states = {saved.unit: now for saved, now in zip(there, looks, strict=True)}
+    before = before_of(batch, manifest, folder, states, frozenset(plans))
+    for unit in before.applied:
+        facts.add("applied_before", unit, before.how[unit])
+    for unit in before.begun:
+        facts.add("begun_before", unit)
+        if not manifest.units[unit].goes_on:
+            text = (
+                "Applying it was cut off, and what is left of it cannot be planned with the options that it had "
+                "then: -replace would replace once more, and some values are not in the manifest."
+            )
+            moved.append((unit, "options", "of the command line", text))
+    moved += _states(batch, there, states, manifest.made)
+    for unit, what, name, _ in moved:
+        facts.add("moved_on", unit, what, name)
+    refused = set(evaluate(batch_program(), facts.build(), ("refused",))["refused"])
+    counted = [(unit, text) for unit, what, name, text in moved if (unit, what, name) in refused]
+    told = [error("batch.refused", f"{unit}: the saved plan is stale", text) for unit, text in counted]
+    if told:
+        made = f"It was made {manifest.made} by {manifest.by}. Nothing was touched. Make the plan again."
+        told.append(error("batch.refused", "The saved plan is not applied", made))
+    return before, told
+
+
+def _places(analysis: Analysis, saved: Saved) -> Iterable[Moved]:
+    unit = analysis.fleet.units[saved.unit]
+    if (unit.folder, unit.workspace) != (saved.folder, saved.workspace):
+        text = f"It was the folder {saved.folder} with the workspace {saved.workspace or 'default'}."
+        yield saved.unit, "folder", saved.folder, text
+    if analysis.state_of.get(saved.unit, "") and os.path.basename(analysis.state_of[saved.unit]) != os.path.basename(
+        saved.state
+    ):
+        yield saved.unit, "state", saved.state, f"Its state is {analysis.state_of[saved.unit]} now."
+    if sorted(analysis.before.get(saved.unit, ())) != sorted(saved.before):
+        text = f"It came after {', '.join(saved.before) or 'nothing'}; now that has changed."
+        yield saved.unit, "order", ", ".join(saved.before), text
+
+
+def _plan(saved: Saved, folder: str, plans: dict[str, bytes]) -> Iterable[Moved]:
+    if not saved.plan:
+        return
+    path = saved_plan.plan_path(folder, saved.unit)
+    if os.path.realpath(path) != os.path.join(os.path.realpath(folder), saved_plan.PLANS, os.path.basename(path)):
+        yield saved.unit, "plan", path, f"{path} is a link, or its folder is."
+        return
+    try:
+        data = saved_plan.read_bounded(path)
+    except OSError as problem:
+        yield saved.unit, "plan", path, f"{path}: {problem.strerror or problem}."
+        return
+    if sha256(data).hexdigest() != saved.plan:
+        yield saved.unit, "plan", path, f"{path} is not the file that was saved: its SHA-256 is another."
+        return
+    plans[saved.unit] = data
+
+
+def _files(batch: Batch, saved: Saved) -> Iterable[Moved]:
+    base = saved_plan.base_of(batch.fleet.root)
+    now = saved_plan.files_of(batch.fleet.root, batch.surveyed(saved.unit), ())
+    for name, content in saved.files.items():
+        path = os.path.join(base, name)
+        if os.path.relpath(os.path.realpath(path), base).startswith(".."):
+            yield saved.unit, "file", name, f"{name} is a link that leads out of {base}."
+        elif digest(path, "file") != content:
+            changed = "is not there any more" if not os.path.exists(path) else f"has changed{_when(path)}"
+            yield saved.unit, "file", name, f"The file {name} {changed}."
+    for name in sorted(set(now) - set(saved.files)):
+        yield saved.unit, "file", name, f"The file {name} is new{_when(os.path.join(base, name))}."
+
+
+def _when(path: str) -> str:
+    """When a file was written last, and by whose hand, as far as the file system knows."""
+    from pwd import getpwuid
+
+    try:
+        status = os.stat(path)
+        owner = getpwuid(status.st_uid).pw_name
+    except (OSError, KeyError):
+        return ""
+    return f" ({time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(status.st_mtime))}, a file of {owner})"
+
+
+def _applied_by(root: str, unit: str, made: str) -> str:
+    """Which batch has applied the unit since, and whose that was, as far as there are records of it here."""
+    for name in reversed(runs(root)):
+        record = Record(root, name)
+        try:
+            asked = record.asked()
+        except Failure:
+            continue
+        for event in record.events():
+            if (event["event"], event.get("unit"), event.get("outcome")) != ("finished", unit, "applied"):
+                continue
+            at = str(event.get("at", ""))
+            if at >= made:
+                return f"; the batch {name} of {asked.get('by', 'somebody')} applied {unit} at {at}"
+    return ""
+
+
+def _states(batch: Batch, units: list[Saved], states: dict[str, Result], made: str) -> Iterable[Moved]:
+    """States that have other serials or histories than those that the plan was made from."""
+    for saved in units:
+        now = states[saved.unit]
+        place = saved.state or saved.unit
+        if now.result == "error":
+            said = "; ".join(f"{d['summary']}: {d['detail']}" for d in now.diagnostics if d["severity"] == "error")
+            yield saved.unit, "state", place, f"Its state cannot be read: {said}"
+        elif (now.lineage, now.serial) != (saved.lineage, saved.serial):
+            whose = _applied_by(batch.fleet.root, saved.unit, made)
+            yield saved.unit, "state", place, f"The state {place} {_moved_state(saved, now)}{_when(place)}{whose}."
+
+
+def _moved_state(saved: Saved, now: Result) -> str:
+    by = f", {now.text}" if now.text else ""
+    if not now.lineage:
+        return f"had serial {saved.serial}, and is not there any more"
+    if not saved.lineage:
+        return f"was not there, and has serial {now.serial} by now{by}"
+    if now.lineage != saved.lineage:
+        return f"has another history (lineage) by now{by}"
+    return f"had serial {saved.serial}, and has serial {now.serial} by now{by}"

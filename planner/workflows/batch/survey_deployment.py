@@ -1,0 +1,118 @@
+"""What the files of a stack say of one deployment without planning it: its states, its files, and whose outputs it
+reads."""
+
+from __future__ import annotations
+
+import os
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.stack_files.model import StackConfig
+from planner.workflows.batch.files_read import RECORDER
+from planner.workflows.batch.model import Linked, Place, Published, PublishedRead, Request, Survey
+from planner.workflows.batch.unit_setup import NOT_INSTALLED
+from planner.workflows.stacks.init import init_stack
+from planner.workflows.stacks.links import mentioned
+from planner.workflows.stacks.loading import component_configs, read_stack
+from planner.workflows.stacks.names import Name
+from planner.workflows.stacks.settings import FILE, place_of
+from planner.workflows.stacks.states import workspace_of
+from planner.world.state.identity import state_identity
+
+_INSTANCE = Name("component", "an0instance0of0a0component")
+_LOCKS = (".terraform.lock.hcl", FILE)
+
+
+def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
+    """The survey of a deployment, in the folder of its stack, and whether it stands until a file changes. `folder` is
+    what its files are shown below."""
+    _look()
+    try:
+        stack, problems = read_stack(".")
+        if needs_init(problems):
+            init_stack(".")  # its plan says what went wrong
+            RECORDER.begin_again()
+            _look()
+            stack, problems = read_stack(".")
+        is_whole = not needs_init(problems)
+        kind, settings = place_of(".")
+    except Failure:
+        return Survey(request.unit, ""), False
+    deployment = request.deployment or ""
+    state, parts = "", ("", "", "")
+    if deployment:
+        state = state_identity(kind, settings, workspace_of(deployment))
+        parts = state_identity(kind, settings, workspace_of(deployment, _INSTANCE)).partition(_INSTANCE.name)
+    files = [os.path.abspath(name) for name in (*stack.files, *(n for n in _LOCKS if os.path.exists(n)))]
+    for config in component_configs(stack.root):
+        files += [os.path.abspath(name) for name in config.files]
+    return (
+        Survey(
+            request.unit,
+            state,
+            (),
+            tuple(sorted(set(files))),
+            (),
+            None,
+            tuple(sorted(stack.root.outputs)),
+            (),
+            stack=Linked(
+                os.path.realpath("."),
+                parts[0],
+                parts[2],
+                tuple(_components(stack)),
+                tuple(_reads(stack, request, folder)),
+                tuple(_published(stack, deployment, folder)),
+            ),
+        ),
+        is_whole,
+    )
+
+
+def _look() -> None:
+    """What is read only where it is there is looked at in any case."""
+    for name in _LOCKS:
+        RECORDER.look(name)
+
+
+def needs_init(problems: list[Diagnostic]) -> bool:
+    """Whether something that the stack calls is not installed."""
+    return any(problem.code == NOT_INSTALLED for problem in problems)
+
+
+def _components(stack: StackConfig) -> list[str]:
+    found = []
+    for module in stack.root.walk():
+        above = "".join(f"stack.{name}." for name in module.path)
+        found += [f"{above}{key}" for key, one in sorted(module.components.items()) if one.kind == "component"]
+    return found
+
+
+def _reads(stack: StackConfig, request: Request, folder: str) -> list[PublishedRead]:
+    said = stack.deployments
+    places = {name: value for kind, name, value in request.around if kind == "upstream"}
+    deployment = said.deployments.get(request.deployment or "")
+    found: dict[tuple[str, str, str], PublishedRead] = {}
+    wanted = [("", deployment.inputs)] if deployment is not None else []
+    wanted += [(name, published.value) for name, published in sorted(said.published.items())]
+    for published, expr in wanted:
+        for name, output, _ in mentioned(said, expr, "upstream_input"):
+            upstream = said.upstream.get(name)
+            if upstream is None:
+                continue
+            real = os.path.realpath(places.get(upstream.source, upstream.source))
+            found[published, name, output] = PublishedRead(name, real, output, _place(upstream.span, folder), published)
+    return [found[key] for key in sorted(found)]
+
+
+def _published(stack: StackConfig, deployment: str, folder: str) -> list[Published]:
+    said = stack.deployments
+    return [
+        Published(name, _place(published.span, folder))
+        for name, published in sorted(said.published.items())
+        if any(one == deployment for one, _, _ in mentioned(said, published.value, "deployment"))
+    ]
+
+
+def _place(span: Span, folder: str) -> Place:
+    return Place.of(span, os.path.normpath(os.path.join(folder, span.filename)))

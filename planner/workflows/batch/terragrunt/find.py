@@ -1,0 +1,157 @@
+"""The units of a repository of Terragrunt's: the folders with a terragrunt.hcl, and what stacks make of theirs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.span import Span
+from planner.workflows.batch.model import Fleet, Place, Unit
+from planner.workflows.batch.recipe import Recipe, Source
+from planner.workflows.batch.terragrunt import EXCLUDES, NAME, NAMES, STACK, is_unit, unit_file
+from planner.workflows.batch.terragrunt.prepare import with_reading
+from planner.workflows.batch.terragrunt.session import Library, Session
+from planner.workflows.batch.terragrunt.stack import generate_stacks
+from planner.workflows.batch.terragrunt.unit import Reading, has_configuration, make_working, read_unit
+from planner.workflows.batch.terragrunt.working_directory import working_base
+
+MOST = 100_000
+"""units that one may lead to over others"""
+
+
+def has_files(folder: str) -> bool:
+    """Whether a folder is a unit or a stack of Terragrunt's."""
+    return is_unit(folder) or os.path.isfile(os.path.join(folder, STACK))
+
+
+def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) -> Fleet:
+    """The fleet of some folders, by their paths as seen from the root. Units that these wait for are known, too, but
+    lie outside."""
+    library = Library(root, environment)
+    problems: list[Diagnostic] = []
+    folders = [os.path.normpath(os.path.join(root, name)) for name in names]
+    stacks = [folder for folder in folders if os.path.isfile(os.path.join(folder, STACK))]
+    made = generate_stacks(library, stacks, problems)
+    inside = dict.fromkeys(f for f in [*folders, *made] if is_unit(f))
+    readings: dict[str, Reading] = {}
+    waiting = list(inside)
+    while waiting and len(readings) < MOST:
+        folder = waiting.pop(0)
+        if folder in readings:
+            continue
+        reading = read_unit(Session(library, unit_file(folder)))
+        readings[folder] = reading
+        if folder not in inside and not has_configuration(reading):
+            continue
+        waiting += [t for t in _targets(reading) if t not in readings and is_unit(t)]
+    included = {file for reading in readings.values() for file in reading.session.files if _is_other(file, reading)}
+    units: dict[str, Unit] = {}
+    for folder, reading in readings.items():
+        if has_configuration(reading):
+            units[_name(root, folder)] = _unit(root, folder, reading, readings, folder in inside)
+        elif reading.session.config not in included and folder in inside:
+            detail = f"{reading.session.config} names no source, and there is no configuration beside it."
+            problems.append(warning("terragrunt.nothing", "Nothing to run", detail))
+    left_out = _left_out(root)
+    units = {name: _without(units[name], left_out) for name in sorted(units)}
+    text = "\n".join(map(repr, units.values()))
+    for reading in readings.values():
+        problems += [remark for remark in reading.remarks if remark not in problems]
+    if not units:
+        detail = f"No {NAME} below {root} names a source or has configuration beside it."
+        problems.append(error("batch.no_units", f"No units below {root}", detail))
+    return Fleet(root, units, "", tuple(problems), text)
+
+
+def _left_out(root: str) -> list[tuple[str, Place]]:
+    """The patterns of the file that says which units are left out, each with its place."""
+    path = os.path.join(root, EXCLUDES)
+    try:
+        lines = read_whole(path).decode("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as problem:
+        detail = f"{path}: {problem.strerror or problem}."
+        raise Failure(error("terragrunt.excludes", "A file cannot be read", detail)) from None
+    shown = os.path.relpath(path)
+    words = ((number, line.strip()) for number, line in enumerate(lines, 1))
+    return [(os.path.normpath(w), Place(shown, n, 1, w)) for n, w in words if w and not w.startswith("#")]
+
+
+def _without(unit: Unit, left_out: list[tuple[str, Place]]) -> Unit:
+    """A unit, excluded from everything if a pattern means it."""
+    place = next((place for pattern, place in left_out if fnmatchcase(unit.name, pattern)), None)
+    return unit if place is None else evolve(unit, excludes=(*unit.excludes, ("all", False, place)))
+
+
+def _is_other(file: str, reading: Reading) -> bool:
+    return file != reading.session.config and os.path.basename(file) in NAMES
+
+
+def _targets(reading: Reading) -> list[str]:
+    stacks = reading.session.library.stacks
+    named = [
+        folder for found in reading.dependencies for folder in stacks.get(found.target, {"": found.target}).values()
+    ]
+    return [*named, *reading.session.orders]
+
+
+def _name(root: str, folder: str) -> str:
+    return os.path.relpath(folder, root)
+
+
+def _unit(root: str, folder: str, reading: Reading, readings: Mapping[str, Reading], is_inside: bool) -> Unit:
+    make_working(reading)
+    name, session = _name(root, folder), reading.session
+    blocks: list[tuple[str, str, Place]] = []
+    paths: list[tuple[str, Place]] = []
+    targets: dict[str, str] = {}
+    stacks: list[tuple[str, tuple[tuple[str, str], ...]]] = []
+    for found in reading.dependencies:
+        members = session.library.stacks.get(found.target, {"": found.target})
+        for target in members.values():
+            other = readings.get(target)
+            if other is None or not has_configuration(other):
+                detail = f"dependency.{found.label} names {target}, where there is no {NAME} with anything to run."
+                reading.problems.append(error("terragrunt.no_dependency", "No such unit", detail, found.span))
+                continue
+            targets[target] = _name(root, target)
+            blocks.append((found.label, targets[target], _place(found.span)))
+        if found.target in session.library.stacks:
+            stacks.append((found.target, tuple(sorted(members.items()))))
+    for target, span in session.orders.items():
+        other = readings.get(target)
+        if other is None:
+            detail = f"dependencies names {target}, where there is no {NAME}."
+            reading.problems.append(error("terragrunt.no_dependency", "No such unit", detail, span))
+        elif has_configuration(other):
+            paths.append((_name(root, target), _place(span)))
+    units, private = tuple(sorted(targets.items())), tuple(sorted(session.private))
+    base = working_base(folder, reading.download) if reading.working != folder else ""
+    source = Source(session.config, dict(session.answers), units, tuple(stacks), base, private)
+    lock = os.path.join(folder, ".terraform.lock.hcl") if reading.copies_lock and reading.working != folder else ""
+    recipe = with_reading(Recipe(keeps=reading.keeps, lock_file=lock, source=source, home=folder), reading)
+    excludes: tuple[tuple[str, bool, Place], ...] = ()
+    if reading.excludes is not None:
+        actions, others, span = reading.excludes
+        excludes = tuple((action, others, _place(span)) for action in actions)
+    return Unit(
+        name,
+        name,
+        place=Place(os.path.relpath(session.config), 1, 1, ""),
+        working=reading.working if reading.working != folder else "",
+        recipe=recipe,
+        blocks=tuple(blocks),
+        paths=tuple(paths),
+        files=tuple(sorted(session.files)),
+        excludes=excludes,
+        is_outside=not is_inside,
+    )
+
+
+def _place(span: Span) -> Place:
+    return Place.of(span)

@@ -1,0 +1,418 @@
+"""A file of Terragrunt's where it is evaluated: names and functions as they stand for one unit.
+
+A file that is included is evaluated for the unit that includes it: its folder is the unit's. One that
+`read_terragrunt_config` reads is evaluated for itself. What names stand for is found out when somebody asks, so that
+the order of blocks does not matter, and what nobody asks for need not have a value.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from planner.foundation.values.convert import ConversionError, convert
+from planner.foundation.values.types import BOOL, DYNAMIC, STRING
+from planner.foundation.values.value import Null, Unknown, Value, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.model import Expr
+from planner.language.expressions.evaluate import evaluate
+from planner.language.expressions.scope import Scope
+from planner.language.functions import CallContext, Function
+from planner.language.syntax.nodes import Traversal, Variable
+from planner.workflows.batch.terragrunt import AUTOINCLUDE, NAMES, VALUES
+from planner.workflows.batch.terragrunt.as_value import WHOLE, filled
+from planner.workflows.batch.terragrunt.document import SCALARS, UNIT, Form, Part
+from planner.workflows.batch.terragrunt.functions import Functions
+from planner.workflows.batch.terragrunt.merge import joined, opened
+from planner.workflows.batch.terragrunt.session import Dependency, Session
+
+_ROOTS = ("local", "include", "dependency", "feature", "values")
+STRATEGIES = ("shallow", "deep", "no_merge")
+
+
+class Include:
+    """A file that another one includes."""
+
+    def __init__(self, label: str, frame: Frame, strategy: str, is_exposed: bool, span: Span) -> None:
+        self.label, self.frame, self.strategy, self.is_exposed, self.span = label, frame, strategy, is_exposed, span
+
+    @property
+    def place(self) -> str:
+        return self.frame.path
+
+
+class Frame(Scope):
+    """A file in its place. `child`: the frame that includes it."""
+
+    def __init__(
+        self, session: Session, path: str, child: Frame | None = None, depth: int = 0, form: Form = UNIT
+    ) -> None:
+        self.session, self.path, self.child, self.depth = session, path, child, depth
+        self.origin: str = child.origin if child is not None else path
+        self.document = session.read(path, form)
+        self._context = CallContext(os.path.dirname(path))
+        self._functions = Functions(self)
+        self._locals: dict[str, Value] = {}
+        self._failed: dict[str, Failure] = {}
+        self._working: list[str] = []
+        self._includes: dict[str, Include] | None = None
+        self._dependencies: dict[str, Dependency] | None = None
+        self._values: Value | None = None
+        self._failure: Failure | None = None
+        beside = os.path.join(os.path.dirname(path), AUTOINCLUDE)
+        is_unit = child is None and os.path.basename(path) in NAMES and session.is_file(beside)
+        self.before: Frame | None = Frame(session, beside, self) if is_unit else None
+        """what a stack has put beside a unit's file, which goes before it"""
+
+    @property
+    def components(self) -> dict[str, dict[str, str]]:
+        """The folders of units and stacks, where the file is that of a stack."""
+        return {}
+
+    @property
+    def folder(self) -> str:
+        """The folder of the unit, or of the file that is read for itself."""
+        return os.path.dirname(self.origin)
+
+    @property
+    def is_included(self) -> bool:
+        return self.child is not None
+
+    @property
+    def root(self) -> Part:
+        return self.document.root
+
+    # ------------------------------------------------------------ the scope of expressions
+
+    def function(self, name: str) -> Function | None:
+        return self._functions.find(name) or super().function(name)
+
+    def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
+        is_plain = node.__class__ is Variable
+        name: str = node.name if is_plain else node.root  # type: ignore[union-attr]
+        steps = () if is_plain else node.steps  # type: ignore[union-attr]
+        span = Span(source or Source("", ""), node.start, node.end if is_plain else node.root_end)  # type: ignore[union-attr]
+        words = [str(getattr(step, "name", getattr(step, "key", ""))) for step in steps[:2]]
+        if name in self.components and len(words) == 2 and words[0] in self.components[name] and words[1] == "path":
+            return self.components[name][words[0]], 2
+        if name not in _ROOTS:
+            detail = f'There is no variable named "{name}" here.{did_you_mean(name, _ROOTS)}'
+            raise Failure(error("language.unknown_variable", "Unknown variable", detail, span))
+        if name == "values":
+            return self.values(), 0
+        if not words:
+            return self._all(name, span), 0
+        whole = Span(span.source, node.start, steps[0].end)
+        if name == "local":
+            return self.local(words[0], whole), 1
+        if name == "feature":
+            return self._feature(words[0], whole), 1
+        if name == "dependency":
+            return self._dependency(words[0], whole), 1
+        return self._included(words, whole)
+
+    def _all(self, name: str, span: Span) -> Value:
+        if name == "local":
+            return {key: self.local(key, span) for key in sorted(self.document.locals)}
+        if name == "feature":
+            return {part.label: self._feature(part.label, span) for part in self.root.blocks.get("feature", ())}
+        if name == "dependency":
+            return {key: _outputs(self.session, found) for key, found in sorted(self.dependencies().items())}
+        return {key: found.frame.config() for key, found in sorted(self.includes().items()) if found.is_exposed}
+
+    def evaluate(self, expr: Expr) -> Value:
+        """Raises Failure."""
+        return evaluate(expr.node, self, expr.source)
+
+    # ------------------------------------------------------------ what names stand for
+
+    def local(self, name: str, span: Span) -> Value:
+        """Raises Failure."""
+        if name in self._locals:
+            return self._locals[name]
+        if name in self._failed:
+            raise self._failed[name]
+        expr = self.document.locals.get(name)
+        if expr is None:
+            detail = f"No local value is named {name} in {span.filename}.{did_you_mean(name, self.document.locals)}"
+            raise Failure(error("terragrunt.undeclared_local", "Undefined local", detail, span))
+        try:
+            value = self._working_on(f"local.{name}", span, lambda: self.evaluate(expr))
+        except Failure as failure:
+            self._failed[name] = failure
+            raise
+        self._locals[name] = value
+        return value
+
+    def _working_on(self, name: str, span: Span, work: Any) -> Value:
+        if name in self._working:
+            raise Failure(error("terragrunt.circle", "Circular reference", f"{name} depends on itself.", span))
+        self._working.append(name)
+        try:
+            return work()
+        finally:
+            self._working.pop()
+
+    def values(self) -> Value:
+        """What the stack gives the unit."""
+        if self._values is None:
+            path = os.path.join(self.folder, VALUES)
+            self._values = {}
+            if self.session.is_file(path):
+                document = self.session.read(path, None)
+                self._values = {
+                    name: evaluate(expr.node, Scope(), expr.source)
+                    for name, expr in sorted(document.root.attributes.items())
+                }
+        return self._values
+
+    def _feature(self, name: str, span: Span) -> Value:
+        part = next((part for part in self._features() if part.label == name), None)
+        if part is None:
+            detail = f"No feature is named {name} here."
+            raise Failure(error("terragrunt.unknown_feature", "Unknown feature", detail, span))
+        default = self._working_on(f"feature.{name}", span, lambda: self.evaluate(part.attributes["default"]))
+        for item in (self.session.variable("TG_FEATURE") or "").split(","):
+            key, _, text = item.strip().partition("=")
+            if key == name:
+                return {"value": _like(default, text)}
+        return {"value": default}
+
+    def _features(self) -> list[Part]:
+        found = list(self.root.blocks.get("feature", ()))
+        for include in self.includes().values():
+            found += include.frame.root.blocks.get("feature", ())
+        if self.child is not None:
+            found += self.child.root.blocks.get("feature", ())
+        return found
+
+    def _dependency(self, name: str, span: Span) -> Value:
+        known = self.dependencies()
+        if name not in known:
+            detail = f"No dependency is named {name} here.{did_you_mean(name, known)}"
+            raise Failure(error("terragrunt.unknown_dependency", "Unknown dependency", detail, span))
+        return _outputs(self.session, known[name])
+
+    def _included(self, words: list[str], span: Span) -> tuple[Value, int]:
+        known = {name: found for name, found in self.includes().items() if found.is_exposed}
+        used = 1
+        if words[0] in known:
+            found, words = known[words[0]], words[1:]
+        elif "" in known:
+            found, used = known[""], 0
+        else:
+            detail = f"No include with expose = true is named {words[0]} here.{did_you_mean(words[0], known)}"
+            raise Failure(error("terragrunt.unknown_include", "Unknown include", detail, span))
+        if not words:
+            return found.frame.config(), used
+        return filled(words[0], found.frame.part(words[0], span)), used + 1
+
+    # ------------------------------------------------------------ included files
+
+    def includes(self) -> dict[str, Include]:
+        """The files that this one includes, by label. Raises Failure."""
+        if self._failure is not None:
+            raise self._failure
+        if self._includes is None:
+            self._includes = {}
+            try:
+                for part in self.root.blocks.get("include", ()):
+                    self._includes[part.label] = self._include(part)
+            except Failure as failure:
+                self._failure = failure
+                raise
+        return self._includes
+
+    def _include(self, part: Part) -> Include:
+        expr = part.attributes["path"]
+        if self.child is not None:
+            detail = f"{self.path} is included itself, and Terragrunt knows one level of includes."
+            raise Failure(error("terragrunt.nested_include", "Nested include", detail, part.header))
+        path = self.text(expr)
+        path = os.path.normpath(os.path.join(self.folder, path))
+        if not self.session.is_file(path):
+            detail = f"There is no file {path} to include."
+            raise Failure(error("terragrunt.no_include", "No such file", detail, expr.span))
+        strategy = self.text(part.attributes["merge_strategy"]) if "merge_strategy" in part.attributes else "shallow"
+        if strategy not in STRATEGIES:
+            detail = f"merge_strategy is one of {', '.join(STRATEGIES)}.{did_you_mean(strategy, STRATEGIES)}"
+            raise Failure(
+                error("terragrunt.strategy", "Unknown strategy", detail, part.attributes["merge_strategy"].span)
+            )
+        exposed = self.truth(part.attributes.get("expose"))
+        frame = Frame(self.session, path, self)
+        frame.includes()  # there may be none
+        return Include(part.label, frame, strategy, exposed, part.header)
+
+    # ------------------------------------------------------------ dependencies
+
+    def dependencies(self) -> dict[str, Dependency]:
+        """The dependencies that the file and those that go with it have, by label. Raises Failure."""
+        if self._dependencies is None:
+            self._dependencies = {}  # what they are made of cannot mention them
+            found: dict[str, Dependency] = {}
+            if not self.is_broken:
+                for include in self.includes().values():
+                    if include.strategy != "no_merge":
+                        found.update(include.frame.own_dependencies(self.labels()))
+            ahead = self.child or self.before
+            found.update(self.own_dependencies(ahead.labels() if ahead is not None else frozenset()))
+            if self.before is not None:
+                found.update(self.before.own_dependencies(frozenset()))
+            self._dependencies = found
+            if self.child is not None:
+                self._dependencies = {**found, **self.child.dependencies()}
+        return self._dependencies
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether what the file includes cannot be read."""
+        try:
+            self.includes()
+        except Failure:
+            return True
+        return False
+
+    def labels(self) -> frozenset[str]:
+        return frozenset(part.label for part in self.root.blocks.get("dependency", ()))
+
+    def own_dependencies(self, without: frozenset[str]) -> dict[str, Dependency]:
+        """Those that the file itself names, apart from some that the file that includes it has, too."""
+        found = {}
+        for part in self.root.blocks.get("dependency", ()):
+            if part.label not in without:
+                found[part.label] = self._own_dependency(part)
+                self.session.depends(found[part.label])
+        return found
+
+    def _own_dependency(self, part: Part) -> Dependency:
+        at = part.attributes["config_path"]
+        enabled = "enabled" not in part.attributes or self.truth(part.attributes["enabled"])
+        path = self.text(at)
+        if enabled and not path:
+            detail = f"dependency.{part.label} names no folder."
+            raise Failure(error("terragrunt.no_dependency", "Dependency without a unit", detail, at.span))
+        target = os.path.normpath(os.path.join(self.folder, path))
+        if target.endswith((".hcl", ".hcl.json")):
+            target = os.path.dirname(target)
+        target = self.session.library.place(target)
+        constant: Value | None = None
+        if self.truth(part.attributes.get("skip_outputs")) or not enabled:
+            mocks = part.attributes.get("mock_outputs")
+            constant = self.evaluate(mocks) if mocks is not None else {}
+        return Dependency(part.label, target, enabled, constant, part.header)
+
+    # ------------------------------------------------------------ parts as values
+
+    def text(self, expr: Expr) -> str:
+        """A text that is known. Raises Failure."""
+        return str(self._known(expr, str))
+
+    def truth(self, expr: Expr | None) -> bool:
+        return expr is not None and bool(self._known(expr, bool))
+
+    def _known(self, expr: Expr, kind: type) -> Any:
+        value = unmark_deep(self.evaluate(expr))[0]
+        if value.__class__ is Unknown:
+            detail = "This has to be known before anything is planned, and rests on what is not."
+            raise Failure(error("terragrunt.unknown", "Value is not known", detail, expr.span))
+        try:
+            value = convert(value, STRING if kind is str else BOOL)
+        except ConversionError as problem:
+            raise Failure(error("terragrunt.type", "Unsuitable value", f"{problem}.", expr.span)) from None
+        if value.__class__ is Null:
+            raise Failure(error("terragrunt.type", "Unsuitable value", "It must not be null.", expr.span))
+        return value
+
+    def block(self, part: Part) -> dict[str, Value]:
+        """A block as an object; blocks in it by label, or as one. Raises Failure."""
+        found: dict[str, Value] = {name: self.evaluate(expr) for name, expr in sorted(part.attributes.items())}
+        for kind, parts in part.blocks.items():
+            if any(inner.label for inner in parts):
+                found[kind] = {inner.label: self.block(inner) for inner in parts}
+            elif parts:
+                found[kind] = self.block(parts[0])
+        return found
+
+    def part(self, name: str, span: Span) -> Value:
+        """An argument or kind of block of the file by its name, as others see it. Raises Failure."""
+        if name == "locals":
+            return self._all("local", span)
+        if name == "dependency" and self.child is not None:
+            return self._own_blocks()
+        if name in ("dependency", "feature"):
+            return self._all(name, span)
+        if name in self.root.attributes:
+            return self.evaluate(self.root.attributes[name])
+        parts = self.root.blocks.get(name)
+        if parts:
+            if parts[0].label:
+                return {part.label: self.block(part) for part in parts}
+            return self.block(parts[0])
+        if name in SCALARS or name in UNIT.blocks:
+            return {} if name in ("inputs", "generate") else Null(DYNAMIC)
+        detail = f"A file of Terragrunt's has no part {name}.{did_you_mean(name, (*SCALARS, *UNIT.blocks, 'locals'))}"
+        raise Failure(error("terragrunt.unknown_part", "Unknown part", detail, span))
+
+    def _own_blocks(self) -> Value:
+        """The dependencies of an included file as others see them: what each says, and its outputs. They are known
+        before those of the unit are, which may be made of them."""
+        found: dict[str, Value] = {}
+        for part in self.root.blocks.get("dependency", ()):
+            found[part.label] = {**self.block(part), **_outputs(self.session, self._own_dependency(part))}
+        return found
+
+    def merged(self, name: str) -> Value:
+        """A part of the file together with those of the files that it includes; null where none has it. Raises
+        Failure."""
+        value = self.part(name, self.root.span)
+        for include in reversed(list(self.includes().values())):
+            other = include.frame
+            if include.strategy != "no_merge" and (name in other.root.attributes or name in other.root.blocks):
+                parent = other.part(name, include.span)
+                value = joined(name, opened(parent), opened(value), include.strategy == "deep")
+        value = opened(value)
+        if self.before is not None and (name in self.before.root.attributes or name in self.before.root.blocks):
+            value = joined(name, value, opened(self.before.part(name, self.before.root.span)), False)
+        return value
+
+    def config_of(self, path: str) -> dict[str, Value]:
+        """Another file, evaluated for itself, once: it looks the same to all who read it. Raises Failure."""
+        known = self.session.configs
+        if path not in known:
+            self.session.reading.append(path)
+            try:
+                known[path] = Frame(self.session, path, depth=self.depth + 1).config()
+            finally:
+                self.session.reading.pop()
+        return known[path]
+
+    def config(self) -> dict[str, Value]:
+        """The whole file as an object, with what it includes. Raises Failure."""
+        span = self.root.span
+        found: dict[str, Value] = dict(WHOLE)
+        if self.document.root.one("locals") is not None:
+            found["locals"] = self._all("local", span)
+        names = {*self.root.attributes, *self.root.blocks}
+        names -= {"locals", "include", "catalog"}
+        for include in self.includes().values():
+            names |= {*include.frame.root.attributes, *include.frame.root.blocks} - {"locals", "include", "catalog"}
+        for name in sorted(names):
+            found[name] = filled(name, self.merged(name))
+        return found
+
+
+def _outputs(session: Session, dependency: Dependency) -> Value:
+    found = dependency.constant if dependency.constant is not None else session.outputs(dependency.target)
+    return {"outputs": found, "config_path": dependency.target, "name": dependency.label}
+
+
+def _like(default: Value, text: str) -> Value:
+    """A text as the kind of value that a default is."""
+    if default is True or default is False:
+        return text.lower() in ("true", "1")
+    if default.__class__ is int:
+        return int(text) if text.lstrip("-").isdigit() else text
+    return text

@@ -1,0 +1,323 @@
+"""The functions that Terragrunt adds to those of the language: paths, files, the environment, programs.
+
+Each knows the frame that it is called in. What somebody outside answers (the environment, a program, AWS) is remembered
+by the session, so that the run of a unit goes by what its reading was told.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from planner.foundation.values.types import BOOL, DYNAMIC, STRING, ListType
+from planner.foundation.values.value import List, Map, Unknown, Value, is_null
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.language.config.model import Expr
+from planner.language.expressions.evaluate import evaluate
+from planner.language.expressions.scope import Scope
+from planner.language.functions import CallContext, Function, FunctionError, Param, call, lookup
+from planner.workflows.batch.terragrunt import NAME, commands, external
+from planner.workflows.batch.terragrunt.document import Part
+from planner.workflows.batch.terragrunt.session import Session, question
+
+_TEXTS = ListType(STRING)
+DEEPEST = 100
+"""files over which another one is read"""
+NAMES = (
+    "find_in_parent_folders",
+    "path_relative_to_include",
+    "path_relative_from_include",
+    "get_env",
+    "run_cmd",
+    "read_terragrunt_config",
+    "read_tfvars_file",
+    "get_platform",
+    "get_repo_root",
+    "get_path_from_repo_root",
+    "get_path_to_repo_root",
+    "get_terragrunt_dir",
+    "get_original_terragrunt_dir",
+    "get_parent_terragrunt_dir",
+    "get_working_dir",
+    "get_terraform_command",
+    "get_terraform_cli_args",
+    "get_terragrunt_source_cli_flag",
+    "get_default_retryable_errors",
+    "get_aws_account_id",
+    "get_aws_account_alias",
+    "get_aws_caller_identity_arn",
+    "get_aws_caller_identity_user_id",
+    "get_terraform_commands_that_need_vars",
+    "get_terraform_commands_that_need_locking",
+    "get_terraform_commands_that_need_input",
+    "get_terraform_commands_that_need_parallelism",
+    "sops_decrypt_file",
+    "mark_as_read",
+    "mark_glob_as_read",
+    "constraint_check",
+    "deep_merge",
+)
+
+
+class Included(Protocol):
+    """An include of a file."""
+
+    @property
+    def place(self) -> str:
+        """The file that is included."""
+        ...
+
+
+class Place(Protocol):
+    """Where functions are called: a file as it is evaluated (frame.py). All but the plain names may raise Failure."""
+
+    session: Session
+    path: str
+    depth: int
+
+    @property
+    def folder(self) -> str: ...
+    @property
+    def root(self) -> Part: ...
+    @property
+    def is_included(self) -> bool: ...
+    def includes(self) -> Mapping[str, Included]: ...
+    def text(self, expr: Expr) -> str: ...
+    def evaluate(self, expr: Expr) -> Value: ...
+    def config_of(self, path: str) -> dict[str, Value]: ...
+
+
+class Functions:
+    """The functions of one frame. A method is called like its function."""
+
+    def __init__(self, frame: Place) -> None:
+        self.frame, self.session = frame, frame.session
+        self._made: dict[str, Function] = {}
+
+    def find(self, name: str) -> Function | None:
+        """The function of this name, None when Terragrunt has none."""
+        if name not in NAMES:
+            return None
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> Function:
+        def text(*names: str) -> list[Param]:
+            return [Param(one, STRING) for one in names]
+
+        def made(params: list[Param], impl: Any, result: Any = STRING, more: Param | None = None) -> Function:
+            return Function(name, params, more, result, impl, impure=False)
+
+        own = getattr(self, f"_{name}", None)
+        anything = Param("more", DYNAMIC, allow_null=True, allow_unknown=True, allow_dynamic=True)
+        match name:
+            case "find_in_parent_folders" | "get_env" | "run_cmd" | "get_parent_terragrunt_dir":
+                return made([], own, STRING, Param("words", STRING))
+            case "path_relative_to_include" | "path_relative_from_include":
+                return made([], own, STRING, Param("name", STRING))
+            case "read_terragrunt_config":
+                return made(text("path"), own, DYNAMIC, anything)
+            case "read_tfvars_file" | "sops_decrypt_file" | "mark_as_read":
+                return made(text("path"), own)
+            case "mark_glob_as_read":
+                return made(text("pattern"), own, _TEXTS)
+            case "constraint_check":
+                return made(text("version", "constraint"), own, BOOL)
+            case "deep_merge":
+                return made([], own, DYNAMIC, anything)
+            case "get_terraform_cli_args":
+                return made([], lambda: List(STRING, (self.session.command,)), _TEXTS)
+            case "get_default_retryable_errors":
+                return made([], lambda: List(STRING, commands.RETRYABLE), _TEXTS)
+        if name.startswith("get_terraform_commands_that_need_"):
+            words = commands.NEED[name.rpartition("_")[2]]
+            return made([], lambda: List(STRING, words), _TEXTS)
+        if name.startswith("get_aws_"):
+            return made([], lambda: external.aws(self.session, name))
+        return made([], own)
+
+    # ------------------------------------------------------------ paths
+
+    def _find_in_parent_folders(self, *words: str) -> Value:
+        wanted = words[0] if words else ""
+        asked = question("above", self.frame.folder, wanted)
+        found: str | None = self.session.ask(asked, lambda: self._above(wanted))
+        if found is not None:
+            return found
+        if len(words) > 1:
+            return words[1]
+        raise FunctionError(f"No folder above {self.frame.folder} has {wanted or NAME}.")
+
+    def _above(self, wanted: str) -> str | None:
+        folder = os.path.dirname(self.frame.folder)
+        while True:
+            for name in (wanted or NAME,):
+                if os.path.exists(os.path.join(folder, name)):
+                    return os.path.join(folder, name)
+            above = os.path.dirname(folder)
+            if above == folder:
+                return None
+            folder = above
+
+    def _include(self, words: tuple[str, ...]) -> Included | None:
+        """The include that a call is about; None where there is none."""
+        known = self.frame.includes()
+        if words:
+            if words[0] not in known:
+                raise FunctionError(f"No include is named {words[0]}.{did_you_mean(words[0], known)}", 0)
+            return known[words[0]]
+        if len(known) > 1:
+            raise FunctionError(f"Which include is meant? Name one of {', '.join(sorted(known))}.")
+        return next(iter(known.values()), None)
+
+    def _include_path(self, words: tuple[str, ...]) -> str:
+        """The file on the other side: the included one, or the one that this is included by."""
+        if self.frame.is_included:
+            return self.frame.path
+        include = self._include(words)
+        return include.place if include is not None else self.frame.path
+
+    def _path_relative_to_include(self, *words: str) -> Value:
+        return os.path.relpath(self.frame.folder, os.path.dirname(self._include_path(words)))
+
+    def _path_relative_from_include(self, *words: str) -> Value:
+        return os.path.relpath(os.path.dirname(self._include_path(words)), self.frame.folder)
+
+    def _get_parent_terragrunt_dir(self, *words: str) -> Value:
+        return os.path.dirname(self._include_path(words))
+
+    def _get_terragrunt_dir(self) -> Value:
+        return self.frame.folder
+
+    def _get_original_terragrunt_dir(self) -> Value:
+        return os.path.dirname(self.session.config)
+
+    def _get_working_dir(self) -> Value:
+        from planner.workflows.batch.terragrunt.working_directory import working_directory
+
+        source = self.frame.root.one("terraform")
+        text = ""
+        if source is not None and "source" in source.attributes:
+            text = self.frame.text(source.attributes["source"])
+        return working_directory(self.frame.folder, text)
+
+    def _repo_root(self) -> str:
+        return str(self.session.ask(question("repo", self.frame.folder), self._repo))
+
+    def _repo(self) -> str:
+        folder = self.frame.folder
+        while not os.path.exists(os.path.join(folder, ".git")):
+            above = os.path.dirname(folder)
+            if above == folder:
+                raise FunctionError(f"{self.frame.folder} is not in a git repository.")
+            folder = above
+        return folder
+
+    def _get_repo_root(self) -> Value:
+        return self._repo_root()
+
+    def _get_path_from_repo_root(self) -> Value:
+        return os.path.relpath(self.frame.folder, self._repo_root())
+
+    def _get_path_to_repo_root(self) -> Value:
+        return os.path.relpath(self._repo_root(), self.frame.folder)
+
+    # ------------------------------------------------------------ files
+
+    def _file(self, path: str) -> str:
+        return os.path.normpath(os.path.join(self.frame.folder, path))
+
+    def _read_terragrunt_config(self, path: str, *default: Value) -> Value:
+        found = self._file(path)
+        if not self.session.is_file(found):
+            if default:
+                return default[0]
+            raise FunctionError(f"There is no file {found}.", 0)
+        if os.path.basename(found).endswith(".stack.hcl"):
+            raise FunctionError(f"{found} describes a stack, which cannot be read as a value yet.", 0)
+        if os.path.basename(found).startswith("terragrunt.values."):
+            document = self.session.read(found, None)
+            return {name: self.frame.evaluate(expr) for name, expr in sorted(document.root.attributes.items())}
+        if found in self.session.reading:
+            raise FunctionError(f"{found} is read by itself, over other files.", 0)
+        if self.frame.depth > DEEPEST:
+            raise FunctionError(f"{found} is read over more than {DEEPEST} other files.", 0)
+        return self.frame.config_of(found)
+
+    def _read_tfvars_file(self, path: str) -> Value:
+        found = self._file(path)
+        if not self.session.is_file(found):
+            raise FunctionError(f"There is no file {found}.", 0)
+        document = self.session.read(found, None)
+        values = {name: evaluate(expr.node, Scope(), expr.source) for name, expr in document.root.attributes.items()}
+        encode = lookup("jsonencode")
+        assert encode is not None
+        return call(encode, [values], CallContext())
+
+    def _sops_decrypt_file(self, path: str) -> Value:
+        found = self._file(path)
+        if not self.session.is_file(found):
+            raise FunctionError(f"There is no file {found}.", 0)
+        self.session.files[found] = None
+        return external.decrypted(self.session, found)
+
+    def _mark_as_read(self, path: str) -> Value:
+        self.session.files[self._file(path)] = None
+        return path
+
+    def _mark_glob_as_read(self, pattern: str) -> Value:
+        from glob import glob
+
+        found = sorted(glob(self._file(pattern), recursive=True))
+        files = [path for path in found if os.path.isfile(path)]
+        self.session.files.update(dict.fromkeys(files))
+        return List(STRING, tuple(files))
+
+    # ------------------------------------------------------------ the environment
+
+    def _get_env(self, *words: str) -> Value:
+        if not words:
+            raise FunctionError("The function get_env takes the name of a variable.")
+        found = self.session.variable(words[0])
+        if found is None and len(words) < 2:
+            raise FunctionError(f"The environment has no variable {words[0]}, and there is no default.", 0)
+        return words[1] if not found and len(words) > 1 else found or ""
+
+    def _run_cmd(self, *words: str) -> Value:
+        return external.program(self.session, self.frame.folder, words)
+
+    def _get_platform(self) -> Value:
+        return "linux" if sys.platform.startswith("linux") else sys.platform
+
+    def _get_terraform_command(self) -> Value:
+        return self.session.command
+
+    def _get_terragrunt_source_cli_flag(self) -> Value:
+        return self.session.variable("TG_SOURCE") or ""
+
+    # ------------------------------------------------------------ values
+
+    def _constraint_check(self, version: str, constraint: str) -> Value:
+        from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
+
+        try:
+            return parse_constraints(constraint).allows(Version(version))
+        except ValueError as problem:
+            raise FunctionError(f"{problem}.") from None
+
+    def _deep_merge(self, *values: Value) -> Value:
+        from planner.workflows.batch.terragrunt.merge import deep_merge
+
+        result: Value = {}
+        for index, value in enumerate(values):
+            if is_null(value):
+                continue
+            if value.__class__ is Unknown:
+                return Unknown(DYNAMIC)
+            if value.__class__ not in (dict, Map):
+                raise FunctionError("An object is required.", index)
+            result = deep_merge(result, value)
+        return result

@@ -1,0 +1,89 @@
+"""A unit of Terragrunt's right before it is run, in the worker: read once more, now with the outputs of the units that
+it waits for. What the first reading was told from outside still stands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import Unknown, Value
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import evolve
+from planner.language.config.reading import Problems
+from planner.workflows.batch.diagnostics_codec import described
+from planner.workflows.batch.recipe import Recipe
+from planner.workflows.batch.terragrunt.session import Library, Session
+from planner.workflows.batch.terragrunt.unit import Reading, generated_files, read_unit, unit_inputs
+from planner.workflows.batch.terragrunt.working_directory import rewrite
+
+Outputs = Callable[[str], Value]
+"""the outputs of a unit by its name; raises Failure"""
+
+
+def made_ready(
+    recipe: Recipe, outputs: Outputs, environment: Mapping[str, str], is_look: bool = False, command: str = "plan"
+) -> tuple[Recipe, dict[str, Value]]:
+    """What is around the run and the values of variables, some perhaps unknown, in the working directory of the unit.
+    `is_look`: nothing is run, so that what rests on outputs may be left out. `command`: what somebody would call.
+    Raises Failure."""
+    source = recipe.source
+    assert source is not None
+    units, stacks = dict(source.units), dict(source.stacks)
+
+    def of(folder: str) -> Value:
+        if folder in stacks:
+            return {name: of(inner) for name, inner in stacks[folder]}
+        return outputs(units[folder]) if folder in units else Unknown(DYNAMIC)
+
+    session = Session(Library(os.getcwd(), environment), source.config, of, source.answers, command, source.expected)
+    reading = read_unit(session)
+    problems = reading.problems
+    values: dict[str, Value] = {}
+    if reading.frame is not None and not problems:
+        try:
+            files = generated_files(reading, reading.frame)
+            if reading.is_late and not is_look:
+                raise Failure(_too_late(recipe))
+            if not is_look:
+                rewrite(os.getcwd(), files)
+            found = unit_inputs(reading.frame)
+            values = found if found.__class__ is dict else _of_declared(found)
+        except Failure as failure:
+            problems += failure.diagnostics
+        except OSError as problem:
+            detail = f"{problem.filename or os.getcwd()}: {problem.strerror or problem}."
+            problems.append(error("terragrunt.working", "A file cannot be generated", detail))
+    if problems:
+        raise Failure(problems)
+    return with_reading(recipe, reading), values
+
+
+def _too_late(recipe: Recipe) -> Problems:
+    problems = Problems()
+    detail = (
+        "A generated file, a hook or extra arguments rest on outputs of units that have changes to be applied first. "
+        "Apply those; batch apply does it in the right order."
+    )
+    problems.append(error("terragrunt.late", "The unit cannot be planned yet", detail))
+    return problems
+
+
+def with_reading(recipe: Recipe, reading: Reading) -> Recipe:
+    return evolve(
+        recipe,
+        hooks=tuple(reading.hooks),
+        retries=tuple(reading.retries),
+        environment=tuple(sorted(reading.environment.items())),
+        arguments=tuple(reading.arguments),
+        role=reading.role,
+        refusals=described([*reading.problems, *reading.session.refusals]),
+    )
+
+
+def _of_declared(value: Value) -> dict[str, Value]:
+    """Values as unknown as this one for all variables that the configuration in the working directory declares."""
+    from planner.language.config.load import load_root
+
+    config, _ = load_root(".")
+    return dict.fromkeys(config.root.variables, value) if config is not None else {}

@@ -1,0 +1,161 @@
+"""What reading one unit asks of its surroundings, and what it came upon: files, other units, answers from outside."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import Unknown, Value
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.records import define, evolve, field, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.reading import Problems
+from planner.workflows.batch.files_read import RECORDER
+from planner.workflows.batch.recipe import Source
+from planner.workflows.batch.terragrunt.document import Document, Form, read_document
+
+_BETWEEN = "\0"
+_SECRET = re.compile(r"secret|password|passwd|passphrase|token|access_key|api_?key|credential|private", re.I)
+"""names of variables whose values stay on this machine"""
+
+
+def question(kind: str, *words: str) -> str:
+    """A question to somebody outside; words that are paths of the fleet's are known as such on other machines."""
+    return _BETWEEN.join((kind, *words))
+
+
+def on_the_way(source: Source) -> Source:
+    """A unit's source for another machine: without answers that are secret, which are asked there. Of a secret
+    variable it tells enough to see whether that one is the same."""
+    if not source.private:
+        return source
+    salt, secret = os.urandom(16).hex(), frozenset(source.private)
+    variables = {name: found for name, found in source.answers.items() if name in secret and _is_variable(name)}
+    digests = {name: _digest(salt, name, found) for name, found in variables.items()}
+    answers = {name: found for name, found in source.answers.items() if name not in secret}
+    return evolve(source, answers=answers, private=(), expected={"": salt, **digests})
+
+
+def _is_variable(asked: str) -> bool:
+    return asked.startswith(f"env{_BETWEEN}")
+
+
+def _digest(salt: str, asked: str, found: Any) -> str:
+    return hashlib.sha256(f"{salt}{asked}{_BETWEEN}{found!r}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@frozen(eq=False)
+class Dependency:
+    """A `dependency` block as a unit has it: the folder of the other unit, whether anything of it is wanted, and what
+    stands for its outputs where these are not asked for."""
+
+    label: str
+    target: str
+    is_enabled: bool
+    constant: Value | None
+    span: Span
+
+
+class Library:
+    """The files of one command, each parsed once, and answers that do not depend on the unit."""
+
+    def __init__(self, root: str, environment: Mapping[str, str]) -> None:
+        self.root, self.environment = root, environment
+        self.documents: dict[tuple[str, int], tuple[Document | None, Problems]] = {}
+        self.answers: dict[str, Any] = {}
+        self.stacks: dict[str, dict[str, str]] = {}
+        """the folders of stacks, and those of their units by name"""
+        self.failed: dict[str, list[Diagnostic]] = {}
+        """packages that could not be had"""
+
+    def place(self, path: str) -> str:
+        """A folder as units are called by, also where a link leads to it."""
+        real, root = os.path.realpath(path), os.path.realpath(self.root)
+        inside = real == root or real.startswith(f"{root}{os.sep}")
+        return os.path.normpath(f"{self.root}{real[len(root) :]}" if inside else path)
+
+    def document(self, path: str, form: Form | None) -> Document:
+        """Raises Failure."""
+        key = (path, id(form))
+        if key not in self.documents:
+            problems = Problems()
+            self.documents[key] = read_document(path, os.path.relpath(path), form, problems), problems
+        found, problems = self.documents[key]
+        if found is None:
+            raise Failure(problems)
+        return found
+
+
+@define(eq=False)
+class Session:
+    """One unit's reading. `outputs(folder)` are those of the unit in another folder. `given` are answers that an
+    earlier reading got from outside (variables of the environment, programs), which then stand; `expected` what it
+    tells of those that it keeps to itself; `answers` those of this one, `private` the questions of them that are
+    secret. `refusals` say what a run lacks, though the unit can be described without."""
+
+    library: Library
+    config: str
+    outputs: Callable[[str], Value] = lambda folder: Unknown(DYNAMIC)
+    given: Mapping[str, Any] = field(factory=dict)
+    command: str = "plan"
+    expected: Mapping[str, str] = field(factory=dict)
+    private: set[str] = field(factory=set)
+    answers: dict[str, Any] = field(factory=dict)
+    files: dict[str, None] = field(factory=dict)
+    dependencies: dict[str, Dependency] = field(factory=dict)
+    orders: dict[str, Span] = field(factory=dict)
+    refusals: list[Diagnostic] = field(factory=list)
+    remarks: list[Diagnostic] = field(factory=list)
+    configs: dict[str, dict[str, Value]] = field(factory=dict)
+    """files that were read as values, and those that are being read"""
+    reading: list[str] = field(factory=list)
+
+    def ask(self, question: str, answer: Callable[[], Any]) -> Any:
+        """What somebody outside says, once in a reading and the one after it. `answer` may raise FunctionError."""
+        if question not in self.answers:
+            found = self.given[question] if question in self.given else answer()
+            if question in self.expected and self.expected[question] != _digest(self.expected[""], question, found):
+                name = question.partition(_BETWEEN)[2]
+                detail = f"The variable {name} of the environment is not what it is where the batch was started."
+                raise Failure(error("terragrunt.elsewhere", "Another environment", detail))
+            self.answers[question] = found
+        return self.answers[question]
+
+    def once(self, question: str, answer: Callable[[], Any]) -> Any:
+        """The same, asked once for all units."""
+        known = self.library.answers
+        if question not in known and question not in self.given:
+            known[question] = answer()
+        return self.ask(question, lambda: known[question])
+
+    def read(self, path: str, form: Form | None) -> Document:
+        self.files[path] = None
+        return self.library.document(path, form)
+
+    def is_file(self, path: str) -> bool:
+        """Whether a file is there, which counts as looking at it."""
+        if RECORDER.paths is not None:
+            RECORDER.look(path)
+        return os.path.isfile(path)
+
+    def variable(self, name: str) -> str | None:
+        """A variable of the environment."""
+        asked = question("env", name)
+        if _SECRET.search(name):
+            self.private.add(asked)
+        found: str | None = self.ask(asked, lambda: self.library.environment.get(name))
+        return found
+
+    def refuse(self, code: str, summary: str, detail: str, span: Span | None = None) -> None:
+        problem = error(f"terragrunt.{code}", summary, detail, span)
+        if problem not in self.refusals:
+            self.refusals.append(problem)
+
+    def depends(self, dependency: Dependency) -> None:
+        """The unit has this block; the first one that names a folder says why."""
+        key = f"{dependency.target}\0{dependency.label}"
+        self.dependencies.setdefault(key, dependency)

@@ -1,0 +1,192 @@
+"""Stacks: a terragrunt.stack.hcl names units and further stacks, whose files are copied to where they are run from.
+
+They go where Terragrunt puts them (`.terragrunt-stack` beside the file, unless a block says otherwise), because paths
+stand in the settings of states. A folder that neither program made is never written into.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+from planner.foundation.values.expression_text import attributes_text
+from planner.foundation.values.value import Value, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.workflows.batch.terragrunt import AUTOINCLUDE, NAMES, STACK, VALUES
+from planner.workflows.batch.terragrunt.autoinclude import autoinclude_text
+from planner.workflows.batch.terragrunt.document import STACK as FORM
+from planner.workflows.batch.terragrunt.document import Part
+from planner.workflows.batch.terragrunt.frame import Frame
+from planner.workflows.batch.terragrunt.generated import has_mark, signed
+from planner.workflows.batch.terragrunt.session import Library, Session
+from planner.workflows.batch.terragrunt.sources import locate
+
+MARK = ".planner-stack"
+_THEIRS = (".terragrunt-stack-manifest", ".terragrunt-stack-origin")
+_DEPTH = 20
+
+
+class StackFrame(Frame):
+    """A stack's file as it is evaluated."""
+
+    def __init__(self, session: Session, path: str) -> None:
+        super().__init__(session, path, form=FORM)
+        self._components: dict[str, dict[str, str]] = {}
+
+    @property
+    def components(self) -> dict[str, dict[str, str]]:
+        if not self._components:
+            for kind in ("unit", "stack"):
+                parts = self.root.blocks.get(kind, ())
+                self._components[kind] = {part.label: _target(self, part, self.folder) for part in parts}
+        return self._components
+
+
+def generate_stacks(library: Library, folders: list[str], problems: list[Diagnostic]) -> list[str]:
+    """Make the units of stacks; their folders."""
+    made: list[str] = []
+    for folder in folders:
+        try:
+            made += _stack(library, folder, 0)
+        except Failure as failure:
+            problems += failure.diagnostics
+        except OSError as problem:
+            detail = f"{problem.filename or folder}: {problem.strerror or problem}."
+            problems.append(error("terragrunt.stack", "The stack cannot be made", detail))
+    return made
+
+
+def _stack(library: Library, folder: str, depth: int) -> list[str]:
+    path = os.path.join(folder, STACK)
+    frame = StackFrame(Session(library, path), path)
+    if depth > _DEPTH:
+        detail = f"{path} is more than {_DEPTH} stacks deep."
+        raise Failure(error("terragrunt.stack_depth", "Stacks in stacks without end", detail))
+    made: list[str] = []
+    taken: dict[str, str] = {}
+    for kind in ("unit", "stack"):
+        for part in frame.root.blocks.get(kind, ()):
+            target = _component(library, frame, kind, part, folder)
+            if target is None:
+                continue
+            if target in taken:
+                detail = f"{kind}.{part.label} and {taken[target]} have the same path."
+                raise Failure(error("terragrunt.stack_path", "Two of one path", detail, part.header))
+            taken[target] = f"{kind}.{part.label}"
+            made += [target] if kind == "unit" else _stack(library, target, depth + 1)
+            if kind == "unit":
+                library.stacks.setdefault(folder, {})[part.label] = target
+    return made
+
+
+def _component(library: Library, frame: Frame, kind: str, part: Part, folder: str) -> str | None:
+    """Copy one unit or stack to its place. Raises Failure and OSError."""
+    if "enabled" in part.attributes and not frame.truth(part.attributes["enabled"]):
+        return None
+    source = frame.text(part.attributes["source"])
+    package = locate(source, folder, "", library, part.attributes["source"].span)
+    origin = os.path.join(package.folder, package.sub)
+    target = _target(frame, part, folder)
+    wanted = NAMES if kind == "unit" else (STACK,)
+    if not any(os.path.isfile(os.path.join(origin, name)) for name in wanted):
+        detail = f"{source} has no {wanted[0]}."
+        raise Failure(error("terragrunt.stack_source", "Not a source", detail, part.attributes["source"].span))
+    values: Any = None
+    if "values" in part.attributes:
+        values = unmark_deep(frame.evaluate(part.attributes["values"]))[0]
+    _copy(origin, target, _values(values, part), part)
+    include = part.one("autoinclude")
+    beside = os.path.join(target, AUTOINCLUDE)
+    if include is not None:
+        _write(beside, autoinclude_text(frame, include, target))
+    elif has_mark(beside):
+        os.unlink(beside)
+    return target
+
+
+def _target(frame: Frame, part: Part, folder: str) -> str:
+    """Where a unit or stack goes. Raises Failure."""
+    base = (
+        folder
+        if frame.truth(part.attributes.get("no_dot_terragrunt_stack"))
+        else os.path.join(folder, ".terragrunt-stack")
+    )
+    path = frame.text(part.attributes["path"])
+    target = os.path.normpath(os.path.join(base, path))
+    if not f"{target}/".startswith(f"{os.path.normpath(base)}/") or target == base:
+        detail = f"The path {path} leads out of {base}."
+        raise Failure(error("terragrunt.stack_path", "Path leads out", detail, part.attributes["path"].span))
+    return target
+
+
+def _values(values: Value, part: Part) -> str | None:
+    if values is None:
+        return None
+    given = values if values.__class__ is dict else getattr(values, "items", None)
+    if not isinstance(given, dict):
+        detail = "values is an object: { name = value }."
+        raise Failure(error("terragrunt.values", "Invalid values", detail, part.attributes["values"].span))
+    try:
+        return signed(attributes_text(given))
+    except ValueError as problem:
+        raise Failure(error("terragrunt.values", "Invalid values", f"{problem}.", part.header)) from None
+
+
+def _copy(origin: str, target: str, values: str | None, part: Part) -> None:
+    if os.path.isdir(target) and os.listdir(target) and not _is_made(target):
+        detail = f"{target} is there already, and neither planner nor Terragrunt made it."
+        raise Failure(error("terragrunt.exists", "A folder would be overwritten", detail, part.header))
+    os.makedirs(target, exist_ok=True)
+    wanted = {
+        name for name in os.listdir(origin) if name not in (".git", ".terragrunt-cache", ".terraform", ".planner")
+    }
+    for name in sorted(wanted):
+        source, place = os.path.join(origin, name), os.path.join(target, name)
+        if os.path.isdir(source):
+            shutil.copytree(
+                source, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".terragrunt-stack", ".git")
+            )
+        elif name != VALUES or values is None:
+            _put(place, source)
+    if values is not None:
+        _write(os.path.join(target, VALUES), values)
+    _write(os.path.join(target, MARK), signed("# This folder is made from a stack. What is in it is overwritten.\n"))
+
+
+def _is_made(target: str) -> bool:
+    """Whether planner or Terragrunt made a folder."""
+    if os.path.exists(os.path.join(target, MARK)) or f"{os.sep}.terragrunt-stack{os.sep}" in target:
+        return True
+    at = target
+    for _ in range(_DEPTH):
+        if any(os.path.exists(os.path.join(at, name)) for name in _THEIRS):
+            return True
+        at = os.path.dirname(at)
+    return False
+
+
+def _put(place: str, source: str) -> None:
+    with open(source, "rb") as file:
+        data = file.read()
+    try:
+        with open(place, "rb") as file:
+            if file.read() == data:
+                return
+    except OSError:
+        pass
+    beside = f"{place}.{os.getpid()}.tmp"
+    with open(beside, "wb") as file:
+        file.write(data)
+    os.replace(beside, place)
+
+
+def _write(place: str, text: str) -> None:
+    try:
+        with open(place, encoding="utf-8") as file:
+            if file.read() == text:
+                return
+    except OSError:
+        pass
+    with open(place, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,212 @@
+"""The folder that a unit is run in.
+
+A unit whose `terraform` block names no source is run where it stands, as Terragrunt does it; the files that it
+generates are written there. Any other one has a working folder of its own: links to the files of the source and of the
+unit, and what is generated. A list beside it says what is planner's there, so that nothing else is ever touched:
+states, data folders and whatever programs leave.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.support.fast_json import orjson
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.language.config.sources import split_subdirectory
+from planner.workflows.batch import OF_UNIT
+from planner.workflows.batch.terragrunt import FOLDER
+from planner.workflows.batch.terragrunt.generated import Generated, has_mark
+from planner.workflows.batch.terragrunt.sources import Package, make_private
+
+_LIST = "files.json"
+_LOCK = ".terraform.lock.hcl"
+_NEVER = (".git", ".terraform", ".terragrunt-cache", ".terragrunt-stack", ".planner", "terraform.tfstate")
+
+
+def working_directory(folder: str, source: str, download: str = "") -> str:
+    """Where a unit with this source is run."""
+    if not source:
+        return folder
+    base, sub = working_base(folder, download), split_subdirectory(source)[1]
+    return base if sub.partition("/")[0] == ".." else os.path.normpath(os.path.join(base, sub))
+
+
+def working_base(folder: str, download: str = "") -> str:
+    """The working folder of a unit with a source, as a whole."""
+    return os.path.join(download or os.path.join(folder, FOLDER), "work")
+
+
+def prepare(place: str, package: Package | None, folder: str, copy: Copy, files: Iterable[Generated]) -> None:
+    """Bring the folder `place` in which a unit is run up to date. Raises Failure and OSError."""
+    files = list(files)
+    if package is None:
+        for file in files:
+            _write(place, file, ())
+        return
+    base = place
+    for _ in [part for part in package.sub.split("/") if part not in ("", ".")]:
+        base = os.path.dirname(base)
+    home = os.path.dirname(base)
+    make_private(home)
+    wanted = _links(package, folder, copy, os.path.relpath(place, base))
+    before = _listed(home)
+    inner = os.path.relpath(place, base)
+    for name in sorted(before.keys() - wanted.keys()):
+        _drop(os.path.join(base, name), before[name])
+    os.makedirs(place, exist_ok=True)
+    for name, target in wanted.items():
+        _link(os.path.join(base, name), target)
+    _lock_file(place, package, folder)
+    for file in files:
+        name = os.path.normpath(os.path.join(inner, file.path))
+        taken = wanted.get(name)
+        wanted[name] = ""
+        _write(place, file, (taken,) if taken else ())
+    _keep(home, wanted)
+
+
+class Copy:
+    """Which hidden files go along, and which files do not: patterns as seen from the unit's folder."""
+
+    def __init__(self, included: tuple[str, ...] = (), excluded: tuple[str, ...] = ()) -> None:
+        self.included, self.excluded = included, excluded
+
+    def takes(self, name: str, is_unit: bool) -> bool:
+        if name in _NEVER or name.startswith("terraform.tfstate"):
+            return False
+        if is_unit and any(fnmatchcase(name, pattern) for pattern in self.excluded):
+            return False
+        return not name.startswith(".") or any(fnmatchcase(name, pattern) for pattern in self.included)
+
+
+def _links(package: Package, folder: str, copy: Copy, inner: str) -> dict[str, str]:
+    """Paths below the working folder, and what they are linked to."""
+    wanted: dict[str, str] = {}
+    at, shown = package.folder, ""
+    parts = [part for part in package.sub.split("/") if part not in ("", ".")]
+    for part in parts:
+        for name in sorted(os.listdir(at)):
+            if name != part and name not in _NEVER:
+                wanted[os.path.normpath(os.path.join(shown, name))] = os.path.join(at, name)
+        at, shown = os.path.join(at, part), os.path.join(shown, part)
+    _overlay(wanted, inner, at, folder, copy)
+    for name in sorted(OF_UNIT):
+        own = os.path.join(folder, ".planner", name)
+        if os.path.lexists(own):
+            wanted[os.path.normpath(os.path.join(inner, ".planner", name))] = own
+    return wanted
+
+
+def _overlay(wanted: dict[str, str], inner: str, below: str, above: str, copy: Copy, depth: int = 0) -> None:
+    """Links to the files of one folder, and over them to those of another; folders that both have are joined."""
+    for name in sorted(os.listdir(below)):
+        if copy.takes(name, False) and name != _LOCK and not name.startswith("terragrunt."):
+            wanted[os.path.normpath(os.path.join(inner, name))] = os.path.join(below, name)
+    if os.path.realpath(below) == os.path.realpath(above):
+        return
+    for name in sorted(os.listdir(above)):
+        path = os.path.normpath(os.path.join(inner, name))
+        mine, other = os.path.join(above, name), os.path.join(below, name)
+        if not copy.takes(name, True) or name == _LOCK or name.startswith("terragrunt."):
+            continue
+        if path in wanted and os.path.isdir(mine) and os.path.isdir(other) and depth < 50:
+            del wanted[path]
+            _overlay(wanted, path, other, mine, copy, depth + 1)
+        else:
+            wanted[path] = mine
+
+
+def _link(path: str, target: str) -> None:
+    try:
+        if os.readlink(path) == target:
+            return
+    except OSError:
+        pass
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if os.path.isdir(path) and not os.path.islink(path):
+        return  # programs made it: theirs is left alone
+    beside = f"{path}.{os.getpid()}.tmp"
+    os.symlink(target, beside)
+    os.replace(beside, path)
+
+
+def _drop(path: str, target: str) -> None:
+    """Take away what was planner's and is not wanted any more."""
+    if (os.path.islink(path) and target) or (not target and has_mark(path)):
+        os.unlink(path)
+
+
+def _lock_file(place: str, package: Package, folder: str) -> None:
+    """The dependency lock file: the unit's own, else that of the source, unless init has made one here since."""
+    mine = os.path.join(place, _LOCK)
+    for origin in (os.path.join(folder, _LOCK), os.path.join(package.folder, package.sub, _LOCK)):
+        if os.path.isfile(origin):
+            if not os.path.exists(mine) or (origin.startswith(folder) and read_whole(origin) != read_whole(mine)):
+                _put(mine, read_whole(origin))
+            return
+
+
+def _write(place: str, file: Generated, below: tuple[str, ...]) -> None:
+    """Write a generated file, as its if_exists says where something else is there already. `below`: what it is linked
+    to, in a working folder."""
+    path = os.path.normpath(os.path.join(place, file.path))
+    there = below[0] if below else path
+    ours = has_mark(there)
+    if file.text is None:
+        if os.path.lexists(path) and (file.if_exists == "overwrite" or ours):
+            os.unlink(path)
+        return
+    data = file.text.encode("utf-8", "surrogatepass")
+    if os.path.lexists(there) and not ours:
+        if file.if_exists == "skip":
+            return
+        if file.if_exists in ("error", "overwrite_terragrunt") and not (not below and _is_same(path, data)):
+            detail = f"{there} is there already, and neither planner nor Terragrunt wrote it."
+            raise Failure(error("terragrunt.exists", "A file would be overwritten", detail, file.span))
+    if not os.path.islink(path) and _is_same(path, data):
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    _put(path, data)
+
+
+def _is_same(path: str, data: bytes) -> bool:
+    try:
+        return read_whole(path) == data
+    except OSError:
+        return False
+
+
+def _put(path: str, data: bytes) -> None:
+    beside = f"{path}.{os.getpid()}.tmp"
+    with open(beside, "wb") as file:
+        file.write(data)
+    os.replace(beside, path)
+
+
+def _listed(home: str) -> dict[str, str]:
+    """What is planner's in the working folder."""
+    try:
+        found = orjson.loads(read_whole(os.path.join(home, _LIST)))
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {k: v for k, v in found.items() if isinstance(v, str) and not os.path.isabs(k) and not k.startswith("..")}
+
+
+def _keep(home: str, wanted: dict[str, str]) -> None:
+    data = orjson.dumps(wanted, option=orjson.OPT_SORT_KEYS)
+    path = os.path.join(home, _LIST)
+    if not _is_same(path, data):
+        _put(path, data)
+
+
+def rewrite(place: str, files: Iterable[Generated]) -> None:
+    """Write generated files again whose text is known only now. Raises Failure and OSError."""
+    for file in files:
+        path = os.path.join(place, file.path)
+        if file.text is not None and (has_mark(path) or not os.path.lexists(path)):
+            _write(place, file, ())

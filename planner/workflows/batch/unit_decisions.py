@@ -1,0 +1,168 @@
+"""The decisions about one unit, as rules/batch derives them. Of other units only matters what kind of thing is so of
+them, and not their names, so each shape is derived once and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.fleet import batch_program
+
+_WANT = (
+    "skipped",
+    "runs",
+    "reused",
+    "sees_plan",
+    "pending",
+    "outcome",
+    "appliable",
+    "asks",
+    "retried",
+    "spares_tainted",
+    "decided_by",
+)
+_UNIT = "unit"
+
+
+@frozen
+class Earlier:
+    """A unit that comes before the one that is decided about: its outcome; whether its outputs are read, and change by
+    a plan that is not applied; whether the plan of the one decided about rests on something unknown in them."""
+
+    outcome: str
+    is_read: bool = False
+    changes_outputs: bool = False
+    is_awaited: bool = False
+
+
+@frozen
+class Kept:
+    """A result from before: whether it rests on what plugins and services said, and whether the command allows that."""
+
+    asks_plugins: bool = False
+    asks_services: bool = False
+    young_enough: bool = False
+    trusts_states: bool = False
+
+
+@frozen
+class Decision:
+    """What the rules say. `skipped`, `sees_plan` and `pending` name other units."""
+
+    skipped: tuple[str, ...] = ()
+    sees_plan: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
+    runs: bool = False
+    reused: bool = False
+    outcome: str = ""
+    appliable: bool = False
+    retried: bool = False
+    spares_tainted: bool = False
+    because: str = ""
+    asks: bool = False
+
+
+def decide(
+    command: str,
+    before: Mapping[str, Earlier],
+    kept: Kept | None = None,
+    result: str = "",
+    died: int = 0,
+    was_cut_off: bool = False,
+    is_partial: bool = False,
+    is_approved: bool = False,
+) -> Decision:
+    """What becomes of a unit. `before`: the units that come before it; `kept`: its result from before, made from what
+    is still the same; `result`: how its own run ended, "" before that; `died`: how often a process died that ran it;
+    `was_cut_off`: it was in work when a run that is resumed now was cut off; `is_partial`: parts of a deployment are
+    deferred; `is_approved`: by the rules of its group."""
+    kinds = sorted(set(before.values()), key=_order)
+    shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off, is_partial, is_approved)
+    if not (shape.skipped or shape.sees_plan or shape.pending or shape.because):
+        return shape
+    names = sorted(before)
+    number = {kind: str(n) for n, kind in enumerate(kinds)}
+
+    def named(found: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple([n for n in names if number[before[n]] in found]) if found else ()
+
+    return Decision(
+        named(shape.skipped),
+        named(shape.sees_plan),
+        named(shape.pending),
+        shape.runs,
+        shape.reused,
+        shape.outcome,
+        shape.appliable,
+        shape.retried,
+        shape.spares_tainted,
+        next(iter(named((shape.because,))), ""),
+        shape.asks,
+    )
+
+
+def _order(kind: Earlier) -> tuple[str, bool, bool, bool]:
+    return kind.outcome, kind.is_read, kind.changes_outputs, kind.is_awaited
+
+
+@cache
+def _decide(
+    command: str,
+    kinds: tuple[Earlier, ...],
+    kept: Kept | None,
+    result: str,
+    died: int,
+    was_cut_off: bool,
+    is_partial: bool,
+    is_approved: bool,
+) -> Decision:
+    facts = FactBuilder()
+    facts.add("command", command)
+    facts.add("about_unit", _UNIT)
+    for n, kind in enumerate(kinds):
+        other = str(n)
+        facts.add("earlier", _UNIT, other, kind.outcome)
+        if kind.is_read:
+            facts.add("takes_output", _UNIT, "", other, "")
+        if kind.changes_outputs:
+            facts.add("changed_output", other, "")
+        if kind.is_awaited:
+            facts.add("awaits", _UNIT, "", other, "", "")
+            facts.add("unknown_output", other, "", "")
+    if kept is not None:
+        facts.add("same_inputs", _UNIT)
+        for name in ("asks_plugins", "asks_services", "young_enough"):
+            if getattr(kept, name):
+                facts.add(name, _UNIT)
+        if kept.trusts_states:
+            facts.add("trusts_states")
+    if was_cut_off:
+        facts.add("was_cut_off", _UNIT)
+    if is_partial:
+        facts.add("defers", _UNIT)
+    if is_approved:
+        facts.add("approved_by", _UNIT, "")
+    if result:
+        facts.add("result", _UNIT, result)
+    if died:
+        facts.add("died_times", _UNIT, died)
+    database = evaluate(batch_program(), facts.build(), _WANT)
+    outcome_rows = database.sorted("outcome")
+    if len(outcome_rows) > 1:
+        raise AssertionError(f"the rules derive several outcomes: {outcome_rows}")
+    return Decision(
+        tuple(str(row[1]) for row in database.sorted("skipped")),
+        tuple(str(row[1]) for row in database.sorted("sees_plan")),
+        tuple(sorted({str(row[1]) for row in database["pending"]})),
+        bool(database["runs"]),
+        bool(database["reused"]),
+        str(outcome_rows[0][1]) if outcome_rows else "",
+        bool(database["appliable"]),
+        bool(database["retried"]),
+        bool(database["spares_tainted"]),
+        next((str(row[1]) for row in database.sorted("decided_by")), ""),
+        bool(database["asks"]),
+    )

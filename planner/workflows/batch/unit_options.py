@@ -1,0 +1,167 @@
+"""What a command line asks of single units: values of variables, targets and replacements. What it names and nobody has
+is an error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+
+from planner.foundation.vocabulary.address import AddressError, parse_resource_instance, parse_target
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.records import frozen
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@frozen
+class Asked:
+    """Options of a command line, as given. `variables`: ("var", [UNIT:]NAME=VALUE) and ("var-file", [UNIT:]FILE) in
+    their order; `targets` and `replace`: UNIT:ADDRESS; `policies` that judge the plan of each unit, too (absolute paths
+    and builtin:NAME), codes of denials that may pass, and the `reason` why."""
+
+    variables: Pairs = ()
+    targets: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    reason: str = ""
+
+
+NOTHING_ASKED = Asked()
+
+
+@frozen
+class OfUnit:
+    """What is asked of one unit."""
+
+    variables: Pairs = ()
+    targets: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    reason: str = ""
+
+
+NOTHING = OfUnit()
+
+
+def targeted(asked: Asked, units: Iterable[str]) -> tuple[str, ...]:
+    """The units that targets name. Raises Failure."""
+    problems: list[Diagnostic] = []
+    found = _addresses("target", asked.targets, list(units), problems)
+    if problems:
+        raise Failure(problems)
+    return tuple(sorted({unit for unit, _ in found}))
+
+
+def of_units(
+    asked: Asked, selected: Sequence[str], units: Sequence[str], declared: Callable[[str], Sequence[str] | None]
+) -> dict[str, OfUnit]:
+    """What is asked of each selected unit. `units`: all of the fleet; `declared`: the root variables of a unit, None
+    where its configuration cannot be read. Raises Failure, with all that names nothing."""
+    problems: list[Diagnostic] = []
+    variables: dict[str, list[tuple[str, str]]] = {unit: [] for unit in selected}
+    for kind, text in asked.variables:
+        add = _add_file if kind == "var-file" else _add_variable
+        add(text, variables, units, declared, problems)
+    targets = _addresses("target", asked.targets, units, problems)
+    replace = _addresses("replace", asked.replace, units, problems)
+    for option, found in (("target", targets), ("replace", replace)):
+        problems += [_not_selected(f"-{option}={u}:{a}", u) for u, a in found if u in units and u not in variables]
+    if problems:
+        raise Failure(problems)
+    return {
+        unit: OfUnit(
+            tuple(variables[unit]),
+            tuple(address for name, address in targets if name == unit),
+            tuple(address for name, address in replace if name == unit),
+            asked.policies,
+            asked.overrides,
+            asked.reason,
+        )
+        for unit in selected
+    }
+
+
+def _add_variable(
+    text: str,
+    variables: dict[str, list[tuple[str, str]]],
+    units: Sequence[str],
+    declared: Callable[[str], Sequence[str] | None],
+    problems: list[Diagnostic],
+) -> None:
+    left, equals, value = text.partition("=")
+    unit, colon, name = left.rpartition(":")
+    shown = f"-var={left}=..."  # values may be secret
+    if not equals or not name:
+        problems.append(_wrong(shown.rstrip("=."), "is not NAME=VALUE or UNIT:NAME=VALUE"))
+        return
+    if colon and unit not in variables:
+        problems.append(_not_selected(shown, unit) if unit in units else _unknown(shown, unit, units))
+        return
+    meant = [unit] if colon else list(variables)
+    takers = [one for one in meant if (names := declared(one)) is None or name in names]
+    if not takers:
+        known = sorted({other for one in meant for other in declared(one) or ()})
+        who = f"The unit {unit} declares" if colon else "None of the selected units declares"
+        detail = f"{who} no variable {name}.{did_you_mean(name, known)}"
+        problems.append(error("batch.unknown_variable", f"{shown} names no variable", detail))
+    for one in takers:
+        variables[one].append(("var", f"{name}={value}"))
+
+
+def _add_file(
+    text: str,
+    variables: dict[str, list[tuple[str, str]]],
+    units: Sequence[str],
+    declared: Callable[[str], Sequence[str] | None],
+    problems: list[Diagnostic],
+) -> None:
+    unit, colon, file = text.partition(":")
+    if not (colon and unit in units):
+        unit, file = "", text
+    if unit and unit not in variables:
+        problems.append(_not_selected(f"-var-file={text}", unit))
+    elif not os.path.isfile(file):
+        detail = f"There is no file {file}, as seen from the working directory."
+        problems.append(error("batch.var_file", f"-var-file={text} names no file", detail))
+    else:
+        for one in [unit] if unit else variables:
+            variables[one].append(("var-file", os.path.abspath(file)))
+
+
+def _addresses(
+    option: str, texts: Iterable[str], units: Sequence[str], problems: list[Diagnostic]
+) -> list[tuple[str, str]]:
+    """(unit, address) of UNIT:ADDRESS."""
+    found = []
+    for text in texts:
+        unit, colon, address = text.partition(":")
+        shown = f"-{option}={text}"
+        if not colon:
+            problems.append(_wrong(shown, f"is not UNIT:ADDRESS: say in which unit {text} is"))
+        elif unit not in units:
+            problems.append(_unknown(shown, unit, units))
+        else:
+            try:
+                parsed = parse_target(address) if option == "target" else parse_resource_instance(address)
+            except AddressError as bad:
+                problems.append(_wrong(shown, f"has no address behind the unit: {bad.detail}"))
+                continue
+            found.append((unit, str(parsed)))
+    return found
+
+
+def _wrong(shown: str, why: str) -> Diagnostic:
+    return error("batch.asked", "An option cannot be read", f"{shown} {why}.")
+
+
+def _unknown(shown: str, unit: str, units: Iterable[str]) -> Diagnostic:
+    detail = f"No unit is called {unit}.{did_you_mean(unit, units)}"
+    return error("batch.unknown_unit", f"{shown} names no unit", detail)
+
+
+def _not_selected(shown: str, unit: str) -> Diagnostic:
+    detail = f"The unit {unit} is not among those that the command is about."
+    return error("batch.not_selected", f"{shown} names a unit that is left out", detail)

@@ -1,0 +1,135 @@
+"""What an editor asks about a rule file: completion, hover, declarations, cases. No protocol is spoken here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from planner.answers.policy.shapes import READERS, Shapes, paths
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.syntax.rule_parse import parse_rules, tables, tokens_of
+from planner.language.syntax.rule_syntax import CaseSyntax, Declaration, RuleSyntax
+from planner.workflows.editor.cursor import Cursor, cursor_at
+from planner.workflows.editor.rule_index import Book, Relation, functions, signature
+
+_TYPE = re.compile(r'\b(?:change|stays)\(\s*([A-Z_]\w*)\s*,\s*"([^"]*)"')
+_FIRST = re.compile(r"\b(?:planned|configured|prior|part|size_of)\(\s*([A-Z_]\w*)")
+
+
+@frozen
+class Choice:
+    """Something that may be written here: `kind` is relation, function, directive, variable, path or word; `insert`
+    what is written."""
+
+    label: str
+    kind: str
+    detail: str = ""
+    doc: str = ""
+    insert: str = ""
+
+
+def completions(book: Book, text: str, offset: int, shapes: Callable[[], Shapes]) -> list[Choice]:
+    """What may be written at an offset, sorted by kind and name. `shapes` is asked only for paths of attributes."""
+    at = cursor_at(text, offset)
+    relation = book.relations.get(at.relation)
+    if at.is_in_text:
+        return list(_within_text(book, at, relation, shapes))
+    if at.kind == "COMMENT":
+        return []
+    if text[:offset].rpartition("\n")[2].strip().startswith((".", "@")):
+        return [*_directives()]
+    found = [*_variables(at)] if relation is not None or at.relation else []
+    found += [
+        Choice(r.name, "relation", r.declaration, r.doc, f"{r.name}({', '.join(_placeholders(r))})")
+        for _, r in sorted(book.relations.items())
+    ]
+    found += [Choice(name, "function", _shown(name), "", f"{name}(") for name in sorted(functions())]
+    return found
+
+
+def _placeholders(relation: Relation) -> Iterator[str]:
+    """A variable for each column."""
+    taken: set[str] = set()
+    for name, _ in relation.columns:
+        word = name[:1].upper() + name[1:]
+        while word in taken:
+            word += "2"
+        taken.add(word)
+        yield word
+
+
+def _within_text(book: Book, at: Cursor, relation: Relation | None, shapes: Callable[[], Shapes]) -> Iterator[Choice]:
+    if relation is None:
+        return
+    for word in book.words(relation, at.column):
+        yield Choice(word, "word", f"{relation.name}.{relation.columns[at.column][0]}", relation.doc)
+    if relation.columns[at.column][0] == "type" and relation.name in ("change", "stays", "resource"):
+        names = {name for mode in ("managed", "data") for name in shapes().types(mode)}
+        yield from (Choice(name, "word", "resource type") for name in sorted(names) if name.startswith(at.typed))
+    if relation.name in READERS and at.column == 1:
+        types = dict(_TYPE.findall(at.statement))
+        address = next((name for name in _FIRST.findall(at.statement) if name in types), None)
+        shape = shapes()("managed", types[address]) if address is not None else None
+        if shape is not None and address is not None:
+            yield from (Choice(path, "path", types[address]) for path in paths(shape) if path.startswith(at.typed))
+
+
+def _directives() -> Iterator[Choice]:
+    words = tables().terminals.words.values()
+    yield from (Choice(word, "directive", "", "", word) for word in sorted(words) if word[0] == "." and len(word) > 1)
+    yield from (Choice(f"@{name}", "directive", "", "", f'@{name}("")') for name in ("name", "reason"))
+
+
+def _variables(at: Cursor) -> Iterator[Choice]:
+    found = sorted({name for name in re.findall(r"\b[A-Z]\w*", at.statement) if name != at.word})
+    yield from (Choice(name, "variable", "", "", name) for name in found)
+
+
+def _shown(name: str) -> str:
+    found = signature(name)
+    return found.declaration if found is not None else ""
+
+
+def hover(book: Book, text: str, offset: int) -> tuple[str, int, int] | None:
+    """What is said about the word at an offset, as Markdown, with where it begins and ends."""
+    at = cursor_at(text, offset)
+    relation = book.relations.get(at.word)
+    if relation is not None:
+        return f"```\n{relation.declaration}\n```\n\n{relation.doc}", at.start, at.end
+    found = signature(at.word)
+    if found is not None:
+        doc = f"{found.meaning}. Example: `{found.example}`\n\n{found.failing}".strip()
+        return f"```\n{found.declaration}\n```\n\n{doc}", at.start, at.end
+    return None
+
+
+def declaration(book: Book, text: str, offset: int) -> Span | None:
+    """Where the relation at an offset is declared."""
+    relation = book.relations.get(cursor_at(text, offset).word)
+    return relation.span if relation is not None else None
+
+
+def mentions(book: Book, text: str, offset: int) -> list[Span]:
+    """Where the relation at an offset is named in the files that belong together."""
+    word = cursor_at(text, offset).word
+    if word not in book.relations:
+        return []
+    found = []
+    for file in book.files:
+        found += [
+            Span(file.source, start, end) for _, token, start, end in tokens_of(file.source.text) if token == word
+        ]
+    return found
+
+
+def outline(name: str, text: str) -> Iterator[tuple[str, str, Span]]:
+    """Declarations, rules and cases of a file: kind, name, and where."""
+    for statement in parse_rules(name, text)[0].statements:
+        if isinstance(statement, Declaration):
+            yield "relation", statement.name.text, statement.span
+        elif isinstance(statement, CaseSyntax):
+            yield "case", statement.name, statement.span
+        elif isinstance(statement, RuleSyntax) and statement.body:
+            given = next((str(value.value) for key, value in statement.annotations if key.text == "name"), "")
+            yield "rule", given or str(statement.head), statement.span

@@ -1,0 +1,146 @@
+"""What is known about the rule files of one folder while somebody writes them: relations, functions, where they stand.
+
+Files that are open in the editor are read as they are there, the others from disk. A file with mistakes is still known
+by the statements that could be read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from planner.answers.policy.packs import gather
+from planner.answers.policy.shapes import misfits
+from planner.foundation.support.assets import rules_path
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.syntax.rule_parse import parse_rules
+from planner.language.syntax.rule_syntax import Declaration, RuleFile
+from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS, Builtin
+from planner.operations import rule_files, rule_tests, rulebook
+from planner.workflows.editor.schemas import shapes_near
+
+Texts = Mapping[str, str]
+"""absolute path -> the text in the editor"""
+ENDINGS = (".dl", ".case")
+
+
+@frozen
+class Relation:
+    """A relation: name, columns as (name, type), what is said of it, where it is declared, and whether users' rules may
+    derive it."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    doc: str
+    span: Span
+    is_ours: bool
+
+    @property
+    def declaration(self) -> str:
+        return f"{self.name}({', '.join(f'{name}: {type}' for name, type in self.columns)})"
+
+
+@frozen
+class Book:
+    """`program` is the name of the product's rules that the files are written for."""
+
+    program: str
+    relations: dict[str, Relation]
+    files: tuple[RuleFile, ...]
+
+    def words(self, relation: Relation, column: int) -> list[str]:
+        """The words that a column of words can have, as its documentation lists them."""
+        if column >= len(relation.columns) or relation.columns[column][1] != "word":
+            return []
+        named = f"{relation.columns[column][0]} "
+        line = next((x for x in map(str.strip, relation.doc.split("\n")) if x.startswith(named)), "")
+        listed = line.removeprefix(named).partition("(")[0].replace(" or ", ", ").split(",")
+        words = [word.strip(" .`") for word in listed]
+        return sorted(word for word in words if word and " " not in word)
+
+
+def folder_files(path: str, opened: Texts) -> list[tuple[str, str]]:
+    """The rule files (name, text) that belong together with one: those of its folder, as they are in the editor."""
+    folder = os.path.dirname(path)
+    found, _ = rule_files.read_files([folder], (".dl",)) if os.path.isdir(folder) else ([], [])
+    texts = {os.path.normpath(name): text for name, text in found}
+    for name, text in opened.items():
+        if name in texts or (name.endswith(".dl") and os.path.dirname(name) == folder):
+            texts[name] = text
+    return sorted(texts.items())
+
+
+def book_of(path: str, opened: Texts) -> Book:
+    """What is known where a file stands."""
+    files = folder_files(path, opened)
+    cases = [(path, opened[path])] if path.endswith(".case") and path in opened else []
+    parsed = tuple(parse_rules(*file)[0] for file in files if file[0].endswith(".dl"))
+    program = rule_files.choose([*files, *cases])
+    relations = dict(_product(program))
+    for file in parsed:
+        for statement in file.statements:
+            if isinstance(statement, Declaration):
+                columns = tuple((column.name, column.type.text) for column in statement.columns)
+                span = statement.within(statement.name)
+                relations[statement.name.text] = Relation(statement.name.text, columns, statement.doc or "", span, True)
+    return Book(program, relations, parsed)
+
+
+@cache
+def _product(program: str) -> dict[str, Relation]:
+    """The relations of the product's rules of one program."""
+    return {
+        p.name: Relation(p.name, tuple((c.name, c.type.name) for c in p.columns), p.doc, p.span, p.is_open)
+        for p in rulebook.program(program).predicates.values()
+    }
+
+
+def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
+    """What is wrong with a file: of rules together with those beside it, of cases with what they are about."""
+    try:
+        if path.endswith(".case"):
+            return list(_problems_of_cases(path, opened))
+        checked = rule_files.check(folder_files(path, opened))
+    except Failure as failure:
+        return [d for d in failure.diagnostics if _is_about(d, path)]
+    found = [*checked.diagnostics, *_misfits(path, opened, checked)]
+    return [d for d in found if _is_about(d, path)]
+
+
+def _misfits(path: str, opened: Texts, checked: rule_files.Checked) -> list[Diagnostic]:
+    """What policies ask of objects that never have it, by the schemas at hand."""
+    if checked.program != "policy" or has_errors(checked.diagnostics):
+        return []
+    program, _ = rule_files.load(folder_files(path, opened), checked.program)
+    return list(misfits(program, shapes_near(path))) if program is not None else []
+
+
+def _problems_of_cases(path: str, opened: Texts) -> Iterator[Diagnostic]:
+    files = folder_files(path, opened)
+    program, _ = rule_files.load(files, rule_files.choose([*files, (path, opened[path])]))
+    if program is not None:  # else the rules have mistakes, which are told where they stand
+        cases = rule_tests.cases_of(program, path, opened[path], gather(tuple(files)))
+        yield from (d for d in cases[1] if _is_about(d, path))
+
+
+def _is_about(problem: Diagnostic, path: str) -> bool:
+    return problem.subject is None or os.path.normpath(problem.subject.filename) == os.path.normpath(path)
+
+
+def place(span: Span) -> str:
+    """The file that a span stands in: of the product's rules, where they are installed."""
+    name = span.filename
+    return name if os.path.isabs(name) else str(rules_path() / name)
+
+
+def signature(name: str) -> Builtin | None:
+    """Of a built-in function, test or relation."""
+    return FUNCTIONS.get(name) or TESTS.get(name) or RELATIONS.get(name)
+
+
+def functions() -> dict[str, Builtin]:
+    """The built-in functions, tests and relations that are written with a name before parentheses."""
+    return {name: s for name, s in {**FUNCTIONS, **TESTS, **RELATIONS}.items() if name[0].isalpha() and name != "in"}

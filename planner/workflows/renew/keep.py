@@ -1,0 +1,235 @@
+"""From a plan that was made and told to what is kept of it."""
+
+from __future__ import annotations
+
+import _pickle  # pickle has it from there, and more
+import os
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.support.digests import sha256_of
+from planner.foundation.support.disk import read_whole
+from planner.foundation.support.files_read import has_asked_time
+from planner.foundation.values.value import is_marked_deep
+from planner.foundation.vocabulary.records import field, frozen
+from planner.language.config.model import Config, ResourceDecl
+from planner.language.config.secrecy import is_secret
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.rule_programs import renewal_program
+from planner.operations.plan import may_have_cycle
+from planner.operations.providers_needed import asks_plugins
+from planner.workflows.renew.kept import Kept, Parts
+from planner.workflows.renew.partial_plan import uses_of
+from planner.world.state.backends.local import StateStore
+from planner.world.state.model import ResourceState
+
+if TYPE_CHECKING:
+    from planner.logic.model.plan import ResourceChange
+    from planner.operations.plan import Made, Start
+    from planner.render.plan import PlanText
+
+TOGETHER = 64
+"""resources whose objects are kept in one piece: what they share is written once"""
+
+
+@frozen(eq=False)
+class Printed:
+    """What a plan printed: pieces of standard output as they were written, the text on standard error, how many pieces
+    there were before the plan, the changes with the number of pieces when all was told of each, and the exit code."""
+
+    pieces: Sequence[str]
+    errors: str
+    before: int
+    told: Sequence[tuple[ResourceChange, int]]
+    text: PlanText
+    code: int
+    asks_services: bool
+    """whether services were asked for states"""
+
+
+@frozen(eq=False)
+class Gathered:
+    """What a plan says, before it is told, of whether it may be kept (words of rules/renew/whole.dl); and, where edits
+    can be followed, its planned objects as data, where those of a resource stand, and which blocks refer to which."""
+
+    found: frozenset[str]
+    data: bytes = b""
+    objects: dict[str, tuple[int, int]] = field(factory=dict)
+    uses: dict[str, list[str]] | None = None
+
+
+def gathered(made: Made[Start], has_remarks: bool) -> Gathered:
+    """What has to be known of a plan while its values and its graph are there. `has_remarks`: there were
+    diagnostics."""
+    found = frozenset(_found(made, has_remarks))
+    context, graph = made.context, made.loaded.derived.plan_graph
+    if context is None or graph is None or any(_verdict(found)):
+        return Gathered(found)
+    pieces: list[bytes] = []
+    objects: dict[str, tuple[int, int]] = {}
+    at = 0
+    names = list(context.root.resources)
+    for first in range(0, len(names), TOGETHER):
+        some = names[first : first + TOGETHER]
+        piece = _pickle.dumps({name: context.root.resources[name].planned for name in some}, 5)
+        objects.update(dict.fromkeys(some, (at, len(piece))))
+        pieces.append(piece)
+        at += len(piece)
+    return Gathered(found, b"".join(pieces), objects, uses_of(graph))
+
+
+def kept(
+    made: Made[Start], known: Gathered, printed: Printed, reads: list[list[Any]], asked: bool = False
+) -> Kept | None:
+    """What is kept of a plan, None when nothing may be. `asked`: somebody was asked for values."""
+    found = known.found.union(_found_told(printed), ["answers"] if asked else [])
+    texts = _texts(made.loaded.config)
+    if len(texts) < len(made.loaded.config.files):
+        found |= {"files that have changed since"}
+    if is_secret(texts.values()):
+        found |= {"secrets"}
+    not_kept, only_whole = _verdict(found)
+    if not_kept:
+        return None
+    store = made.loaded.store
+    lock = store.path if isinstance(store, StateStore) and made.loaded.options.lock else ""
+    parts = None
+    if not only_whole and known.uses is not None:
+        parts = _parts(made, known.uses, printed, texts)
+    return Kept(reads, printed.code, lock, printed.errors, parts, printed.pieces, known.objects, known.data)
+
+
+def _verdict(found: frozenset[str]) -> tuple[bool, bool]:
+    """Whether nothing is kept, and whether a plan can only be made anew as a whole."""
+    facts = FactBuilder()
+    for what in found:
+        facts.add("found", what)
+    verdict = evaluate(renewal_program(), facts.build(), ["not_kept", "only_whole"])
+    return bool(verdict["not_kept"]), bool(verdict["only_whole"])
+
+
+def _found_told(printed: Printed) -> Iterator[str]:
+    """What the rules are told of how a plan was told."""
+    if printed.asks_services:
+        yield "services"
+    if printed.code == 1:
+        yield "errors"
+    if "Acquiring state lock" in "".join(printed.pieces[: printed.before]):
+        yield "waiting"
+    if printed.errors:
+        yield "remarks"
+    if printed.text.causes is not None and printed.told:
+        yield "causes"
+
+
+def _found(made: Made[Start], has_remarks: bool) -> Iterator[str]:
+    """What the rules are told of a plan."""
+    loaded, plan = made.loaded, made.plan
+    config, options = loaded.config, loaded.options
+    if asks_plugins(config, plan.prior_state):
+        yield "plugins"
+    if not isinstance(loaded.store, StateStore):
+        yield "services"
+    elif loaded.store.journals():
+        yield "a journal"
+    if options.judges or plan.policy is not None:
+        yield "policies"
+    if plan.errored:
+        yield "errors"
+    if has_asked_time():
+        yield "time"
+    if not {os.path.normpath(name) for name in config.files}.isdisjoint(map(os.path.normpath, plan.files)):
+        yield "its own text"
+    if has_remarks:
+        yield "remarks"
+    if any(change.action != "no-op" for change in plan.drift):
+        yield "drift"
+    if loaded.rules:
+        yield "rules"
+    if plan.targets or plan.excludes or plan.replace or plan.mode != "normal":
+        yield "limits"
+    yield from _declared(config)
+    if made.context is None or made.loaded.derived.plan_graph is None:
+        yield "limits"
+    elif any(map(is_marked_deep, made.context.root.variables.values())) or any(map(_has_secrets, plan.changes)):
+        yield "sensitive values"
+    if may_have_cycle(plan) or any(map(_is_replaced_first, plan.previous_state.resources.values())):
+        yield "another order"
+
+
+def _texts(config: Config) -> dict[str, bytes]:
+    """The files as the plan has seen them; of those that have changed since, nothing."""
+    found = {}
+    for name, digest in config.files.items():
+        try:
+            data = read_whole(name)
+        except OSError:  # it is gone by now
+            continue
+        if sha256_of(data) == digest:
+            found[name] = data
+    return found
+
+
+def _declared(config: Config) -> Iterator[str]:
+    root = config.root
+    if root.children or root.calls:
+        yield "modules"
+    if root.moved or root.imports or root.removed:
+        yield "moved, import or removed"
+    if root.checks:
+        yield "checks"
+    if root.providers:
+        yield "provider configurations"
+    if any(name.endswith(".json") or name.rsplit(".", 1)[0].endswith("override") for name in config.files):
+        yield "overrides or JSON"
+    for decl in root.resources.values():
+        if decl.mode != "managed":
+            yield decl.mode
+        if decl.enabled is not None:
+            yield "enabled"
+        if decl.provisioners or decl.connection is not None:
+            yield "provisioners"
+        if decl.lifecycle.create_before_destroy is not None or decl.lifecycle.replace_triggered_by:
+            yield "another order"
+    for output in root.outputs.values():
+        if output.sensitive or output.ephemeral:
+            yield "sensitive values"
+
+
+def _is_replaced_first(resource: ResourceState) -> bool:
+    return any(one.current is not None and one.current.create_before_destroy for one in resource.instances.values())
+
+
+def _has_secrets(change: ResourceChange) -> bool:
+    return is_marked_deep(change.after) or is_marked_deep(change.before)
+
+
+def _parts(made: Made[Start], uses: dict[str, list[str]], printed: Printed, texts: dict[str, bytes]) -> Parts:
+    ends = list(accumulate(map(len, printed.pieces)))
+    places: dict[str, tuple[int, int]] = {}
+    for change, written in printed.told:
+        # a line break, and the object: the piece before ends where this begins, but for the first
+        places[change.address] = (ends[written - 3] if written >= 3 else 0, ends[written - 1])
+    changes = [
+        (c.address, c.resource_address, c.mode, c.action, *places.get(c.address, (-1, -1))) for c in made.plan.changes
+    ]
+    actions = {one.name: one.action for one in made.plan.outputs}
+    outputs = [(name, actions[name], sign, value) for name, sign, value in printed.text.output_parts()]
+    return Parts(
+        {name: data.decode() for name, data in texts.items()},
+        {name: (*_place(decl), _argument(decl)) for name, decl in made.loaded.config.root.resources.items()},
+        uses,
+        changes,
+        outputs,
+        sum(map(len, printed.pieces[: printed.before])),
+    )
+
+
+def _place(decl: ResourceDecl) -> tuple[str, int, int]:
+    return decl.block.source.filename, decl.block.start, decl.block.end
+
+
+def _argument(decl: ResourceDecl) -> str:
+    return "count" if decl.count is not None else "for_each" if decl.for_each is not None else "none"

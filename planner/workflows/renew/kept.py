@@ -1,0 +1,134 @@
+"""What is kept of one plan: everything that it was made from, what it printed, and, where an edit can be followed, its
+parts: texts of files, planned objects, who refers to whom, and what was printed of each object.
+
+    index (marshal) | standard output, in UTF-8 | objects of resources, each by itself
+
+It stands in the user's cache (planner.foundation.support.store), which is believed only when this user wrote it.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from planner.foundation.support.assets import PACKAGE, rules_folder
+from planner.foundation.support.store import Shelf
+from planner.foundation.vocabulary.records import field, frozen
+
+_LENGTH = 8
+
+
+@frozen(eq=False)
+class Parts:
+    """Of a plan that can be renewed in part."""
+
+    files: dict[str, str]
+    """texts of the files of the root module, by name"""
+    blocks: dict[str, tuple[str, int, int, str]]
+    """of each resource block its file, where it begins and ends, and its argument (`count`, `for_each` or `none`)"""
+    uses: dict[str, list[str]]
+    """which blocks refer to which, as in rules/renew/anew.dl"""
+    changes: list[tuple[str, str, str, str, int, int]]
+    """of each change, in order: address, resource, mode, action, and where in the output it is told (-1: nowhere)"""
+    outputs: list[tuple[str, str, str, str]]
+    """of each root output, by name: action, sign and value as they are told"""
+    told: int
+    """where in the output the plan begins"""
+
+
+@frozen(eq=False)
+class Kept:
+    """One plan. `reads` are entries of planner.workflows.batch.files_read; `lock` is the file of the state, if it was
+    locked."""
+
+    reads: list[list[Any]]
+    code: int
+    lock: str
+    errors: str
+    parts: Parts | None
+    pieces: Sequence[str]
+    """standard output, as it was written"""
+    objects: dict[str, tuple[int, int]] = field(factory=dict)
+    """where the planned objects of a resource stand among `data`, those of some others with them"""
+    data: bytes = b""
+
+    @property
+    def output(self) -> str:
+        return self.pieces[0] if len(self.pieces) == 1 else "".join(self.pieces)
+
+
+def shelf() -> Shelf:
+    """Where plans are kept: any change of the program's code makes them void."""
+    return Shelf("plans", 48, 1 << 28, made_by=_folders())
+
+
+def _folders() -> tuple[str, ...]:
+    found = []
+    for folder, names, _ in os.walk(PACKAGE):
+        names[:] = sorted(name for name in names if not name.startswith(("_", ".")))
+        found.append(os.path.relpath(folder, PACKAGE))
+    return tuple(found)
+
+
+def rules_stamp() -> str:
+    """What of the rules decides whether they are the same: names, sizes and times."""
+    found = []
+    for folder, names, files in os.walk(rules_folder()):
+        names.sort()
+        for name in sorted(name for name in files if not name.endswith(".md")):
+            status = os.stat(os.path.join(folder, name))
+            found.append((folder, name, status.st_size, status.st_mtime_ns))
+    return repr(found)
+
+
+def write(to: Shelf, name: str, kept: Kept) -> None:
+    """Keep a plan, where that is possible."""
+    parts = kept.parts
+    index = marshal.dumps(
+        (
+            kept.reads,
+            kept.code,
+            kept.lock,
+            kept.errors,
+            kept.objects,
+            None
+            if parts is None
+            else (
+                parts.files,
+                parts.blocks,
+                parts.uses,
+                parts.changes,
+                parts.outputs,
+                parts.told,
+            ),
+        )
+    )
+    output = b"".join([piece.encode("utf-8", "surrogatepass") for piece in kept.pieces])
+    lengths = len(index).to_bytes(_LENGTH, "little") + len(output).to_bytes(_LENGTH, "little")
+    to.store_parts(name, (lengths, index, output, kept.data))
+
+
+def read(at: Shelf, name: str) -> Kept | None:
+    """What is kept under a name."""
+    found = at.load(name)
+    if found is None:
+        return None
+    try:
+        first, second = (int.from_bytes(found[k : k + _LENGTH], "little") for k in (0, _LENGTH))
+        begin = 2 * _LENGTH
+        reads, code, lock, errors, objects, parts = marshal.loads(found[begin : begin + first])
+        text = str(found[begin + first : begin + first + second], "utf-8", "surrogatepass")
+        return Kept(
+            reads,
+            code,
+            lock,
+            errors,
+            None if parts is None else Parts(*parts),
+            (text,),
+            objects,
+            found[begin + first + second :],  # type: ignore[arg-type]  # a view is read as bytes are
+        )
+    except (ValueError, TypeError, EOFError):
+        return None

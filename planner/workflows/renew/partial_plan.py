@@ -1,0 +1,115 @@
+"""Planning a part of a configuration: the blocks that are to be planned anew, and of those that they refer to only the
+headers, since their planned objects are known. Everything else of the configuration that is no resource is there too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.operations.load import Reading, begin, load_values
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Made, Start, plan_stored
+from planner.operations.state_access import open_backend, read_state
+
+if TYPE_CHECKING:
+    from planner.engine.plan.options import Settled
+    from planner.logic.model.graph import Graph
+    from planner.world.state.model import State
+
+_NAMES = re.compile(r"([A-Za-z_][\w-]*)\s*\.\s*([A-Za-z_][\w-]*)")
+_HEADERS = {
+    "none": 'resource "{}" "{}" {{\n}}\n',
+    "count": 'resource "{}" "{}" {{\n  count = 1\n}}\n',
+    "for_each": 'resource "{}" "{}" {{\n  for_each = {{}}\n}}\n',
+}
+
+
+@frozen(eq=False)
+class Part:
+    """A part of a root module: its files with what is planned, in its place, and of which other resources only the
+    header is there, with the argument that decides about their instances."""
+
+    files: Mapping[str, str]
+    headers: Mapping[str, str]
+    about: Collection[str]
+    """the resources and outputs of whose state the plan is: `output.name`"""
+
+
+def mentioned(text: str, known: Collection[str]) -> set[str]:
+    """Which of these resources a text may refer to: more rather than less."""
+    return {name for name in map(".".join, _NAMES.findall(text)) if name in known}
+
+
+def plan_part(options: OperationOptions, part: Part, settled: Mapping[str, Settled]) -> Made[Start] | None:
+    """The plan of a part, if there is nothing to be said about it: what is wrong is told by planning all."""
+    import tempfile
+
+    headers = [_HEADERS[argument].format(*name.split(".", 1)) for name, argument in sorted(part.headers.items())]
+    options = evolve(options, settled=settled, keeps_values=True, lock=False, ask_variable=None)
+    told = Told()
+    try:
+        with tempfile.TemporaryDirectory(prefix="planner-") as folder:
+            for name, text in {**part.files, _other_name(part.files): "\n".join(headers)}.items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
+                    file.write(text)
+            made = _planned(options, folder, part.about, told)
+    except (Failure, OSError):  # the latter: no room for these files
+        return None
+    return None if told else made
+
+
+def _other_name(files: Collection[str]) -> str:
+    return f"{max(map(len, files)) * 'x'}x.tf"
+
+
+def _planned(options: OperationOptions, folder: str, about: Collection[str], told: Told) -> Made[Start] | None:
+    """Raises Failure."""
+    from planner.language.config.load import load_config
+
+    begun, problems = begin(options)
+    config, more = load_config(folder, variables=begun.given, workspace=begun.workspace)
+    told += [*problems, *more]
+    loaded = Reading(begun, config, (), tuple(told)).loaded()
+    opened = open_backend(loaded, told)
+    variables, problems = load_values(loaded)
+    told += problems
+    if told:
+        return None
+    stored = read_state(opened, told)
+    stored = evolve(stored, state=_limited(stored.state, about))
+    planned = plan_stored(stored, variables, Hooks())
+    told += planned.diagnostics
+    return planned.complete
+
+
+def _limited(state: State, about: Collection[str]) -> State:
+    """What a state says of some resources and outputs."""
+    resources = {name: resource for name, resource in state.resources.items() if name in about}
+    outputs = {name: output for name, output in state.outputs.items() if f"output.{name}" in about}
+    return evolve(state, resources=resources, outputs=outputs)
+
+
+def uses_of(graph: Graph) -> dict[str, list[str]]:
+    """Which blocks of the root module refer to which, by what expressions call them."""
+    names = {node.name: _KINDS[node.kind] + node.object for node in graph.nodes.values() if _counts(node)}
+    found: dict[str, list[str]] = {}
+    for dependent, dependency in graph.edge_rows:
+        if dependent in names and dependency in names:
+            found.setdefault(names[dependent], []).append(names[dependency])
+    for used in found.values():
+        used.sort()
+    return found
+
+
+_KINDS = {"resource": "", "local": "local.", "output": "output.", "root_variable": "var."}
+
+
+def _counts(node: object) -> bool:
+    return node.kind in _KINDS and not node.module  # type: ignore[attr-defined]

@@ -1,0 +1,95 @@
+"""The text of a renewed plan: what was told of objects that stay as planned, and between that what is new."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from planner.foundation.vocabulary.address import sort_key
+from planner.foundation.vocabulary.records import evolve
+from planner.logic.model.plan import OutputChange, Plan, ResourceChange
+from planner.render.plan import PlanText, SchemaOf, is_shown
+from planner.render.summary import Counts
+from planner.render.terminal import Terminal
+
+if TYPE_CHECKING:
+    from planner.workflows.renew.kept import Parts
+    from planner.workflows.renew.renewal import Renewed
+
+
+class SplicedText(PlanText):
+    """Prints a renewed plan. `plan` has the new changes, and one for each kind of those that stay."""
+
+    def __init__(self, renewed: Renewed, parts: Parts, output: str, schema_of: SchemaOf, terminal: Terminal) -> None:
+        part = renewed.made.plan
+        touched = renewed.anew | renewed.gone
+        self.stay = [change for change in parts.changes if change[1] not in touched]
+        self.output = output
+        self.new = part.changes
+        names = {f"output.{one.name}" for one in part.outputs} | touched
+        self.kept_outputs = [one for one in parts.outputs if f"output.{one[0]}" not in names]
+        kinds = Counter((mode, action) for _, _, mode, action, _, _ in self.stay)
+        self.kinds = [(_example(mode, action), count) for (mode, action), count in sorted(kinds.items())]
+        light = evolve(
+            part,
+            changes=(*(example for example, _ in self.kinds), *part.changes),
+            outputs=(*part.outputs, *(OutputChange(one[0], one[1], None, None, False) for one in self.kept_outputs)),
+        )
+        super().__init__(light, schema_of, terminal)
+        self.changed = sum(count for (_, action), count in kinds.items() if action != "no-op") + sum(
+            change.action != "no-op" for change in part.changes
+        )
+        """how many changes there are in all"""
+        self.repeats = any(first >= 0 for *_, first, _ in self.stay)
+        """whether something is told again of what stays"""
+        self.part: Plan = part
+
+    def counts(self) -> Counts:
+        total = Counts.of_plan(self.part)
+        for example, count in self.kinds:
+            one = Counts.of_plan(evolve(self.part, changes=(example,)))
+            for name in Counts.__slots__:
+                setattr(total, name, getattr(total, name) + count * getattr(one, name))
+        return total
+
+    def output_parts(self) -> list[tuple[str, str, str]]:
+        mine = PlanText(self.part, self.schema_of, self.terminal).output_parts()
+        kept = [(name, sign, value) for name, _, sign, value in self.kept_outputs]
+        return sorted([*mine, *kept])
+
+    def bodies(self, changes: list[ResourceChange]) -> None:
+        at = 0
+        for change in self.new:
+            if is_shown(change):
+                until = self._place(change)
+                self._as_told(at, until)
+                self.terminal.out()
+                self.terminal.out(self.change(change))
+                at = until
+        self._as_told(at, len(self.stay))
+
+    def _place(self, change: ResourceChange) -> int:
+        """Where among what stays a new change stands."""
+        return bisect_left(self.stay, sort_key(change.address), key=lambda one: sort_key(one[0]))
+
+    def _as_told(self, start: int, end: int) -> None:
+        """What was told of these, in as few pieces as it stood in."""
+        begin = until = -1
+        for _, _, _, _, first, last in self.stay[start:end]:
+            if first < 0:
+                continue
+            if first != until:
+                self._write(begin, until)
+                begin = first
+            until = last
+        self._write(begin, until)
+
+    def _write(self, begin: int, until: int) -> None:
+        if begin >= 0:
+            self.terminal.stdout.write(self.output[begin:until])
+
+
+def _example(mode: str, action: str) -> ResourceChange:
+    """A change of one kind, for what is told of all of them."""
+    return ResourceChange("example", "example", "", mode, "", "example", None, "", "", action, "", None, None)

@@ -1,0 +1,75 @@
+"""Plans one after the other in one process: the last whole one, and the part of it that was planned anew since."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.vocabulary.records import evolve
+from planner.operations.plan_causes import causes
+from planner.render.plan import PlanText
+from planner.render.schema_lookup import SchemaLookup
+from planner.render.terminal import Terminal
+from planner.workflows.renew.keep import Printed, gathered, kept
+from planner.workflows.renew.renewal import Renewal, Renewed, hides_causes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from planner.answers.explain.causes import Because
+    from planner.operations.options import OperationOptions
+    from planner.operations.plan import Made
+
+
+class Standing:
+    """A whole plan that was made, and what may be planned in parts of it."""
+
+    def __init__(self, made: Made[Any], has_remarks: bool, terminal: Terminal) -> None:
+        self.made = made
+        self._since: set[str] = set()
+        text = PlanText(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, terminal)
+        self._kept = kept(made, gathered(made, has_remarks), Printed([], "", 0, (), text, 0, False), [])
+
+    def after(self, changed: Iterable[str], options: OperationOptions) -> Changed | None:
+        """The plan after these files have changed, beside those of earlier times. None when the whole has to be
+        planned."""
+        parts = self._kept.parts if self._kept is not None else None
+        if self._kept is None or parts is None:
+            return None
+        self._since.update(changed)
+        texts = {}
+        for name in sorted(self._since):
+            if name not in parts.files:
+                return None
+            try:
+                texts[name] = read_whole(name).decode()
+            except (OSError, ValueError):
+                return None
+        renewed = Renewal(self._kept, parts, texts, options).renewed()
+        if renewed is None or hides_causes(renewed, parts):
+            return None
+        return Changed(self.made, renewed)
+
+
+class Changed:
+    """The plan of a whole, of which a part was planned anew."""
+
+    def __init__(self, whole: Made[Any], renewed: Renewed) -> None:
+        part = renewed.made.plan
+        touched = renewed.anew | renewed.gone
+        outputs = {one.name for one in part.outputs} | {name.removeprefix("output.") for name in renewed.gone}
+        stay = tuple(change for change in whole.plan.changes if change.resource_address not in touched)
+        plan = evolve(
+            whole.plan,
+            changes=stay + part.changes,
+            outputs=tuple(one for one in whole.plan.outputs if one.name not in outputs) + part.outputs,
+        )
+        self.part = renewed.made
+        self.names = frozenset(
+            [change.address for change in part.changes] + [f"output.{one.name}" for one in part.outputs]
+        )
+        self.made = evolve(renewed.made, plan=plan)
+
+    def get(self, name: str) -> Because | None:
+        """What set off a change, if it is in the part: places of the others may have moved since they were planned."""
+        return causes(self.part).get(name) if name in self.names else None

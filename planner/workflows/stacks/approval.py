@@ -1,0 +1,144 @@
+"""Whether a plan of a deployment is applied without asking: the checks of its group, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.values.value import SENSITIVE, Unknown, Value, unmark
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.records import frozen
+from planner.language.config.stack_files.model import ApprovalCheck, ApprovalRule, Deployment
+from planner.logic.datalog.engine.evaluate import Database, evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.actions import does
+from planner.logic.programs.rule_programs import stack_program
+
+if TYPE_CHECKING:
+    from planner.workflows.stacks.deployments import DeploymentFlow
+    from planner.workflows.stacks.steps import DeploymentPlan, Step
+
+_COUNTED = ("add", "change", "import", "remove", "forget", "defer")
+
+
+@frozen
+class Refusal:
+    """A check that does not hold: `outcome` is fails or undecided."""
+
+    rule: str
+    place: str
+    outcome: str
+    reason: str
+
+
+@frozen
+class Approval:
+    """What the rules say. `by`: the rules that approve; `refusals`: why somebody is asked."""
+
+    deployment: str
+    by: tuple[str, ...]
+    refusals: tuple[Refusal, ...]
+    database: Database
+    """all of it, for those who ask why"""
+
+
+def approval(
+    flow: DeploymentFlow,
+    deployment: Deployment,
+    plan: DeploymentPlan,
+    replans: int,
+    judgement: Iterable[Diagnostic],
+) -> Approval:
+    """Whether a plan is approved by the checks of its group. `judgement`: what policies say of it as
+    a whole; those of its components speak in its steps."""
+    known = flow.stack.deployments
+    group = known.groups.get(deployment.group or f"{deployment.name}_default")
+    named = [known.rules[name] for name, _ in group.checks] if group is not None else []
+    rules = [*named, *(rule for rule in known.orchestrations if rule.orchestrates == "auto_approve")]
+    context = context_of(plan, replans)
+    facts = FactBuilder()
+    facts.add("deployment_plan", deployment.name, "changes" if plan.can_apply or plan.is_partial else "empty")
+    of_components = any(step.verdict is not None and step.verdict.of("undecided") for step in plan.steps)
+    if of_components or any(d.code == "policy.undecided" for d in judgement):
+        facts.add("undecided_verdict", deployment.name)
+    refusals: dict[tuple[str, str, str], str] = {}
+    for rule in rules:
+        facts.add("approval_rule", deployment.name, rule.name, source=rule.span)
+        for check in rule.checks:
+            outcome, reason = _checked(flow, rule, check, context)
+            row = (deployment.name, rule.name, check.span.place, outcome)
+            facts.add("approval_check", *row, source=check.condition.span)
+            refusals[rule.name, check.span.place, outcome] = reason
+    found = evaluate(stack_program(), facts.build(), ["approved", "objection", "held_up"])
+    said = [(str(rule), str(place), str(outcome)) for _, rule, place, outcome in found.sorted("objection")]
+    return Approval(
+        deployment.name,
+        tuple(str(row[1]) for row in found.sorted("approved")),
+        tuple(Refusal(*row, refusals[row]) for row in said),
+        found,
+    )
+
+
+def _checked(
+    flow: DeploymentFlow, rule: ApprovalRule, check: ApprovalCheck, context: Mapping[str, Value]
+) -> tuple[str, str]:
+    """holds, fails or undecided, and why not."""
+    try:
+        value, _ = unmark(flow.evaluate(check.condition, context))
+        if value is True:
+            return "holds", ""
+        if isinstance(value, Unknown):
+            return "undecided", "it rests on a value that is not known"
+        if value is not False:
+            return "undecided", "it is neither true nor false"
+        reason, marks = unmark(flow.evaluate(check.reason, context)) if check.reason is not None else ("", ())
+        if SENSITIVE in marks:
+            return "fails", "(sensitive)"
+        return "fails", reason if isinstance(reason, str) else ""
+    except Failure as failure:
+        return "undecided", _first(failure.diagnostics)
+
+
+def _first(diagnostics: Any) -> str:
+    problem: Diagnostic | None = next(iter(diagnostics), None)
+    return f"{problem.summary}: {problem.detail}" if problem is not None else "it cannot be evaluated"
+
+
+def context_of(plan: DeploymentPlan, replans: int) -> dict[str, Value]:
+    """What `context` is in a check."""
+    components = {str(step.name): counted(step) for step in plan.steps}
+    total = {word: sum(changes[word] for changes in components.values()) for word in (*_COUNTED, "total")}
+    errors = [d for d in plan.diagnostics if d.is_error]
+    warnings = [d for d in plan.diagnostics if not d.is_error]
+    return {
+        "operation": "plan",
+        "success": not errors,
+        "errors": tuple({"summary": d.summary, "detail": d.detail} for d in errors),
+        "warnings": tuple({"summary": d.summary, "detail": d.detail} for d in warnings),
+        "plan": {
+            "mode": plan.mode,
+            "applyable": plan.can_apply,
+            "changes": total,
+            "component_changes": components,
+            "replans": replans,
+            "deployment": {"deployment_name": plan.deployment},
+        },
+    }
+
+
+def counted(step: Step) -> dict[str, Value]:
+    """How much is done in an instance, as `changes` tells it."""
+    found = dict.fromkeys(_COUNTED, 0)
+    for change in step.plan.changes if step.plan is not None else ():
+        if change.mode != "managed":
+            continue
+        found["import"] += change.importing is not None
+        found["add"] += does(change.action, "creates")
+        found["change"] += change.action == "update"
+        found["remove"] += does(change.action, "destroys")
+        found["forget"] += does(change.action, "forgets")
+    if step.what == "forget":
+        found["forget"] += max(step.objects, 1)
+    found["defer"] += step.what == "defer"
+    found["defer"] += len(step.plan.deferred) if step.plan is not None else 0
+    return {**found, "total": sum(found.values())}

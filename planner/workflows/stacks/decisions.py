@@ -1,0 +1,134 @@
+"""What the rules of rules/stacks say about the instances of a deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from heapq import heappop, heappush
+
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.datalog.engine.evaluate import Database, evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.rule_programs import stack_program
+from planner.workflows.stacks.flow import Asked, Flow
+from planner.workflows.stacks.names import Name, Wild, path_text
+
+_DECIDED = (
+    *("does", "follows", "unclaimed", "declared_and_removed", "incomplete"),
+    *("waits_until", "put_off", "put_off_in_part", "made_from"),
+)
+PutOff = tuple[tuple[str, str], ...]
+"""(because, what): why nothing is done yet"""
+
+
+def facts_of(asked: Asked) -> list[tuple[str, ...]]:
+    """What is so about an instance that was asked for, as facts."""
+    name = str(asked.name)
+    facts: list[tuple[str, ...]] = [("component", name)]
+    if asked.name.is_wild:
+        facts.append(("stands_for_all", name, declaration(asked.name)))
+        facts += [("expands_with", name, str(each)) for each in expansions(asked.name)]
+    facts += [("asks_for", name, str(other)) for other in asked.awaited]
+    facts += [("unknown_input", name, called) for called in asked.unknown]
+    facts += [("told_to_follow", name, str(other)) for other in asked.follows]
+    facts += [("unknown_configuration", name, str(p.name)) for p in asked.providers if p.is_unknown]
+    return facts
+
+
+def expansions(name: Name) -> list[Name]:
+    """What has to be known to know how many instances it stands for."""
+    parts = [(f"stack.{stack}", name.path[:depth], key) for depth, (stack, key) in enumerate(name.path)]
+    parts.append((f"component.{name.name}", name.path, name.key))
+    return [Name("each", called, path) for called, path, key in parts if isinstance(key, Wild)]
+
+
+def stack_of(name: Name) -> str:
+    """The child stack that something is in, "" for the stack itself."""
+    return path_text(name.path).removesuffix(".")
+
+
+def declaration(name: Name) -> str:
+    """The component of an instance, without any key."""
+    return str(Name(name.kind, name.name, tuple((stack, None) for stack, _ in name.path)))
+
+
+def put_off(asked: Asked, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
+    """Why nothing is done about an instance yet. `before`: the same of those that it is made from; `partial`: those of
+    which objects are left for later."""
+    facts = [*facts_of(asked), ("deployment_mode", mode)]
+    for other in asked.awaited:
+        facts.append(("component", str(other)))
+        facts += [("partial_plan", str(other))] if str(other) in partial else []
+        facts += [_given(str(other), because, what) for because, what in before.get(str(other), ())]
+    rows = _derived(facts, "put_off")["put_off"]
+    return tuple(sorted((because, what) for name, because, what in rows if name == str(asked.name)))
+
+
+def _given(name: str, because: str, what: str) -> tuple[str, ...]:
+    """A fact from which the same follows for another instance, whose own facts are not looked at any more."""
+    return ("stands_for_all", name, name) if because != "provider" else ("unknown_configuration", name, what)
+
+
+@frozen(eq=False)
+class Decided:
+    """What is done about each instance, and what comes before what."""
+
+    does: Mapping[str, str]
+    follows: frozenset[tuple[str, str]]
+    unclaimed: tuple[str, ...]
+    declared_and_removed: tuple[str, ...]
+    incomplete: tuple[str, ...]
+    waits_until: frozenset[tuple[str, str]]
+    database: Database
+    """all of it, for those who ask why"""
+
+
+def decide(facts: FactBuilder) -> Decided:
+    """What follows from all that is known."""
+    found = evaluate(stack_program(), facts.build(), _DECIDED)
+    return Decided(
+        {str(name): str(what) for name, what in found.sorted("does")},
+        frozenset((str(a), str(b)) for a, b in found["follows"]),
+        tuple(str(row[0]) for row in found.sorted("unclaimed")),
+        tuple(str(row[0]) for row in found.sorted("declared_and_removed")),
+        tuple(str(row[0]) for row in found.sorted("incomplete")),
+        frozenset((str(a), str(b)) for a, b in found["waits_until"]),
+        found,
+    )
+
+
+def data_flow(facts: FactBuilder, flow: Flow) -> None:
+    """What asked for what while the flow was evaluated, with the places."""
+    for one, span in flow.promises.awaited:
+        facts.add("asks_for", str(one.by), str(one.awaited), source=span)
+        for name in (one.by, one.awaited):
+            facts.add("promise", str(name), name.kind, stack_of(name))
+
+
+def _derived(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:
+    builder = FactBuilder()
+    for name, *columns in facts:
+        builder.add(name, *columns)
+    return evaluate(stack_program(), builder.build(), wanted)
+
+
+def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[str]:
+    """The names so that each comes after those that it follows; else sorted."""
+    waits: dict[str, set[str]] = {name: set() for name in sorted(names)}
+    followers: dict[str, list[str]] = {}
+    for name, other in follows:
+        if name in waits and other in waits:
+            waits[name].add(other)
+            followers.setdefault(other, []).append(name)
+    ready = [name for name, others in waits.items() if not others]
+    done: dict[str, None] = {}
+    while len(done) < len(waits):
+        # the rules let nothing follow itself; if it did, somebody would have to be first
+        name = heappop(ready) if ready else next(name for name in waits if name not in done)
+        if name in done:
+            continue
+        done[name] = None
+        for follower in followers.get(name, ()):
+            waits[follower].discard(name)
+            if not waits[follower]:
+                heappush(ready, follower)
+    return list(done)

@@ -1,0 +1,293 @@
+"""Planning and applying one deployment: every instance of a component by the engine of root modules."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, is_wholly_known, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve
+from planner.language.config.stack_files.model import StackConfig
+from planner.operations.apply import apply
+from planner.operations.approved_plan import compared
+from planner.operations.encryption import UNENCRYPTED, Encryption
+from planner.operations.load import Loaded, grown, new_schemas
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Planned, Start, plan_opened
+from planner.operations.state_access import Opened, locked
+from planner.workflows.stacks.decisions import Decided, declaration, in_order, put_off
+from planner.workflows.stacks.destroy import plan_removals
+from planner.workflows.stacks.flow import Asked, Flow, output_value
+from planner.workflows.stacks.loading import advised, requirements
+from planner.workflows.stacks.names import Name
+from planner.workflows.stacks.selection import chosen
+from planner.workflows.stacks.states import Notes, States
+from planner.workflows.stacks.steps import (
+    DeploymentPlan,
+    Step,
+    judged,
+    planned_outputs,
+    recorded_outputs,
+    same_values,
+    workers,
+)
+
+if TYPE_CHECKING:
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.engine.walk.hooks import Hooks
+    from planner.foundation.vocabulary.walks import Mode
+
+
+class Runner:
+    """The work on one deployment. `inputs`: of the deployment, some perhaps unknown; `options`: as those of `plan`."""
+
+    def __init__(
+        self,
+        stack: StackConfig,
+        deployment: str,
+        inputs: Mapping[str, Value],
+        states: States,
+        options: OperationOptions,
+        hooks: Hooks,
+        encryption: Encryption = UNENCRYPTED,
+    ) -> None:
+        self.encryption = encryption
+        self.stack, self.deployment, self.inputs, self.states = stack, deployment, inputs, states
+        self.options, self.hooks = options, hooks
+        self.schemas: Schemas = new_schemas(options.directory, requirements(stack.root), encryption=encryption)
+        self.steps: dict[str, Step] = {}
+        self.asked: dict[str, Asked] = {}
+        self._lent: list[Schemas] = []
+        """those of each instance: many are planned and applied at a time, and each ends its own providers"""
+        self._lock = threading.Lock()
+        self.to_apply = False
+
+    # ------------------------------------------------------------ planning
+
+    def plan(self, to_apply: bool = False, only: Collection[str] = ()) -> DeploymentPlan:
+        """Plan every instance, or those that are named and what they are made from. `to_apply`: the states stay locked
+        until `release`."""
+        self.to_apply = to_apply
+        left_out: list[str] = []
+        self.steps, self.asked = {}, {}
+        mode = self.options.mode
+        problems: list[Diagnostic] = []
+        outputs: dict[str, Value] = {}
+        decided: Decided | None = None
+        try:
+            if to_apply:
+                self._hold(problems)
+            recorded = self.states.recorded()
+            if mode == "destroy" and only:
+                detail = "Everything in the deployment is to be destroyed: name no component."
+                raise Failure(error("stack.component_destroy", "Components cannot be chosen", detail))
+            if mode == "destroy":
+                decided, more = plan_removals(self, recorded, None)
+                problems += more
+            else:
+                flow = Flow(self.stack, self.inputs, _Planning(self))
+                instances, found = flow.instances()
+                problems += found
+                named = chosen({*instances, *recorded}, only, self.deployment)
+                wanted = [name for name in named if name in instances] if only else instances
+                problems += flow.promises.ask_all(wanted, workers(self.options))
+                if only:
+                    whole = {str(name) for name in (*instances, *recorded)}
+                    left_out = sorted(whole - set(map(str, named)) - self.asked.keys())
+                if not has_errors(problems):
+                    decided, more = plan_removals(self, recorded, flow, left_out)
+                    problems += more
+                if not has_errors(problems) and not only:
+                    outputs = self._outputs(flow)
+        except Failure as failure:
+            problems += failure.diagnostics
+        told = [d for step in self.steps.values() if step.planned for d in step.planned.diagnostics]
+        said = tuple(map(advised, {id(d): d for d in [*told, *problems]}.values()))
+        steps = tuple(self._ordered(decided))
+        return DeploymentPlan(self.deployment, mode, steps, outputs, decided, said, tuple(left_out))
+
+    def _hold(self, told: list[Diagnostic]) -> None:
+        """Take the lock of the deployment: its outputs and notes are written by one at a time. Raises Failure."""
+        self.states.create()
+        with locked(self.states.store(), self.options, "OperationTypeApply", told, keep=True, hooks=self.hooks):
+            pass
+
+    def _ordered(self, decided: Decided | None) -> list[Step]:
+        follows = decided.follows if decided is not None else frozenset()
+        return [self.steps[name] for name in in_order(self.steps, follows)]
+
+    def _outputs(self, flow: Flow) -> dict[str, Value]:
+        return {
+            name: output_value(declared, flow.promises.ask(Name("output", name)))
+            for name, declared in sorted(self.stack.root.outputs.items())
+        }
+
+    def instance(self, asked: Asked, mode: Mode, deferred: Iterable[tuple[str, str, str]] = ()) -> Planned[Start]:
+        """Plan one instance, without the blocks that are deferred already (as in Plan.deferred)."""
+        about = (("component", str(asked.name)), ("deployment", self.deployment))
+        left = tuple(deferred)
+        excludes = tuple(block for block, _, _ in left)
+        options = evolve(self.options, mode=mode, allow_deferral=True, about=about, deferred=left, excludes=excludes)
+        schemas = self.schemas.lent()
+        with self._lock:
+            self._lent.append(schemas)
+        loaded = Loaded(options, "default", {}, asked.config, schemas, (), encryption=self.encryption)
+        backend, store, hooks = self.states.backend, self.states.store(asked.name), self.heard(asked.name)
+        if self.to_apply:
+            self.states.create(asked.name)
+        elif self.states.read(asked.name) is None:
+            opened = grown(Opened, evolve(loaded, options=evolve(options, lock=False)), backend=backend, store=store)
+            return plan_opened(opened, asked.variables, hooks)
+        opened = grown(Opened, loaded, backend=backend, store=store)
+        return plan_opened(opened, asked.variables, hooks, self.to_apply)
+
+    def heard(self, name: Name) -> Hooks:
+        """Where what is done in an instance is told."""
+        return self.hooks.inside(str(name))
+
+    def settle(self, asked: Asked, step: Step) -> None:
+        with self._lock:
+            self.steps[str(asked.name)] = step
+            self.asked[str(asked.name)] = asked
+
+    # ------------------------------------------------------------ applying
+
+    def apply(self, approved: DeploymentPlan) -> tuple[list[Diagnostic], dict[str, Value]]:
+        """Do what a plan says, and give the outputs. What was planned with unknown values is planned again with what is
+        known by then, and done if that is nothing that was not approved."""
+        problems: list[Diagnostic] = []
+        self._note(approved)
+        failed: set[str] = set()
+        ending = [step for step in approved.steps if step.what in ("destroy", "forget")]
+        for step in ending:
+            waits = {b for a, b in (approved.decided.follows if approved.decided else ()) if a == str(step.name)}
+            if waits & failed:
+                failed.add(str(step.name))
+                continue
+            found = self._end(step)
+            problems += found
+            if has_errors(found):
+                failed.add(str(step.name))
+        outputs: dict[str, Value] = {}
+        if approved.mode == "destroy" or has_errors(problems):
+            if approved.mode == "destroy" and not has_errors(problems):
+                problems += self.states.write_outputs({})
+            return problems, outputs
+        flow = Flow(self.stack, self.inputs, _Applying(self, approved))
+        instances, found = flow.instances()
+        problems += found
+        problems += flow.promises.ask_all(instances, workers(self.options))
+        if not has_errors(problems):
+            try:
+                outputs = self._outputs(flow)
+                declared = self.stack.root.outputs
+                known = {
+                    name: (value, SENSITIVE in unmark_deep(value)[1])
+                    for name, value in outputs.items()
+                    if not declared[name].ephemeral and is_wholly_known(value)
+                }
+                problems += self.states.write_outputs(known)
+            except Failure as failure:
+                problems += failure.diagnostics
+        return problems, outputs
+
+    def _end(self, step: Step) -> list[Diagnostic]:
+        if step.what == "forget":
+            step.applied = True
+            return self.states.forget(step.name)
+        assert step.planned is not None
+        applied = apply(self.options, step.planned, self.heard(step.name))
+        step.applied, step.counts = True, applied.counts
+        problems = [*applied.diagnostics, *self.states.store(step.name).unlock()]
+        if not has_errors(problems):
+            problems += self.states.forget(step.name)
+        return problems
+
+    def _note(self, plan: DeploymentPlan) -> None:
+        """What each instance is made from, before anything is done that an interruption could leave behind."""
+        made_from = dict(self.states.notes().made_from)
+        for name, asked in self.asked.items():
+            made_from[name] = tuple(map(str, asked.awaited))
+        self.states.note(Notes(made_from))
+
+    def release(self) -> list[Diagnostic]:
+        """Give back what is held."""
+        for schemas in (self.schemas, *self._lent):
+            schemas.close()
+        return self.states.leave()
+
+
+class _Planning:
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+
+    def component(self, asked: Asked) -> Mapping[str, Value]:
+        runner = self.runner
+        steps = list(runner.steps.items())
+        before = {name: step.put_off for name, step in steps if step.put_off}
+        partial = {name for name, step in steps if step.plan is not None and step.plan.deferred}
+        why = put_off(asked, runner.options.mode, before, partial)
+        if why:
+            runner.settle(asked, Step(asked.name, "defer", None, why))
+            return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
+        planned, verdict = judged(runner.instance(asked, runner.options.mode))
+        runner.settle(asked, Step(asked.name, "plan", planned, verdict=verdict))
+        if planned.complete is None:
+            raise Failure(planned.diagnostics)
+        return planned_outputs(planned.complete)
+
+
+class _Applying:
+    def __init__(self, runner: Runner, approved: DeploymentPlan) -> None:
+        self.runner = runner
+        self.steps = {str(step.name): step for step in approved.steps}
+        self.later = {declaration(step.name) for step in approved.steps if step.name.is_wild}
+
+    def component(self, asked: Asked) -> Mapping[str, Value]:
+        runner, step = self.runner, self.steps.get(str(asked.name))
+        if step is None and declaration(asked.name) in self.later:  # it has just turned out to be there
+            return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
+        if step is None:
+            detail = f"{asked.name} was no part of the plan that was approved: plan again."
+            raise Failure(error("stack.not_planned", "Not what was approved", detail, asked.span))
+        if step.what == "defer" or step.planned is None or step.plan is None:
+            return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
+        planned = step.planned
+        made = planned.complete
+        unknown = [name for name, given in asked.variables.items() if not is_wholly_known(given.value)]
+        if unknown and step.plan.can_apply:
+            raise Failure(self._unknown(asked, unknown))
+        if made is not None and not same_values(asked, made):
+            # what was left for a later round was not approved: it is shown in that one, though it may be known by now
+            planned = runner.instance(asked, runner.options.mode, step.plan.deferred)
+            if planned.complete is None:
+                raise Failure(planned.diagnostics)
+            differences = compared(step.plan, planned.complete.plan)
+            if differences:
+                raise Failure(_other(asked, differences))
+        result = apply(runner.options, planned, runner.heard(asked.name))
+        step.applied, step.counts = True, result.counts
+        if has_errors(result.diagnostics) or result.state is None:
+            raise Failure(result.diagnostics)
+        said = {output.name for output in planned.plan.outputs} if planned.plan is not None else set()
+        outputs = recorded_outputs(asked.config, result.state)
+        return {name: value if name in said else UNKNOWN for name, value in outputs.items()}
+
+    def _unknown(self, asked: Asked, names: Iterable[str]) -> Diagnostic:
+        """What is said when all that an instance is made from is there, and its inputs are not."""
+        detail = f"Still unknown: {', '.join(sorted(names))} of {asked.name}."
+        given = [name for name, value in sorted(self.runner.inputs.items()) if not is_wholly_known(value)]
+        if given:
+            detail += (
+                f" The deployment {self.runner.deployment} is given no known value for {', '.join(given)}: what that "
+                "comes from (an upstream stack, a token, a variable set) has none yet."
+            )
+        return error("stack.unknown_input", "Inputs are not known", detail, asked.span)
+
+
+def _other(asked: Asked, differences: Iterable[tuple[str, str]]) -> Diagnostic:
+    lines = "".join(f"\n  - {address}: another {how}" for address, how in differences)
+    detail = f"With values that were not known before, {asked.name} is planned with:{lines}\n\nPlan again."
+    return error("stack.not_approved", "Not what was approved", detail, asked.span)

@@ -1,0 +1,47 @@
+"""What deployments have: the states of their components, and their outputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.foundation.vocabulary.records import frozen
+from planner.operations.load import new_schemas
+from planner.workflows.stacks.loading import requirements
+from planner.workflows.stacks.selection import chosen
+from planner.workflows.stacks.states import States
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.workflows.stacks.names import Name
+    from planner.workflows.stacks.opened_stack import Session
+    from planner.world.state.model import OutputState, State
+
+
+@frozen(eq=False)
+class Deployed:
+    """A deployment: the instances of components that have a state, by name; and its outputs, None before it was applied
+    for the first time."""
+
+    deployment: str
+    components: Mapping[Name, State]
+    outputs: Mapping[str, OutputState] | None
+
+
+def schemas_of(session: Session) -> Schemas:
+    """What the states of a stack are shown by; to be closed."""
+    return new_schemas(session.directory, requirements(session.stack.root), encryption=session.encryption)
+
+
+def deployed(session: Session, names: Iterable[str], components: Collection[str] = ()) -> list[Deployed]:
+    """The chosen deployments, with all that they have, or some components alone. Raises Failure."""
+    found = []
+    for deployment in session.chosen(names):
+        states = States(session.backend, deployment.name)
+        there = {name: state for name in states.recorded() if (state := states.read(name)) is not None}
+        wanted = chosen(there, components, deployment.name) if components else list(there)
+        whole = states.read()
+        outputs = whole.outputs if whole is not None and whole.lineage else None
+        found.append(Deployed(deployment.name, {name: there[name] for name in wanted}, outputs))
+    return found

@@ -1,0 +1,240 @@
+"""What goes: instances that are recorded and not asked for any more, or all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from typing import Any, Protocol
+
+from planner.foundation.values.value import UNKNOWN, Unknown, Value, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.vocabulary.walks import Mode
+from planner.language.config.stack_files.model import RemovedComponent, StackConfig
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Planned, Start
+from planner.workflows.stacks.decisions import Decided, data_flow, decide, declaration, facts_of
+from planner.workflows.stacks.flow import Asked, Flow, repeated
+from planner.workflows.stacks.names import Name
+from planner.workflows.stacks.states import Notes, States
+from planner.workflows.stacks.steps import Recorded, Step, judged
+
+Blocks = Mapping[str, tuple[RemovedComponent, Name, Value]]
+
+
+class Planner(Protocol):
+    """Who plans the deployment."""
+
+    stack: StackConfig
+    deployment: str
+    inputs: Mapping[str, Value]
+    states: States
+    options: OperationOptions
+    steps: dict[str, Step]
+    asked: dict[str, Asked]
+
+    def instance(self, asked: Asked, mode: Mode) -> Planned[Start]: ...
+
+    def settle(self, asked: Asked, step: Step) -> None: ...
+
+
+def plan_removals(
+    planner: Planner, recorded: list[Name], planned_by: Flow | None, left_out: Iterable[str] = ()
+) -> tuple[Decided, list[Diagnostic]]:
+    """Plan the end of what is recorded and not asked for (of everything, to destroy it), but for what is left out."""
+    flow = Flow(planner.stack, planner.inputs, Recorded(planner.states))
+    # a place without a state is no instance: somebody else's folder, or what a killed apply had just begun
+    recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]
+    mode = planner.options.mode
+    blocks: dict[str, tuple[RemovedComponent, Name, Value]] = {}
+    facts = FactBuilder()
+    facts.add("deployment_mode", mode)
+    if planned_by is not None:
+        data_flow(facts, planned_by)
+    for asked in planner.asked.values():
+        for predicate, *columns in facts_of(asked):
+            facts.add(predicate, *columns)
+    for step in planner.steps.values():
+        if step.plan is not None and step.plan.deferred:
+            facts.add("partial_plan", str(step.name))
+            for left, argument, place in step.plan.deferred:
+                facts.add("left_for_later", str(step.name), left, f"{argument} at {place}")
+        if step.has_changes:
+            facts.add("is_going_to_change", str(step.name))
+    for name in recorded:
+        facts.add("recorded", str(name), declaration(name))
+    for one in left_out:
+        facts.add("not_chosen", one)
+    for path in flow.paths() if mode != "destroy" or planner.stack.root.removed else [()]:
+        for block in flow.module(path).removed:
+            for name, each in removed_instances(flow, block, path, recorded):
+                blocks[str(name)] = (block, name, each)
+                how = "destroy" if block.destroy else "forget"
+                facts.add("removal_block", str(name), how, source=block.from_span)
+            for name in perhaps_removed(flow, block, path, recorded):
+                facts.add("perhaps_removed", str(name), source=block.from_span)
+    if mode == "normal":
+        _providers_of_removed(flow, blocks, planner.asked, facts)
+    notes = planner.states.notes() if recorded else Notes({})
+    for name in recorded:
+        if str(name) not in planner.asked:
+            noted: Iterable[object] | None = notes.made_from.get(str(name))
+            for other in _as_configured(flow, name) if noted is None else noted:
+                facts.add("made_before", str(name), str(other))
+    decided = decide(facts)
+    problems = [*_unclaimed(decided, planner.deployment), *_contradicting(decided, blocks)]
+    if notes.is_damaged and "destroy" in decided.does.values():
+        problems.append(_damaged(planner.deployment))
+    for name in recorded:
+        what = decided.does.get(str(name))
+        if what == "defer" and str(name) not in planner.asked:
+            rows = [row for row in decided.database.sorted("put_off") if row[0] == str(name)]
+            planner.steps[str(name)] = Step(name, "defer", None, tuple((str(why), str(on)) for _, why, on in rows))
+        elif what == "forget":
+            planner.steps[str(name)] = Step(name, "forget", objects=_objects(planner.states, name))
+        elif what == "destroy":
+            try:
+                asked = _asked_to_destroy(flow, name, blocks.get(str(name)))
+                planned, verdict = judged(planner.instance(asked, "destroy"))
+            except Failure as failure:
+                problems += failure.diagnostics
+                continue
+            planner.settle(asked, Step(name, "destroy", planned, verdict=verdict))
+    return decided, problems
+
+
+def _providers_of_removed(flow: Flow, blocks: Blocks, known: Container[str], facts: FactBuilder) -> None:
+    """State which providers of removed instances have no known configuration yet, and what they are made from."""
+    waiting = [one for name, one in sorted(blocks.items()) if name not in known and one[0].kind == "component"]
+    is_unknown = False
+    for block, name, each in waiting:
+        try:
+            providers = flow.asked(block, name, each).providers if block.destroy else ()
+        except Failure:  # told when its end is planned
+            continue
+        for provider in providers:
+            if provider.is_unknown:
+                is_unknown = True
+                facts.add("unknown_configuration", str(name), str(provider.name))
+    if is_unknown:
+        data_flow(facts, flow)
+
+
+def _objects(states: States, name: Name) -> int:
+    """How many managed objects an instance has. Raises Failure."""
+    state = states.read(name)
+    resources = state.resources.values() if state is not None else ()
+    return sum(len(resource.instances) for resource in resources if resource.mode == "managed")
+
+
+def _asked_to_destroy(flow: Flow, name: Name, removed: tuple[RemovedComponent, Name, Value] | None) -> Asked:
+    if removed is not None:
+        block, _, each = removed
+        if block.kind == "stack":  # nothing in it says with which module and providers
+            detail = (
+                f"{name} cannot be destroyed by a removed block for a whole child stack. Keep the stack block, "
+                "write removed blocks for its components into the child stack, apply, and delete the block then."
+            )
+            raise Failure(error("stack.removed_stack", "Child stack cannot be removed", detail, block.span))
+        return flow.asked(block, name, each)
+    component = flow.module(name.path).components.get(f"component.{name.name}")
+    if component is None:
+        detail = f"{name} has a state, and no component block says which module and providers it was made with."
+        raise Failure(error("stack.no_module", "Instance without a component", f"{detail}{_advice(name)}"))
+    return flow.asked(component, name)
+
+
+def _as_configured(flow: Flow, name: Name) -> tuple[Name, ...]:
+    """What an instance is made from as the configuration has it now, where nothing was noted when it was made. Of what
+    only a removed block is about, nobody knows."""
+    try:
+        flow.promises.ask(name)
+    except Failure:  # told when it is planned
+        return ()
+    return flow.awaited(name)
+
+
+def _damaged(deployment: str) -> Diagnostic:
+    detail = (
+        f"What was noted about the instances of the deployment {deployment} when they were made cannot be read. They "
+        "are destroyed in the order that follows from the configuration as it is now."
+    )
+    return warning("stack.notes", "Notes of a deployment are damaged", detail)
+
+
+def _unclaimed(decided: Decided, deployment: str) -> list[Diagnostic]:
+    return [
+        error(
+            "stack.unclaimed",
+            "Component without a block",
+            f"{name} has a state in the deployment {deployment}, and the configuration says nothing about it."
+            f"{_advice_text(name)}",
+        )
+        for name in decided.unclaimed
+    ]
+
+
+def _contradicting(decided: Decided, blocks: Blocks) -> list[Diagnostic]:
+    return [
+        error(
+            "stack.removed_still_declared",
+            "Removed component still exists",
+            f"{name} is asked for by a component block, and said to be removed by this one.",
+            blocks[name][0].span,
+        )
+        for name in decided.declared_and_removed
+    ]
+
+
+def removed_instances(flow: Flow, block: RemovedComponent, path: Any, recorded: list[Name]) -> list[tuple[Name, Value]]:
+    """The recorded instances that a removed block is about, with the values that go with its for_each. Raises
+    Failure."""
+    depth, mine = len(path), _named(block, path, recorded)
+    if block.key is None:
+        return [(name, UNKNOWN) for name in mine]
+    items: dict[Any, Value] = {None: UNKNOWN}
+    if block.for_each is not None:
+        value = repeated(flow.evaluate(block.for_each, flow.scope(path)), block.for_each)
+        items = dict(value) if isinstance(value, dict) else {}
+    found: list[tuple[Name, Value]] = []
+    for key, each in items.items():
+        wanted, _ = unmark_deep(flow.evaluate(block.key, flow.scope(path, key, each)))
+        for name in mine:
+            own = name.key if block.kind == "component" else name.path[depth][1]
+            if own == wanted:
+                found.append((name, each))
+    return found
+
+
+def perhaps_removed(flow: Flow, block: RemovedComponent, path: Any, recorded: list[Name]) -> list[Name]:
+    """The recorded instances that a removed block may turn out to be about, when its for_each or key is known. Raises
+    Failure."""
+    if block.key is None:
+        return []
+    if block.for_each is None:
+        key, _ = unmark_deep(flow.evaluate(block.key, flow.scope(path)))
+        return _named(block, path, recorded) if isinstance(key, Unknown) else []
+    items = repeated(flow.evaluate(block.for_each, flow.scope(path)), block.for_each)
+    if not isinstance(items, Unknown):
+        keys = [unmark_deep(flow.evaluate(block.key, flow.scope(path, k, each)))[0] for k, each in items.items()]
+        if not any(isinstance(key, Unknown) for key in keys):
+            return []
+    return _named(block, path, recorded)
+
+
+def _named(block: RemovedComponent, path: Any, recorded: list[Name]) -> list[Name]:
+    depth = len(path)
+    if block.kind == "component":
+        return [name for name in recorded if name.path == path and name.name == block.name]
+    below = [name for name in recorded if name.path[:depth] == path and len(name.path) > depth]
+    return [name for name in below if name.path[depth][0] == block.name]
+
+
+def _advice(name: Name) -> str:
+    return _advice_text(str(name))
+
+
+def _advice_text(name: str) -> str:
+    return (
+        " If it is to go, say so, with the module and providers that it was made with:\n\n"
+        f'  removed {{\n    from   = {name}\n    source = "..."\n  }}'
+    )

@@ -1,0 +1,407 @@
+"""The data flow of one deployment: which values, providers and instances of components there are, found by asking.
+
+Nothing is ordered beforehand. An instance of a component is made when somebody asks for it, and asks for what its
+inputs, its providers and its dependencies are made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from planner.foundation.values.convert import ConversionError
+from planner.foundation.values.types import STRING
+from planner.foundation.values.value import (
+    EPHEMERAL,
+    SENSITIVE,
+    UNKNOWN,
+    List,
+    Set,
+    Unknown,
+    Value,
+    is_null,
+    is_wholly_known,
+    mark,
+    unmark,
+    unmark_deep,
+)
+from planner.foundation.vocabulary.address import InstanceKey
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.for_each import for_each_items
+from planner.language.config.model import Config, Expr, OutputDecl, ProviderDecl, ProviderRef
+from planner.language.config.reading import Problems
+from planner.language.config.stack_files.model import (
+    ComponentDecl,
+    ProviderSource,
+    RemovedComponent,
+    StackConfig,
+    StackModule,
+)
+from planner.language.config.variables import RawValue, RootVariable, root_variables
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.expressions.scope import Scope
+from planner.language.syntax import nodes
+from planner.language.syntax.native_body import NativeBody
+from planner.workflows.stacks.names import Key, Name, Path, Wild
+from planner.workflows.stacks.promises import Promises
+from planner.workflows.stacks.provider_bodies import FilledBody, problems_of
+
+
+@frozen(eq=False)
+class Configured:
+    """A provider configuration as a component gets it. `is_unknown`: a value in it is known only later."""
+
+    name: Name
+    block: ProviderDecl
+    is_unknown: bool
+
+
+@frozen(eq=False)
+class Asked:
+    """What is known of an instance of a component before anything is done about it."""
+
+    name: Name
+    config: Config
+    variables: dict[str, RootVariable]
+    providers: tuple[Configured, ...]
+    awaited: tuple[Name, ...]
+    """the instances of components that it was made from"""
+    span: Span
+    follows: tuple[Name, ...] = ()
+    """those that depends_on names, of the component or of a child stack that it is in"""
+
+    @property
+    def unknown(self) -> list[str]:
+        """The inputs with something in them that is known only later."""
+        return [name for name, variable in sorted(self.variables.items()) if not is_wholly_known(variable.value)]
+
+
+class Work(Protocol):
+    """What is done about instances, and gives their outputs."""
+
+    def component(self, asked: Asked) -> Mapping[str, Value]:
+        """The outputs of an instance, some perhaps unknown. Raises Failure."""
+
+
+class Flow:
+    """One evaluation of a stack with the inputs of a deployment."""
+
+    def __init__(self, stack: StackConfig, inputs: Mapping[str, Value], work: Work) -> None:
+        self.stack, self.inputs, self.work = stack, inputs, work
+        self.promises: Promises[Name] = Promises(self._make)
+        self._makers = {
+            "var": self._variable,
+            "local": self._local,
+            "output": self._output,
+            "each": self._each,
+            "component": self._component,
+            "stack": self._stack,
+            "provider": self._provider,
+        }
+
+    def _make(self, name: Name) -> Any:
+        return self._makers[name.kind](name)
+
+    # ------------------------------------------------------------ what there is
+
+    def module(self, path: Path) -> StackModule:
+        module = self.stack.root
+        for name, _ in path:
+            module = module.children[name]
+        return module
+
+    def evaluate(self, expr: Expr, scope: Scope) -> Value:
+        """Raises Failure."""
+        value, problems = try_evaluate(expr.node, scope, expr.source)
+        if has_errors(problems):
+            raise Failure(problems)
+        return value
+
+    def scope(self, path: Path, key: Key = None, each: Value = UNKNOWN) -> StackScope:
+        return StackScope(self, path, key, each)
+
+    def each(self, name: Name, span: Span | None = None) -> dict[str, Value] | Unknown | None:
+        """What something is repeated for: values by key, unknown, or None where it is there once."""
+        found: dict[str, Value] | Unknown | None = self.promises.ask(name, span)
+        return found
+
+    def keys(self, kind: str, name: str, path: Path, span: Span | None = None) -> dict[Key, Value]:
+        """The keys of the instances of something, with the values that go with them."""
+        items = self.each(Name("each", f"{kind}.{name}", path), span)
+        if items is None:
+            return {None: UNKNOWN}
+        if isinstance(items, Unknown):
+            return {Wild.ALL: UNKNOWN}
+        found: dict[Key, Value] = {}
+        found.update(items)
+        return found
+
+    def paths(self) -> list[Path]:
+        """All instances of stacks, parents first. Raises Failure."""
+        found: list[Path] = [()]
+        for path in found:
+            for component in sorted(self.module(path).components.values(), key=lambda c: c.name):
+                if component.kind == "stack":
+                    found += [(*path, (component.name, key)) for key in self.keys("stack", component.name, path)]
+        return found
+
+    def instances(self) -> tuple[list[Name], list[Diagnostic]]:
+        """All instances of components of all stacks, and what keeps others from being known."""
+        names: list[Name] = []
+        problems: dict[int, Diagnostic] = {}
+        waiting: list[Path] = [()]
+        for path in waiting:
+            for component in sorted(self.module(path).components.values(), key=lambda c: c.key):
+                try:
+                    keys = self.keys(component.kind, component.name, path)
+                except Failure as failure:
+                    problems |= {id(d): d for d in failure.diagnostics}
+                    continue
+                if component.kind == "stack":
+                    waiting += [(*path, (component.name, key)) for key in keys]
+                else:
+                    names += [Name("component", component.name, path, key) for key in keys]
+        return names, list(problems.values())
+
+    # ------------------------------------------------------------ values
+
+    def _variable(self, name: Name) -> Value:
+        given: Value = self.inputs
+        if name.path:
+            (last, key), above = name.path[-1], name.path[:-1]
+            given = self.promises.ask(Name("stack", last, above, key))
+        declared = self.module(name.path).variables[name.name]
+        values = checked_inputs({name.name: declared}, given, f"input of {name}")
+        return values[name.name].value
+
+    def _local(self, name: Name) -> Value:
+        return self.evaluate(self.module(name.path).locals[name.name].expr, self.scope(name.path))
+
+    def _output(self, name: Name) -> Value:
+        declared = self.module(name.path).outputs[name.name]
+        value = self.evaluate(declared.value, self.scope(name.path))
+        return output_value(declared, value)
+
+    def _each(self, name: Name) -> dict[str, Value] | Unknown | None:
+        module = self.module(name.path)
+        decl = module.providers[name.name] if name.name.startswith("provider.") else module.components[name.name]
+        if decl.for_each is None:
+            return None
+        value = self.evaluate(decl.for_each, self.scope(name.path))
+        return repeated(value, decl.for_each)
+
+    def _stack(self, name: Name) -> Value:
+        """The inputs that an instance of a child stack is given."""
+        component = self.module(name.path).components[f"stack.{name.name}"]
+        return self._inputs(component, name)
+
+    def _inputs(self, component: ComponentDecl | RemovedComponent, name: Name, each: Value = UNKNOWN) -> Value:
+        if component.inputs is None:
+            return {}
+        if isinstance(component, ComponentDecl):
+            each = self.keys(component.kind, component.name, name.path).get(name.key, UNKNOWN)
+        return self.evaluate(component.inputs, self.scope(name.path, name.key, each))
+
+    # ------------------------------------------------------------ providers
+
+    def _provider(self, name: Name) -> Configured:
+        provider = self.module(name.path).providers[f"provider.{name.name}"]
+        each = self.keys("provider", name.name, name.path).get(name.key, UNKNOWN)
+        scope = self.scope(name.path, name.key, each)
+        span = provider.span
+        empty = NativeBody({}, [], span.source, span.start, span.end)
+        if provider.config is None:
+            return Configured(name, ProviderDecl(provider.type, None, None, empty, span), False)
+        problems, is_unknown = problems_of(provider.config, scope, span.source)
+        if has_errors(problems):
+            raise Failure(problems)
+        body = FilledBody(provider.config, scope)
+        return Configured(name, ProviderDecl(provider.type, None, None, body, span), is_unknown)
+
+    def given_provider(self, ref: ProviderRef, source: ProviderSource, path: Path, scope: Scope) -> Configured:
+        """The configuration that a component gets under a name of its module. Raises Failure."""
+        key: Key = None
+        known = self.keys("provider", f"{source.type}.{source.alias}", path, source.span)
+        if source.key is not None:
+            value, _ = unmark(self.evaluate(source.key, scope))
+            key = Wild.ALL if isinstance(value, Unknown) else _instance_key(value)
+            if key not in known and Wild.ALL not in known:
+                detail = f"{source.name} has no instance with the key {key!r}: for_each does not give it."
+                raise Failure(error("stack.provider_key", "No such provider configuration", detail, source.span))
+            if Wild.ALL in known:
+                key = Wild.ALL
+        name = Name("provider", f"{source.type}.{source.alias}", path, key)
+        if isinstance(key, Wild):
+            span = source.span
+            empty = NativeBody({}, [], span.source, span.start, span.end)
+            return Configured(name, ProviderDecl(ref.name, ref.alias, None, empty, span), True)
+        found: Configured = self.promises.ask(name, source.span)
+        return evolve(found, block=evolve(found.block, name=ref.name, alias=ref.alias))
+
+    # ------------------------------------------------------------ components
+
+    def _component(self, name: Name) -> Mapping[str, Value]:
+        component = self.module(name.path).components[f"component.{name.name}"]
+        return self.work.component(self.asked(component, name))
+
+    def asked(self, component: ComponentDecl | RemovedComponent, name: Name, each: Value = UNKNOWN) -> Asked:
+        """What an instance is made from. Raises Failure."""
+        follows: list[Name] = []
+        if isinstance(component, ComponentDecl):
+            each = self.keys("component", component.name, name.path).get(name.key, UNKNOWN)
+            follows = self._follows(component, name.path)
+            for depth, (stack, _) in enumerate(name.path):
+                above = name.path[:depth]
+                follows += self._follows(self.module(above).components[f"stack.{stack}"], above)
+        scope = self.scope(name.path, name.key, each)
+        given = self._inputs(component, name, each)
+        providers = tuple(self.given_provider(ref, source, name.path, scope) for ref, source in component.providers)
+        config = component.config
+        assert config is not None, "only what could be loaded is evaluated"
+        variables = checked_inputs(config.root.variables, given, f"input of {name}")
+        blocks = {provider.block.key: provider.block for provider in providers}
+        config = evolve(config, root=evolve(config.root, providers={**config.root.providers, **blocks}))
+        ordered = tuple(sorted(set(follows), key=str))
+        return Asked(name, config, variables, providers, self.awaited(name), component.span, ordered)
+
+    def awaited(self, name: Name) -> tuple[Name, ...]:
+        """The instances of components that something was made from, directly or through values."""
+        return tuple(sorted(self.promises.nearest(name, lambda other: other.is_component), key=str))
+
+    def _follows(self, component: ComponentDecl, path: Path) -> list[Name]:
+        """What depends_on names, when it is there. Raises Failure."""
+        return [n for ref in component.depends_on for n in self._wait_for(ref.node, path, ref.span)]
+
+    def _wait_for(self, node: nodes.Node, path: Path, span: Span) -> list[Name]:
+        """Wait for all instances in a component or child stack, and name them. Raises Failure."""
+        assert isinstance(node, nodes.Traversal)
+        first, *rest = node.steps
+        kind, called = node.root, getattr(first, "name", "")
+        keys = self.keys(kind, called, path, span)
+        if rest and isinstance(rest[0], nodes.GetIndex):
+            wanted = _instance_key(rest[0].key)
+            keys = {key: value for key, value in keys.items() if key in (wanted, Wild.ALL)}
+        found: list[Name] = []
+        for key in keys:
+            if kind == "component":
+                found.append(Name("component", called, path, key))
+                self.promises.ask(found[-1], span)
+                continue
+            inner = (*path, (called, key))
+            for component in self.module(inner).components.values():
+                fake = nodes.GetAttr(component.name, span.start, span.end)
+                whole = nodes.Traversal(component.kind, span.end, (fake,), span.start, span.end)
+                found += self._wait_for(whole, inner, span)
+        return found
+
+
+class StackScope(Scope):
+    """What names mean in a stack: `key` and `each` are those of the instance, for what is repeated."""
+
+    def __init__(self, flow: Flow, path: Path, key: Key, each: Value) -> None:
+        self.flow, self.path, self.key, self.value = flow, path, key, each
+
+    def resolve(self, node: nodes.Traversal | nodes.Variable, source: Source | None) -> tuple[Value, int]:
+        root = node.name if isinstance(node, nodes.Variable) else node.root
+        steps = () if isinstance(node, nodes.Variable) else node.steps
+        span = Span(source or Source("", ""), node.start, node.end)
+        if root == "each":
+            key: Value = Unknown(STRING) if isinstance(self.key, Wild) else self.key
+            return {"key": key, "value": self.value}, 0
+        if not steps or not isinstance(steps[0], nodes.GetAttr) or root not in ("var", "local", "component", "stack"):
+            detail = f"{root} means nothing by itself in a stack. There are var.NAME, local.NAME and component.NAME."
+            raise Failure(error("stack.reference", "Invalid reference", detail, span))
+        name = steps[0].name
+        ask = self.flow.promises.ask
+        if root in ("var", "local"):
+            return ask(Name(root, name, self.path), span), 1
+        keys = self.flow.keys(root, name, self.path, span)
+        if Wild.ALL in keys:
+            return UNKNOWN, len(steps)
+        one = partial(self._outputs, root, name, span)
+        if list(keys) == [None]:
+            return one(None), 1
+        if len(steps) > 1 and isinstance(steps[1], nodes.GetIndex) and _instance_key(steps[1].key) in keys:
+            return one(_instance_key(steps[1].key)), 2
+        return {str(key): one(key) for key in keys}, 1
+
+    def _outputs(self, root: str, name: str, span: Span, key: Key) -> Value:
+        if root == "component":
+            found: Mapping[str, Value] = self.flow.promises.ask(Name("component", name, self.path, key), span)
+            return dict(found)
+        path = (*self.path, (name, key))
+        outputs = self.flow.module(path).outputs
+        return {called: self.flow.promises.ask(Name("output", called, path), span) for called in outputs}
+
+
+# ---------------------------------------------------------------- values
+
+
+def repeated(value: Value, expr: Expr) -> dict[str, Value] | Unknown:
+    """What for_each gives: values by key, or unknown. A list of distinct texts counts as a set. Raises Failure."""
+    plain, marks = unmark(value)
+    if isinstance(plain, List | tuple):
+        whole, within = unmark_deep(plain)
+        items = list(whole.items if isinstance(whole, List) else whole)
+        if all(item.__class__ is str for item in items) and len(set(items)) == len(items):
+            plain, marks = Set(STRING, tuple(sorted(items))), marks | within
+        elif any(isinstance(i, Unknown) for i in items) and all(isinstance(i, str | Unknown) for i in items):
+            plain, marks = UNKNOWN, marks | within
+        else:
+            detail = "A list serves as a set here if it has distinct strings and nothing else; this one has not."
+            raise Failure(error("stack.for_each", "Invalid for_each argument", detail, expr.span))
+    if marks and not is_wholly_known(plain):  # what may not be shown may not when it is known, either
+        problems = Problems()
+        if for_each_items(mark(Set(STRING, ()), marks), expr, problems) is None:
+            raise Failure(problems)
+    if isinstance(plain, Unknown):
+        return Unknown(plain.type)
+    if isinstance(plain, Set) and not is_wholly_known(plain):
+        return UNKNOWN
+    problems = Problems()
+    items_ = for_each_items(mark(plain, marks) if marks else plain, expr, problems)
+    if items_ is None:
+        raise Failure(problems)
+    return items_
+
+
+def _instance_key(value: Any) -> InstanceKey:
+    return value if value.__class__ in (str, int) else str(value)
+
+
+def checked_inputs(declared: Mapping[str, Any], given: Value, who: str) -> dict[str, RootVariable]:
+    """The values of declared variables from an object of inputs. Raises Failure."""
+    plain, marks = unmark(given)
+    if is_null(plain):
+        plain = {}
+    if isinstance(plain, Unknown):
+        raws = {name: RawValue(name, "input", given=UNKNOWN) for name in declared}
+    else:
+        items = plain if isinstance(plain, dict) else plain.items
+        raws = {
+            name: RawValue(name, "input", given=mark(items[name], marks) if marks else items[name])
+            for name in declared
+            if name in items
+        }
+    values, problems = root_variables(declared, raws)
+    if has_errors(problems):
+        raise Failure([evolve(d, detail=d.detail.replace("an answer", who)) for d in problems])
+    return values
+
+
+def output_value(declared: OutputDecl, value: Value) -> Value:
+    """An output's value in its type, sensitive where it says so. Raises Failure, also for an ephemeral value
+    if the output does not say that it is."""
+    if declared.type is not None:
+        try:
+            value = declared.type.convert(value)
+        except ConversionError as bad:
+            detail = f"The value of output.{declared.name} does not fit its type: {bad}."
+            raise Failure(error("stack.output_type", "Invalid output value", detail, declared.value.span)) from None
+    if EPHEMERAL in unmark_deep(value)[1] and not declared.ephemeral:
+        detail = f"The value of output.{declared.name} is ephemeral, so the output must say ephemeral = true."
+        raise Failure(error("stack.ephemeral_output", "Ephemeral value not allowed", detail, declared.value.span))
+    return mark(value, frozenset((SENSITIVE,))) if declared.sensitive else value

@@ -1,0 +1,81 @@
+"""`stacks init` and `stacks providers-lock`: what a stack calls is installed, its providers are selected and locked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.provider_address import BUILTIN
+from planner.operations.get import get_stack
+from planner.operations.providers_needed import needed_providers
+from planner.workflows.stacks.loading import advised, check_directory, component_configs, read_stack, requirements
+
+if TYPE_CHECKING:
+    from planner.engine.walk.hooks import Hooks
+    from planner.language.config.model import Config
+    from planner.language.config.stack_files.model import StackConfig
+    from planner.world.install.placing import Progress
+
+
+def init_stack(
+    directory: str,
+    *,
+    upgrade: bool = False,
+    lockfile: str = "",
+    plugin_dirs: tuple[str, ...] = (),
+    hooks: Hooks | None = None,
+    progress: Progress | None = None,
+) -> list[Diagnostic]:
+    """Install modules, child stacks and providers of a stack. Running it again is harmless."""
+    say = hooks.log if hooks is not None else (lambda text: None)
+    told = Told()
+    with told.until_an_error():
+        check_directory(directory)
+        say("Upgrading components..." if upgrade else "Initializing components...")
+        told.check(get_stack(directory, upgrade=upgrade, hooks=hooks, progress=progress))
+        stack, problems = read_stack(directory)
+        told.check(d for d in problems if d not in told)
+        configs = list(component_configs(stack.root))
+        if {address for config in configs for address in needed_providers(config).all} <= {BUILTIN}:
+            return told
+        told += _init_providers(stack, configs, directory, (upgrade, plugin_dirs, lockfile), say, progress)
+    return told
+
+
+def _init_providers(
+    stack: StackConfig,
+    configs: list[Config],
+    directory: str,
+    chosen: tuple[bool, tuple[str, ...], str],
+    say: Callable[[str], None],
+    progress: Progress | None,
+) -> list[Diagnostic]:
+    from planner.operations.install_providers import Choices, init_providers
+
+    found = init_providers(requirements(stack.root), directory, None, Choices(*chosen), say, progress, configs)
+    return [advised(problem) for problem in found]
+
+
+def lock_stack_providers(
+    directory: str,
+    addresses: tuple[str, ...],
+    platforms: tuple[str, ...],
+    say: Callable[[str], None],
+    fs_mirror: str = "",
+    net_mirror: str = "",
+    progress: Progress | None = None,
+) -> list[Diagnostic]:
+    """Record checksums of the providers of all components for several platforms."""
+    from planner.operations.install_providers import lock_providers
+
+    told = Told()
+    with told.until_an_error():
+        stack, problems = read_stack(directory)
+        told.check(problems)
+        configs = tuple(component_configs(stack.root))
+        told += lock_providers(
+            requirements(stack.root), directory, addresses, platforms, say, fs_mirror, net_mirror, progress, configs
+        )
+    return told

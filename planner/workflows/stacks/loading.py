@@ -1,0 +1,84 @@
+"""A stack with all that its components call, as `init` installed it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve
+from planner.language.config.model import Config, ModuleConfig, ProviderDecl, ProviderRef
+from planner.language.config.stack_files.check import check_stack
+from planner.language.config.stack_files.discover import is_stack
+from planner.language.config.stack_files.load import Places, load_stack
+from planner.language.config.stack_files.model import (
+    ComponentDecl,
+    ProviderSource,
+    RemovedComponent,
+    StackConfig,
+    StackModule,
+)
+from planner.language.syntax.native_body import NativeBody
+from planner.world.state.workspace import data_directory
+
+
+def read_stack(directory: str, places: Places | None = None) -> tuple[StackConfig, list[Diagnostic]]:
+    """The stack in a directory, and all that is wrong with it by itself. Raises Failure where there is none."""
+    check_directory(directory)
+    stack, problems = load_stack(directory, places=places, data_dir=data_directory(os.environ))
+    if not has_errors(problems):
+        problems = [*problems, *check_stack(stack)]
+    return stack, problems
+
+
+def check_directory(directory: str) -> None:
+    """Raises Failure where there is no stack."""
+    if not os.path.isdir(directory):
+        raise Failure(error("stack.directory", "No such directory", f"There is no directory {directory}."))
+    if not is_stack(directory):
+        detail = f"There is no file *.tfcomponent.hcl in {directory}: it is not a stack."
+        raise Failure(error("stack.none", "No stack", detail))
+
+
+def component_configs(root: StackModule) -> Iterator[Config]:
+    """The configurations of all components, of all stacks below, and of what is removed; each once."""
+    seen: set[int] = set()
+    for module in root.walk():
+        items: tuple[ComponentDecl | RemovedComponent, ...] = (*module.components.values(), *module.removed)
+        for item in items:
+            if item.config is not None and id(item.config) not in seen:
+                seen.add(id(item.config))
+                yield item.config
+
+
+def requirements(root: StackModule) -> Config:
+    """What the stacks say about versions of providers, as a configuration that has nothing else."""
+    required = {
+        f"{number}-{name}": entry
+        for number, module in enumerate(root.walk())
+        for name, entry in module.required_providers.items()
+    }
+    return Config(ModuleConfig((), ".", None, required_providers=required))
+
+
+def configured(config: Config, stack: StackModule, given: Iterable[tuple[ProviderRef, ProviderSource]]) -> Config:
+    """A component's configuration with provider blocks for what the stack gives it. Their arguments are those of the
+    stack, which mean nothing in the module: they are for schemas alone, without values."""
+    blocks: dict[str, ProviderDecl] = {}
+    for inner, outer in given:
+        provider = stack.providers[outer.name]
+        source = provider.span.source
+        body = NativeBody({}, [], source, provider.span.start, provider.span.end)
+        blocks[str(inner)] = ProviderDecl(inner.name, inner.alias, None, body, provider.span)
+    return evolve(config, root=evolve(config.root, providers={**config.root.providers, **blocks}))
+
+
+_COMMANDS = {"planner init": "planner stacks init", "planner providers lock": "planner stacks providers-lock"}
+
+
+def advised(problem: Diagnostic) -> Diagnostic:
+    """The same where it advises a command for root modules: with the one for stacks."""
+    detail = problem.detail
+    for plain, ours in _COMMANDS.items():
+        detail = detail.replace(plain, ours)
+    return problem if detail == problem.detail else evolve(problem, detail=detail)

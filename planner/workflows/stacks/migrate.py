@@ -1,0 +1,290 @@
+"""`stacks from-modules`: a root module becomes a stack; `stacks to-modules`: a deployment becomes a root module. It is
+proven first, in another folder, that a plan of what was made touches no object; only then files and states are written.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import TYPE_CHECKING
+
+from attrs import evolve, frozen
+
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.support.disk import read_whole, replace_file
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import type_of, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.language.config.modules_manifest import ModuleRecord, read_manifest, write_manifest
+from planner.language.config.stack_files.discover import is_stack_file
+from planner.operations.get import get
+from planner.operations.load import load_values
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Planned, Start, plan
+from planner.operations.state_access import Stored, load_stored, locked
+from planner.workflows.stacks.deployments import Surroundings
+from planner.workflows.stacks.from_modules import COMPONENTS, DEPLOYMENTS, Converted, convert
+from planner.workflows.stacks.opened_stack import backend_here, open_named, open_stack
+from planner.workflows.stacks.states import States
+from planner.workflows.stacks.to_modules import RootModule
+from planner.workflows.stacks.to_modules import convert as back
+from planner.world.provider.lock_file import NAME
+from planner.world.state.backends.local import StateStore
+from planner.world.state.file import write_state
+from planner.world.state.model import OutputState, State
+
+if TYPE_CHECKING:
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.workflows.stacks.steps import DeploymentPlan
+
+TAKEN = (".terraform", "stack-states")
+
+
+@frozen(eq=False)
+class Migration:
+    """What came of it: the stack that was made, the plan that proves it, and what there is to say."""
+
+    converted: Converted | None
+    plan: DeploymentPlan | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def schemas(self) -> Schemas | None:
+        """The schemas that the plan was made with, to show changes by."""
+        steps = self.plan.steps if self.plan is not None else ()
+        made = next((s.planned.made for s in steps if s.planned is not None and s.planned.made is not None), None)
+        return made.loaded.schemas if made is not None else None
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the stack has nothing to do."""
+        return self.plan is not None and is_quiet(self.plan) and not has_errors(self.diagnostics)
+
+
+def is_quiet(plan: DeploymentPlan) -> bool:
+    """Whether a plan touches no object. Outputs are only written down where they were not yet."""
+    return all(
+        step.what == "plan" and step.plan is not None and all(change.action == "no-op" for change in step.plan.changes)
+        for step in plan.steps
+    )
+
+
+def migrate(options: OperationOptions, deployment: str, writes: bool) -> Migration:
+    """Make a stack of the root module in the working directory. `writes`: write its files and states, too, when it is
+    proven, and take the objects out of the root module's state."""
+    told = Told()
+    converted: Converted | None = None
+    plan: DeploymentPlan | None = None
+    with told.until_an_error():
+        for name in os.listdir("."):
+            if is_stack_file(name) and name not in (COMPONENTS, DEPLOYMENTS):
+                raise _exists(name)
+        stored = load_stored(options, told)
+        if not stored.state.resources:  # it may have been divided before
+            _check_no_stack()
+        with locked(stored.store, options, "OperationTypeApply", told):
+            values = told.take(load_values(stored))
+            converted = convert(".", stored.config, stored.state, values, deployment)
+            told += converted.problems
+            _check_unfinished(converted, deployment, told)
+            plan = proven(converted, deployment, options, told)
+            if writes and not has_errors(told) and is_quiet(plan):
+                told += _write(with_outputs(converted, plan), deployment, stored)
+    return Migration(converted, plan, tuple(told))
+
+
+def _exists(name: str) -> Failure:
+    detail = f"There is {name} here already: this is a stack."
+    return Failure(error("stack.exists", "Stack is there", detail))
+
+
+def _check_no_stack() -> None:
+    for name in (COMPONENTS, DEPLOYMENTS):
+        if os.path.lexists(name):
+            raise _exists(name)
+
+
+def _check_unfinished(converted: Converted, deployment: str, told: Told) -> None:
+    """What is there already is what an interrupted run has written, and is written again. Raises Failure for anything
+    else: files of a stack, or states with other objects than those that are to be written."""
+    for name in (COMPONENTS, DEPLOYMENTS):
+        try:
+            if os.path.lexists(name) and read_whole(name) != converted.files[name].encode():
+                raise _exists(name)
+        except OSError:
+            raise _exists(name) from None
+    backend, _ = backend_here(".", told)
+    states = States(backend, deployment)
+    for name_of in states.recorded():
+        there = states.read(name_of)
+        if there is not None and there.resources:
+            ours = converted.states.get(name_of, State())
+            if write_state(State(resources=there.resources)) != write_state(State(resources=ours.resources)):
+                detail = f"There is a state of {name_of} of a deployment {deployment} here, with other objects."
+                raise Failure(error("stack.state_exists", "State is there", f"{detail} Name another with -deployment."))
+
+
+def proven(converted: Converted, deployment: str, options: OperationOptions, told: Told) -> DeploymentPlan:
+    """The plan of the stack with its states, in a folder of its own. Raises Failure."""
+    here = os.path.abspath(".")
+    with tempfile.TemporaryDirectory(prefix="planner-stack-") as folder:
+        for name in os.listdir(here):
+            if name not in (*TAKEN, *converted.files) and not name.endswith((".tfstate", ".tfstate.backup")):
+                os.symlink(os.path.join(here, name), os.path.join(folder, name))
+        _install(here, folder)
+        for name, text in converted.files.items():
+            replace_file(os.path.join(folder, name), text.encode(), mode=0o600)
+        try:
+            os.chdir(folder)
+            session = open_stack(".", Surroundings(), told)
+            write_states(States(session.backend, deployment), converted, told)
+            runner = session.runner(session.chosen([deployment])[0], options, Hooks())
+            try:
+                plan = runner.plan()
+            finally:
+                told += runner.release()
+            told += plan.diagnostics
+            return plan
+        finally:
+            os.chdir(here)
+
+
+def with_outputs(converted: Converted, plan: DeploymentPlan) -> Converted:
+    """The same with the outputs that modules have as components, which a root module's state does not record."""
+    states = dict(converted.states)
+    for step in plan.steps:
+        outputs = {
+            o.name: OutputState(unmark_deep(o.after)[0], type_of(unmark_deep(o.after)[0]) or DYNAMIC, o.sensitive)
+            for o in (step.plan.outputs if step.plan is not None else ())
+        }
+        states[step.name] = evolve(states.get(step.name, State()), outputs=outputs)
+    return evolve(converted, states=states)
+
+
+def _install(here: str, folder: str) -> None:
+    """The modules and providers that the root module has, as those of the stack."""
+    manifest, _ = read_manifest(here)
+    os.makedirs(os.path.join(folder, ".terraform", "modules"))
+    for kind, inside in (("modules", ".terraform/modules"), ("providers", ".terraform")):
+        source = os.path.join(here, ".terraform", kind)
+        if kind == "providers" and os.path.isdir(source):
+            os.symlink(source, os.path.join(folder, inside, kind))
+        elif kind == "modules" and os.path.isdir(source):
+            for name in os.listdir(source):
+                if name != "modules.json":
+                    os.symlink(os.path.join(source, name), os.path.join(folder, inside, name))
+    write_manifest(renamed(manifest), folder)
+
+
+def renamed(manifest: dict[str, ModuleRecord]) -> dict[str, ModuleRecord]:
+    """What is installed for a root module, as it is for the stack."""
+    found = {"": ModuleRecord("", "", ".")}
+    for key, record in manifest.items():
+        if key:
+            found[f"component.{key}"] = evolve(record, key=f"component.{key}")
+    return found
+
+
+def write_states(states: States, converted: Converted, told: Told) -> None:
+    """Put the states of the instances where they belong. Raises Failure."""
+    for name, state in sorted(converted.states.items(), key=lambda item: str(item[0])):
+        states.create(name)
+        store = states.store(name)
+        told.check(store.lock("OperationTypeApply"))
+        _, problems = store.write(state)
+        told += store.unlock()
+        told.check(problems)
+
+
+def _write(converted: Converted, deployment: str, stored: Stored[OperationOptions]) -> list[Diagnostic]:
+    """States first, then the files that make a stack of them; what the root module has is only taken away when
+    everything is there. Interrupted at any time, the same can be done again."""
+    told = Told()
+    with told.until_an_error():
+        manifest, _ = read_manifest(".")
+        write_manifest({**manifest, **renamed(manifest)}, ".")
+        backend, _ = backend_here(".", told)
+        write_states(States(backend, deployment), converted, told)
+        for name, text in converted.files.items():
+            replace_file(name, text.encode(), mode=0o600)
+        _, problems = stored.store.write(State())
+        told += problems
+    if has_errors(told):
+        detail = "The root module's state is as it was. Do the same again when that is mended: it goes on from there."
+        told.append(error("stack.half_written", "The stack could not be written", detail))
+    return list(told)
+
+
+# ---------------------------------------------------------------- the way back
+
+
+@frozen(eq=False)
+class Return:
+    """What came of a deployment as a root module."""
+
+    root: RootModule | None
+    planned: Planned[Start] | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether a plan of the root module touches no object."""
+        plan = self.planned.plan if self.planned is not None else None
+        quiet = plan is not None and all(change.action == "no-op" for change in plan.changes)
+        return quiet and not has_errors(self.diagnostics)
+
+
+def give_back(options: OperationOptions, deployment: str, around: Surroundings, out: str, writes: bool) -> Return:
+    """Make a root module of a deployment of the stack in the working directory. `writes`: write it into the folder
+    `out`, which must not be there, with its state, and take the objects out of the deployment, when it is proven."""
+    told = Told()
+    root: RootModule | None = None
+    planned: Planned[Start] | None = None
+    with told.until_an_error():
+        if os.path.lexists(out):
+            raise Failure(error("stack.folder", "Folder is there", f"There is {out} already: name another with -out."))
+        session = open_named(around, told)
+        (chosen,) = session.chosen([deployment])
+        states = States(session.backend, chosen.name)
+        recorded = {name: states.read(name) for name in states.recorded()}
+        found = {name: state for name, state in recorded.items() if state is not None}
+        root = back(session.stack, session.flow.inputs(chosen), found, out)
+        with tempfile.TemporaryDirectory(prefix="planner-root-", dir=".") as folder:
+            trial = back(session.stack, session.flow.inputs(chosen), found, folder)
+            planned = _tried(trial, folder, options, told)
+        if writes and not has_errors(told) and Return(root, planned, ()).is_proven:
+            _place(root, out, told)
+            for name in found:
+                told += states.forget(name)
+            told += states.write_outputs({})
+    return Return(root, planned, tuple(told))
+
+
+def _tried(root: RootModule, folder: str, options: OperationOptions, told: Told) -> Planned[Start]:
+    _place(root, folder, told)
+    here = os.path.abspath(".")
+    try:
+        os.chdir(folder)
+        lock = os.path.join(here, NAME)
+        if os.path.exists(lock):
+            os.symlink(lock, NAME)
+        source = os.path.join(here, ".terraform", "providers")
+        if os.path.isdir(source):
+            os.makedirs(".terraform", exist_ok=True)
+            os.symlink(source, os.path.join(".terraform", "providers"))
+        told.check(get(options))
+        planned = plan(options, Hooks())
+        told += planned.diagnostics
+        return planned
+    finally:
+        os.chdir(here)
+
+
+def _place(root: RootModule, folder: str, told: Told) -> None:
+    os.makedirs(folder, exist_ok=True)
+    for name, text in root.files.items():
+        replace_file(os.path.join(folder, name), text.encode(), mode=0o600)
+    store = StateStore(os.path.join(folder, "terraform.tfstate"))
+    _, problems = store.write(root.state)
+    told.check(problems)

@@ -1,0 +1,56 @@
+"""What there is in a deployment: a name for each value, instance and expansion of a stack."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TypeAlias
+
+from planner.foundation.vocabulary.address import InstanceKey, format_key
+from planner.foundation.vocabulary.records import frozen
+
+
+class Wild(Enum):
+    """Stands for all instances of something of which nobody knows yet how many there are."""
+
+    ALL = "*"
+
+
+Key: TypeAlias = "InstanceKey | Wild"
+Path: TypeAlias = tuple[tuple[str, Key], ...]
+"""child stacks from the outside, each with its key"""
+
+
+def key_text(key: Key) -> str:
+    """`["k"]`, `[*]`, or nothing."""
+    return "[*]" if isinstance(key, Wild) else format_key(key)
+
+
+def path_text(path: Path) -> str:
+    """`stack.a["k"].stack.b.`, with the last dot; "" for the stack itself."""
+    return "".join(f"stack.{name}{key_text(key)}." for name, key in path)
+
+
+@frozen
+class Name:
+    """A promise of a deployment. `kind`: var, local, output, component and stack (an instance), provider (a
+    configuration), or `each` of these three: what they are repeated for. `name` is TYPE.ALIAS of providers, and
+    KIND.NAME of what is repeated."""
+
+    kind: str
+    name: str
+    path: Path = ()
+    key: Key = None
+
+    def __str__(self) -> str:
+        if self.kind == "each":
+            return f"for_each of {path_text(self.path)}{self.name}"
+        return f"{path_text(self.path)}{self.kind}.{self.name}{key_text(self.key)}"
+
+    @property
+    def is_wild(self) -> bool:
+        """Whether it stands for all instances."""
+        return any(isinstance(key, Wild) for key in (self.key, *(key for _, key in self.path)))
+
+    @property
+    def is_component(self) -> bool:
+        return self.kind == "component"

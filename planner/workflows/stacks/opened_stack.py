@@ -1,0 +1,213 @@
+"""A stack with its deployments, opened for planning and applying."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+from planner.foundation.values.value import SENSITIVE, Value, mark
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.language.config.stack_files.model import Deployment, StackConfig
+from planner.operations.encryption import Encryption, encryption_of
+from planner.operations.options import OperationOptions
+from planner.operations.providers_needed import not_installed
+from planner.workflows.stacks.deploy import Runner
+from planner.workflows.stacks.deployments import DeploymentFlow, Surroundings
+from planner.workflows.stacks.loading import component_configs, read_stack
+from planner.workflows.stacks.settings import backend_of
+from planner.workflows.stacks.states import States, recorded_instances
+from planner.world.state.backend import DEFAULT_WORKSPACE
+
+if TYPE_CHECKING:
+    from planner.engine.walk.hooks import Hooks
+    from planner.world.state.backend import Backend
+
+
+@frozen(eq=False)
+class Session:
+    """An opened stack."""
+
+    directory: str
+    stack: StackConfig
+    backend: Backend
+    flow: DeploymentFlow
+    encryption: Encryption
+
+    def chosen(self, names: Iterable[str]) -> list[Deployment]:
+        """The deployments that are named (patterns are allowed), all of them when none is. Raises Failure."""
+        known = self.stack.deployments.deployments
+        if not known:
+            detail = f"There is no deployment block in the files *.tfdeploy.hcl of {os.path.abspath(self.directory)}."
+            raise Failure(error("stack.no_deployment", "Nothing to deploy", detail))
+        wanted: set[str] = set()
+        for name in names:
+            found = set(fnmatch.filter(known, name))
+            if not found:
+                hint = did_you_mean(name, known) or f" There is {', '.join(sorted(known))}."
+                detail = f'There is no deployment "{name}".{hint}'
+                raise Failure(error("stack.deployment", "No such deployment", detail))
+            wanted |= found
+        return [known[name] for name in sorted(wanted or known)]
+
+    def left_behind(self) -> list[Diagnostic]:
+        """What is said of states of deployments that the files have no more. Raises Failure."""
+        known = self.stack.deployments.deployments
+        found = sorted({d for d, _ in recorded_instances(self.backend)} - set(known))
+        return [
+            warning(
+                "stack.left_behind",
+                "Deployment without a block",
+                f'There are states of the deployment "{name}", which no file declares any more: its objects stay. To '
+                "destroy them, declare it again with destroy = true, and apply that.",
+            )
+            for name in found
+        ]
+
+    def runner(self, deployment: Deployment, options: OperationOptions, hooks: Hooks) -> Runner:
+        """The work on one deployment. Raises Failure when its inputs cannot be had."""
+        if self.flow.is_destroyed(deployment):
+            options = evolve(options, mode="destroy")
+        inputs = self.flow.inputs(deployment)
+        states = States(self.backend, deployment.name)
+        return Runner(self.stack, deployment.name, inputs, states, options, hooks, self.encryption)
+
+
+Coming: TypeAlias = "Mapping[tuple[str, str], Mapping[str, Value]]"
+"""the outputs that deployments are going to have: by the real path of the stack and the name"""
+NOTHING_COMES: Coming = MappingProxyType({})
+
+
+def open_stack(
+    directory: str, around: Surroundings, told: Told, readers: tuple[str, ...] = (), coming: Coming = NOTHING_COMES
+) -> Session:
+    """The stack in a directory, installed and right by itself. `readers`: directories of stacks whose published outputs
+    are made from what this one publishes, the nearest last. `coming`: outputs that count instead of recorded ones.
+    Raises Failure."""
+    stack, problems = read_stack(directory)
+    told.check(problems)
+    told.check(not_installed(component_configs(stack.root), directory, "stacks init"))
+    backend, encryption = backend_here(directory, told)
+
+    here = os.path.realpath(directory)
+    further = Surroundings(upstream={name: os.path.abspath(path) for name, path in around.upstream.items()})
+
+    def outputs(deployment: str) -> Mapping[str, Value] | None:
+        planned = coming.get((here, deployment))
+        if planned is not None and not planned:
+            detail = f"The deployment {deployment} of the stack in {here} is going to be destroyed, with its outputs."
+            raise Failure(error("stack.upstream_goes", "What is published goes away", detail))
+        return recorded(backend, deployment) if planned is None else planned
+
+    def published(folder: str) -> Mapping[str, Value] | None:
+        return published_by(folder, further, readers, coming)
+
+    return Session(directory, stack, backend, DeploymentFlow(stack, around, published, outputs), encryption)
+
+
+def backend_here(directory: str, told: Told) -> tuple[Backend, Encryption]:
+    """Where the states of the stack in a directory are, and how they are kept. Raises Failure."""
+    encryption = encryption_of(None, {}, DEFAULT_WORKSPACE)  # only TF_ENCRYPTION says something of a stack
+    told.check(encryption.check())
+    return backend_of(directory, encryption.state), encryption
+
+
+def open_named(around: Surroundings, told: Told) -> Session:
+    """The stack in the working directory with surroundings that somebody named for it: a name that means nothing is an
+    error. Raises Failure."""
+    session = open_stack(".", around, told)
+    declared = session.stack.deployments
+    problems = [_unmeant("identity-token", n, declared.tokens) for n in around.tokens if n not in declared.tokens]
+    addresses = {upstream.source for upstream in declared.upstream.values()}
+    if not around.upstream.keys() <= addresses:  # perhaps they are upstreams of an upstream
+        for folder in around.upstream.values():
+            stack, _ = read_stack(folder)
+            addresses |= {upstream.source for upstream in stack.deployments.upstream.values()}
+    problems += [_unmeant("upstream", name, addresses) for name in around.upstream if name not in addresses]
+    told.check(problems)
+    return session
+
+
+def _unmeant(option: str, name: str, known: Iterable[str]) -> Diagnostic:
+    there = ", ".join(sorted(known)) or "none"
+    detail = f"-{option}={name}=... is for nothing in this stack.{did_you_mean(name, known) or f' There is {there}.'}"
+    return error("stack.unmeant", "Name without a block", detail)
+
+
+def opened(around: Surroundings) -> tuple[Session, list[Diagnostic]]:
+    """The same with what there is to say of it. Raises Failure, which has all that is wrong."""
+    told = Told()
+    try:
+        return open_named(around, told), told
+    except Failure as failure:
+        raise Failure([*told, *failure.diagnostics]) from None
+
+
+def recorded(backend: Backend, deployment: str) -> Mapping[str, Value] | None:
+    """The outputs that a deployment has; None before it was applied, and after it was destroyed. Raises Failure."""
+    state = States(backend, deployment).read()
+    if state is None or not state.lineage or not state.outputs:
+        return None
+    secret = frozenset((SENSITIVE,))
+    return {name: mark(o.value, secret) if o.sensitive else o.value for name, o in state.outputs.items()}
+
+
+def published_by(
+    folder: str, around: Surroundings, readers: tuple[str, ...] = (), coming: Coming = NOTHING_COMES
+) -> Mapping[str, Value] | None:
+    """What the stack in a directory has published last; None when it never did. Raises Failure."""
+    real = os.path.realpath(folder)
+    if real in readers:
+        way = "".join(f"\n  - {reader}" for reader in (*readers[readers.index(real) :], real))
+        detail = f"What these stacks publish is made from what the next one publishes:{way}"
+        raise Failure(error("stack.upstream_circle", "Upstream waits for itself", detail))
+    if not os.path.isdir(folder):
+        detail = f"The upstream {folder} is not here. Say with -upstream=ADDRESS=DIRECTORY where its stack is."
+        raise Failure(error("stack.upstream", "Upstream is not known", detail))
+    told = Told()
+    try:
+        with _inside(real):
+            session = open_stack(".", around, told, (*readers, real), coming)
+    except Failure as failure:
+        shown = os.path.relpath(real)
+        problems = [*told, *failure.diagnostics]
+        raise Failure([evolve(d, summary=f"Upstream {shown}: {d.summary}") for d in problems]) from None
+    return _Published(session, real)
+
+
+class _Published(Mapping[str, Value]):
+    """What a stack publishes, each output evaluated when it is asked for: one that cannot be had keeps nobody from the
+    others."""
+
+    def __init__(self, session: Session, folder: str) -> None:
+        self._session, self._folder = session, folder
+
+    def __getitem__(self, name: str) -> Value:
+        output = self._session.stack.deployments.published[name]
+        with _inside(self._folder):
+            return self._session.flow.evaluate(output.value)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._session.stack.deployments.published
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._session.stack.deployments.published)
+
+    def __len__(self) -> int:
+        return len(self._session.stack.deployments.published)
+
+
+@contextmanager
+def _inside(folder: str) -> Iterator[None]:
+    here = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(here)

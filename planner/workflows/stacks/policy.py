@@ -1,0 +1,62 @@
+"""What policies say of a planned deployment as a whole: of several components at once."""
+
+from __future__ import annotations
+
+import os
+
+from planner.answers.policy.combined_plans import Finding, Verdict, policy_files, three_valued, verdict_of
+from planner.answers.policy.facts.units import contents_needed
+from planner.answers.policy.model import REFUSALS
+from planner.answers.policy.report import TITLES
+from planner.answers.policy.standing_policies import STACK, organisation, own
+from planner.answers.policy.three_valued import Modal
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.program import Program
+from planner.logic.model.sources import source_json
+from planner.workflows.stacks.questions import facts_about
+from planner.workflows.stacks.steps import DeploymentPlan
+
+_OF_PACKS = (
+    "packs judge the plans of single components: planner stacks plan -policy=PACK names them. What is said of a "
+    "deployment as a whole stands in rule files of no pack."
+)
+
+
+@frozen(eq=False)
+class DeploymentPolicies:
+    """Policies about deployments, checked. `problems`: warnings about them."""
+
+    modal: Modal
+    program: Program
+    problems: tuple[Diagnostic, ...]
+
+    def verdict(self, plan: DeploymentPlan) -> Verdict:
+        """What they say of a plan. Raises Failure where there is none."""
+        wanted = self.modal.verdicts
+        facts = facts_about(plan, contents_needed(self.program, wanted))
+        return verdict_of(self.modal, self.program, evaluate(self.program, facts, wanted), source_json)
+
+
+def deployment_policies(directory: str, words: tuple[str, ...] = ()) -> DeploymentPolicies | None:
+    """The policies of the stack in a directory, of the organisation, and those that are named; None where there is
+    none. Raises Failure."""
+    standing = dict(policy_files(organisation("stack_policies", os.environ), _OF_PACKS))
+    files = dict(policy_files((*own(directory, STACK), *words), _OF_PACKS))
+    if not standing and not files:
+        return None
+    modal, program, problems = three_valued((*{**files, **standing}.items(),), frozenset(standing), "deployments")
+    return DeploymentPolicies(modal, program, tuple(problems))
+
+
+def diagnostics(verdict: Verdict, deployment: str) -> list[Diagnostic]:
+    """What policies say of a deployment as errors and warnings."""
+    return [_diagnostic(finding, deployment) for finding in verdict.findings]
+
+
+def _diagnostic(finding: Finding, deployment: str) -> Diagnostic:
+    code, title = TITLES[finding.kind]  # type: ignore[index]
+    about = f"{finding.unit} {finding.message}".strip()
+    detail = f"In the deployment {deployment}: {about} [{finding.rule}]"
+    return Diagnostic("error" if finding.kind in REFUSALS else "warning", code, title.format(finding.code), detail)

@@ -1,0 +1,201 @@
+"""Promises: values that are asked for by name, made at most once, and made by whoever asks first.
+
+Whoever asks for what nobody makes yet makes it himself; whoever asks for what another thread makes waits for it. A
+promise that would wait for itself is an error that shows the way round. Which promise asked for which is kept, with
+the place in the text where it did: the graph of a stack is what happened here, and nothing that was planned before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Generic, TypeVar
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Span
+
+K = TypeVar("K", bound=Hashable)
+
+MOST_NESTED = 16
+
+
+@frozen
+class Await(Generic[K]):
+    """One promise asked for another, at this place ("" where no text says so)."""
+
+    by: K
+    awaited: K
+    place: str = ""
+
+
+class Promises(Generic[K]):
+    """The promises of one evaluation. `make` gives the value of a promise, and may ask for others meanwhile. What
+    `make` raises as a Failure is the outcome of the promise, for everybody who asks. `nested`: so many are made within
+    each other by one thread."""
+
+    def __init__(self, make: Callable[[K], Any], nested: int = MOST_NESTED) -> None:
+        self._make, self._nested = make, nested
+        self._changed = threading.Condition()
+        self._values: dict[K, Any] = {}
+        self._failures: dict[K, Failure] = {}
+        self._makers: dict[K, int] = {}
+        self._making: dict[int, list[K]] = {}
+        """by thread: what it makes, each because of the one before"""
+        self._waiting: dict[int, K] = {}
+        self._awaited: dict[Await[K], Span | None] = {}
+        self._asked: dict[K, list[K]] = {}
+        """for whom each asked"""
+
+    # ------------------------------------------------------------ asking
+
+    def ask(self, key: K, span: Span | None = None) -> Any:
+        """The value of a promise. `span`: where in the text it is asked for. Raises Failure: that of the promise, or
+        because it waits for itself."""
+        me = threading.get_ident()
+        with self._changed:
+            mine = self._making.setdefault(me, [])
+            if mine:
+                place = "" if span is None else span.place
+                found = Await(mine[-1], key, place)
+                if found not in self._awaited:
+                    self._awaited[found] = span
+                    self._asked.setdefault(found.by, []).append(key)
+            while key in self._makers and key not in self._values and key not in self._failures:
+                self._refuse_circle(me, key)
+                self._waiting[me] = key
+                self._changed.wait()
+                del self._waiting[me]
+            if key in self._failures:
+                raise self._failures[key]
+            if key in self._values:
+                return self._values[key]
+            if len(mine) >= self._nested:
+                return self._made_elsewhere(me, key)
+            self._makers[key] = me
+            mine.append(key)
+        return self._made(key, mine)
+
+    def _made_elsewhere(self, me: int, key: K) -> Any:
+        """Have a fresh thread make the value, since the stack of this one is deep. The lock is held."""
+        trouble: list[BaseException] = []
+
+        def make() -> None:
+            try:
+                self._made(key, making)
+            except Failure:
+                pass  # it is kept
+            except BaseException as problem:
+                trouble.append(problem)
+
+        making = [key]
+        thread = threading.Thread(target=make, daemon=True)
+        thread.start()
+        assert thread.ident is not None
+        self._makers[key], self._making[thread.ident], self._waiting[me] = thread.ident, making, key
+        while key not in self._values and key not in self._failures:
+            self._changed.wait()
+        del self._waiting[me]
+        if key in self._values:
+            return self._values[key]
+        thread.join()
+        raise trouble[0] if trouble else self._failures[key]
+
+    def _made(self, key: K, mine: list[K]) -> Any:
+        try:
+            value = self._make(key)
+        except BaseException as problem:
+            failure = problem if isinstance(problem, Failure) else Failure(())
+            with self._changed:
+                self._failures[key] = failure
+                mine.pop()
+                self._changed.notify_all()
+            raise
+        with self._changed:
+            self._values[key] = value
+            mine.pop()
+            self._changed.notify_all()
+        return value
+
+    def ask_all(self, keys: Iterable[K], workers: int) -> list[Diagnostic]:
+        """Ask for many promises, so many at a time, and give what was wrong, each once, in the order of the keys."""
+        wanted = list(keys)
+        if workers <= 1 or len(wanted) <= 1:
+            return _distinct(map(self._problem, wanted))
+        with ThreadPoolExecutor(min(workers, len(wanted))) as pool:
+            return _distinct(pool.map(self._problem, wanted))
+
+    def _problem(self, key: K) -> Failure | None:
+        try:
+            self.ask(key)
+        except Failure as failure:
+            return failure
+        return None
+
+    # ------------------------------------------------------------ circles
+
+    def _refuse_circle(self, me: int, key: K) -> None:
+        way = self._way(me, key)
+        if not way:
+            return
+        lines = []
+        for by, awaited in zip(way, [*way[1:], way[0]], strict=True):
+            places = sorted(a.place for a in self._awaited if (a.by, a.awaited) == (by, awaited) and a.place)
+            lines.append(f"\n  - {by} asks for {awaited}{f' ({places[0]})' if places else ''}")
+        detail = f"What it is made from leads back to {way[0]}:{''.join(lines)}"
+        spans = [span for a, span in self._awaited.items() if (a.by, a.awaited) == (way[-1], way[0]) and span]
+        raise Failure(error("stack.circle", f"{way[0]} waits for itself", detail, spans[0] if spans else None))
+
+    def _way(self, me: int, key: K) -> list[K]:
+        """What is made because `key` is, up to what this thread makes now, if that comes back to it; the way begins
+        with the least of them, so that it is the same whoever finds it."""
+        way: list[K] = []
+        thread, at = self._makers[key], key
+        while True:
+            making = self._making[thread]
+            way += making[making.index(at) :]
+            if thread == me:
+                first = way.index(min(way, key=str))
+                return way[first:] + way[:first]
+            if thread not in self._waiting:
+                return []
+            at = self._waiting[thread]
+            if at in self._values or at in self._failures or at in way:
+                return []
+            thread = self._makers[at]
+
+    # ------------------------------------------------------------ what happened
+
+    @property
+    def awaited(self) -> list[tuple[Await[K], Span | None]]:
+        """Who asked for whom, sorted, and where."""
+        with self._changed:
+            return sorted(self._awaited.items(), key=lambda a: (str(a[0].by), str(a[0].awaited), a[0].place))
+
+    def nearest(self, key: K, wanted: Callable[[K], bool]) -> set[K]:
+        """The first promises of a kind on all ways from a promise to what it was made from."""
+        found: set[K] = set()
+        seen = {key}
+        waiting = [key]
+        while waiting:
+            with self._changed:
+                asked = tuple(self._asked.get(waiting.pop(), ()))
+            for other in asked:
+                if other not in seen:
+                    seen.add(other)
+                    (found.add if wanted(other) else waiting.append)(other)
+        return found
+
+    def known(self, key: K) -> Any:
+        """The value of a promise that was made; None when it was not, or failed."""
+        with self._changed:
+            return self._values.get(key)
+
+
+def _distinct(failures: Iterable[Failure | None]) -> list[Diagnostic]:
+    found: dict[int, Diagnostic] = {}
+    for failure in failures:
+        for diagnostic in failure.diagnostics if failure is not None else ():
+            found.setdefault(id(diagnostic), diagnostic)
+    return list(found.values())

@@ -1,0 +1,182 @@
+"""Plans of deployments, as text for people and as one document for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import SENSITIVE, Value, is_wholly_known, type_of, unmark_deep
+from planner.render.summary import Counts
+from planner.render.terminal import Terminal
+from planner.render.value import all_outputs
+from planner.workflows.stacks.rounds import why_deferred
+from planner.world.state.model import OutputState
+
+if TYPE_CHECKING:
+    from planner.render.plan import SchemaOf
+    from planner.render.view import View
+    from planner.workflows.stacks.approval import Approval
+    from planner.workflows.stacks.steps import DeploymentPlan, Step
+
+FORMAT = "1.0"
+_WORDS = {"plan": "", "destroy": " will be destroyed", "forget": " will be forgotten", "defer": " is deferred"}
+
+
+def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: SchemaOf) -> None:
+    """The plan of a deployment: a heading for each component that has something to do, and its changes."""
+    whole = view.about(deployment=plan.deployment)
+    whole.tell(f"\n{terminal.paint(f'Deployment {plan.deployment}', 'bold')}")
+    for step in plan.steps:
+        name = str(step.name)
+        inside = whole.about(component=name)
+        inside.say(None, f"{name}: {step.what}", type="component_planned", **_step_json(step))
+        if step.what == "defer":
+            inside.tell(f"\n{terminal.paint(name, 'bold')} is deferred: {why_deferred(step)}.")
+        elif step.has_changes or _in_part(step):
+            inside.tell(f"\n{terminal.paint(name, 'bold')}{_WORDS[step.what]}:")
+            if step.plan is not None:
+                inside.plan(step.plan, schema_of)
+        if step.verdict is not None:
+            inside.verdict(step.verdict)
+    quiet = [str(step.name) for step in plan.steps if step.what == "plan" and not (step.has_changes or _in_part(step))]
+    if quiet:
+        whole.tell(f"\nNo changes: {', '.join(quiet)}.")
+    if plan.left_out:
+        whole.tell(f"\nLeft out, as only others were named: {', '.join(plan.left_out)}.")
+    text = summary(plan)
+    more: dict[str, Any] = {"mode": plan.mode, "applyable": plan.can_apply, "complete": not plan.is_partial}
+    more |= {"changes": _numbers(total(plan)), "left_out": list(plan.left_out)}
+    whole.say(f"\n{terminal.paint(text, 'bold')}", text, type="deployment_planned", **more)
+
+
+def tell_approval(found: Approval, view: View) -> None:
+    """Who approves a plan, or which checks do not hold. `view`: who speaks of the deployment."""
+    rules = [rule for rule in found.by if rule != "empty_plan"]
+    if rules:
+        view.tell(f"\nApproved by {', '.join(rules)}.")
+    lines = []
+    for refusal in found.refusals:
+        reason = f": {refusal.reason}" if refusal.reason else ""
+        word = "does not hold" if refusal.outcome == "fails" else "cannot be decided"
+        lines.append(f"Not approved by {refusal.rule}: the check at {refusal.place} {word}{reason}")
+        view.tell(f"\n{lines[-1]}")
+    said = f"Approved by {', '.join(found.by)}" if found.by else "; ".join(lines) or "Somebody has to approve"
+    refusals = [{"rule": r.rule, "check": r.place, "outcome": r.outcome, "reason": r.reason} for r in found.refusals]
+    view.say(None, said, type="deployment_approval", approved_by=list(found.by), refusals=refusals)
+
+
+def tell_applied(deployment: str, done: Counts, mode: str, view: View, terminal: Terminal) -> None:
+    """What was done in all rounds."""
+    text = f"{deployment}: {done.done}."
+    changes = {**_numbers(done), "operation": "destroy" if mode == "destroy" else "apply"}
+    view.say(f"\n{terminal.paint(text, 'bold', 'green')}", text, type="change_summary", changes=changes)
+
+
+def tell_outputs(deployment: str, outputs: Mapping[str, Value], view: View, show_sensitive: bool) -> None:
+    """The outputs of a deployment that was applied."""
+    from planner.render.json_ui import shown_outputs
+
+    if outputs:
+        view.tell(f"\nOutputs of {deployment}:\n\n{outputs_text(outputs, show_sensitive)}")
+    known = {name: state for name, state in _states(outputs).items() if is_wholly_known(state.value)}
+    view.say(None, f"Outputs: {len(known)}", type="outputs", outputs=shown_outputs(known))
+
+
+def _step_json(step: Step) -> dict[str, Any]:
+    deferred = [{"because": because, "what": what} for because, what in step.put_off]
+    return {"action": step.what, "changes": _numbers(counts(step)), "deferred": deferred}
+
+
+def _numbers(found: Counts) -> dict[str, int]:
+    return {word.removesuffix("s") if word == "imports" else word: getattr(found, word) for word in Counts.__slots__}
+
+
+def counts(step: Step) -> Counts:
+    """How much a step is going to do."""
+    return Counts.of_plan(step.plan) if step.plan is not None else Counts()
+
+
+def total(plan: DeploymentPlan) -> Counts:
+    """How much a plan is going to do."""
+    found = Counts()
+    for step in plan.steps:
+        add(found, counts(step))
+    return found
+
+
+def add(found: Counts, more: Any) -> None:
+    """Add numbers, of what is planned or of what was done, to others."""
+    for word in Counts.__slots__:
+        setattr(found, word, getattr(found, word) + getattr(more, word))
+
+
+def summary(plan: DeploymentPlan) -> str:
+    """One line about the deployment."""
+    deferred = sum(step.what == "defer" for step in plan.steps)
+    text = f"Plan: {total(plan).numbers}"
+    forgotten = sum(step.what == "forget" for step in plan.steps)
+    if forgotten:
+        text += f"; {forgotten} components to forget"
+    if deferred:
+        text += f"; {deferred} deferred"
+    parts = [str(step.name) for step in plan.steps if _in_part(step)]
+    if parts:
+        text += f"; parts of {', '.join(parts)} deferred"
+    if not plan.can_apply and not deferred and not parts:
+        return f"{plan.deployment}: no changes."
+    return f"{plan.deployment}: {text}."
+
+
+def _in_part(step: Step) -> bool:
+    """Whether some of an instance is left for another round."""
+    return step.plan is not None and bool(step.plan.deferred)
+
+
+def document(plans: Iterable[DeploymentPlan], plan_json: Any) -> dict[str, Any]:
+    """The plans as data: components with what is done about them, why some are deferred, and the outputs."""
+    return {
+        "format_version": FORMAT,
+        "deployments": [
+            {
+                "deployment": plan.deployment,
+                "mode": plan.mode,
+                "applyable": plan.can_apply,
+                "complete": not plan.is_partial,
+                "left_out": list(plan.left_out),
+                "components": [
+                    {
+                        "address": str(step.name),
+                        **_step_json(step),
+                        **({"plan": plan_json(step.planned.made)} if step.planned and step.planned.made else {}),
+                    }
+                    for step in plan.steps
+                ],
+                "outputs": {name: _output(value) for name, value in sorted(plan.outputs.items())},
+            }
+            for plan in plans
+        ],
+    }
+
+
+def _output(value: Value) -> dict[str, Any]:
+    from planner.foundation.values.json_codec import simple_json
+
+    plain, marks = unmark_deep(value)
+    is_known = is_wholly_known(plain)
+    is_secret = SENSITIVE in marks
+    shown = {"value": simple_json(plain)} if is_known and not is_secret else {}
+    return {"known": is_known, "sensitive": is_secret, **shown}
+
+
+def outputs_text(outputs: Mapping[str, Value], show_sensitive: bool = False) -> str:
+    """Outputs as `output` shows them."""
+    return all_outputs(_states(outputs), show_sensitive)
+
+
+def _states(outputs: Mapping[str, Value]) -> dict[str, OutputState]:
+    states = {}
+    for name, value in outputs.items():
+        plain, marks = unmark_deep(value)
+        states[name] = OutputState(plain, type_of(plain) or DYNAMIC, SENSITIVE in marks)
+    return states

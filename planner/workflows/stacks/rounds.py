@@ -1,0 +1,153 @@
+"""Rounds: a deployment of which something is deferred is planned again when the rest is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from planner.foundation.support.signals import STOP
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.records import define, field
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.rule_programs import stack_program
+from planner.operations.approved_plan import compared
+from planner.workflows.stacks.approval import Approval, approval
+from planner.workflows.stacks.standing_policies import judged
+
+if TYPE_CHECKING:
+    from planner.engine.walk.hooks import Hooks
+    from planner.language.config.stack_files.model import Deployment
+    from planner.operations.options import OperationOptions
+    from planner.workflows.stacks.deploy import Runner
+    from planner.workflows.stacks.opened_stack import Session
+    from planner.workflows.stacks.policy import DeploymentPolicies
+    from planner.workflows.stacks.steps import DeploymentPlan, Step
+
+MOST_ROUNDS = 50
+_BECAUSE = {
+    "for_each": "how many instances there are is not known yet",
+    "provider": "the configuration of {} is not known yet",
+    "component": "{} is deferred",
+    "part": "some of {} is deferred",
+}
+
+
+def why_deferred(step: Step) -> str:
+    """Why an instance is deferred, in words."""
+    return "; ".join(_BECAUSE[because].format(what) for because, what in step.put_off)
+
+
+class Rounds:
+    """The rounds of one deployment, up to the one that leaves nothing for later."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._before: DeploymentPlan | None = None
+
+    def problems(self, plan: DeploymentPlan) -> list[Diagnostic]:
+        """Take the plan of the next round, and say whether it cannot come to anything: what waits for what."""
+        before, self._before = self._before, plan
+        self.number += 1
+        stalled = _stalled(plan, before)
+        if not stalled and not (plan.is_partial and self.number >= MOST_ROUNDS):
+            return []
+        waiting = [step for step in plan.steps if step.put_off]
+        lines = "".join(f"\n  - {step.name}: {why_deferred(step)}" for step in waiting)
+        partial = sorted(_waiting(plan) - {str(step.name) for step in waiting})
+        lines += "".join(f"\n  - {name}: some of its objects are deferred" for name in partial)
+        said = (
+            "Nothing new is left that could be applied"
+            if stalled
+            else f"After {MOST_ROUNDS} rounds there is more to do"
+        )
+        detail = f"{said} in the deployment {plan.deployment}, and these wait still:{lines}"
+        return [error("stack.no_progress", "Deployment does not come to an end", detail)]
+
+
+def _stalled(plan: DeploymentPlan, before: DeploymentPlan | None) -> list[str]:
+    facts = FactBuilder()
+    then = {str(step.name): step.plan for step in before.steps} if before is not None else {}
+    for step in plan.steps:
+        name, old = str(step.name), then.get(str(step.name))
+        if step.has_changes:
+            facts.add("round_changes", name)
+        if step.plan is not None and old is not None and not compared(old, step.plan) and not compared(step.plan, old):
+            facts.add("round_repeats", name)
+    for name in _waiting(plan):
+        facts.add("round_waits", name)
+    for name in _waiting(before) if before is not None else ():
+        facts.add("round_waited", name)
+    found = evaluate(stack_program(), facts.build(), ("stalled",))
+    return [str(name) for (name,) in found.sorted("stalled")]
+
+
+def _waiting(plan: DeploymentPlan) -> set[str]:
+    return set(plan.decided.incomplete if plan.decided is not None else ())
+
+
+@define(eq=False)
+class Deployed:
+    """What came of a deployment: `is_done` when everything that was approved is there, `is_partial` when another round
+    is needed for the rest."""
+
+    is_done: bool = False
+    is_partial: bool = False
+    plans: list[DeploymentPlan] = field(factory=list)
+    """those that were applied, or were begun with"""
+    outputs: Mapping[str, Value] = field(factory=dict)
+
+
+class Deploying:
+    """What is asked and shown while a deployment is planned and applied; this one shows nothing and approves all."""
+
+    def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
+        """A plan without errors was made."""
+
+    def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
+        """Whether a plan is to be applied."""
+        return True
+
+
+def deploy(
+    session: Session,
+    deployment: Deployment,
+    options: OperationOptions,
+    hooks: Hooks,
+    asks: Deploying,
+    policies: DeploymentPolicies | None,
+    told: Told,
+    most: int = 0,
+) -> Deployed:
+    """Plan and apply round after round until nothing is deferred, at most so many rounds (0: as many as there may be);
+    what there is to say is told. Raises Failure when the inputs of the deployment cannot be had."""
+    deployed, rounds = Deployed(), Rounds()
+    while True:
+        runner = session.runner(deployment, options, hooks)
+        try:
+            plan = runner.plan(to_apply=True)
+            told += [d for d in plan.diagnostics if d not in told]
+            if has_errors(plan.diagnostics):
+                return deployed
+            asks.planned(runner, plan)
+            said = rounds.problems(plan) or judged(policies, plan)
+            told += [d for d in said if d not in told]
+            if has_errors(said):
+                return deployed
+            found = approval(session.flow, deployment, plan, rounds.number - 1, said)
+            if not asks.approves(plan, found):
+                return deployed
+            deployed.plans.append(plan)
+            problems, deployed.outputs = runner.apply(plan)
+            told += [d for d in problems if d not in told]
+            if has_errors(problems):
+                return deployed
+        finally:
+            told += runner.release()
+        deployed.is_partial = plan.is_partial
+        if not plan.is_partial or STOP.requested or rounds.number == most:
+            break
+    deployed.is_done = not STOP.requested
+    return deployed

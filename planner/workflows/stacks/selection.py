@@ -1,0 +1,58 @@
+"""Which instances of components somebody means."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.workflows.stacks.decisions import declaration
+from planner.workflows.stacks.names import Name
+
+MOST_NAMED = 10
+"""components that are named in the place of one that there is not"""
+
+
+def chosen(names: Collection[Name], words: Iterable[str], deployment: str) -> list[Name]:
+    """The names that the words mean: an instance, a component with all its instances, or a child stack with all that is
+    in it. One that stands for all instances may turn out to be any of them. Raises Failure for a word that means
+    nothing."""
+    found: set[Name] = set()
+    for word in words:
+        hits = {name for name in names if _means(word, name)}
+        if not hits:
+            raise _unknown(f"{word} is not a component of the deployment {deployment}.", names, word)
+        found |= hits
+    return sorted(found, key=str)
+
+
+def _means(word: str, name: Name) -> bool:
+    whole, declared = str(name), declaration(name)
+    if word in (whole, declared) or whole.startswith(f"{word}.") or declared.startswith(f"{word}."):
+        return True
+    return name.is_wild and word.startswith(f"{whole.removesuffix('[*]')}[")
+
+
+def split(names: Collection[Name], text: str, deployment: str) -> tuple[Name, str]:
+    """The instance of a component that an address begins with, and the rest of it, the address of something in its
+    state ("" for the instance itself). Raises Failure."""
+    hits = [name for name in names if text == str(name) or text.startswith(f"{name}.")]
+    if not hits:
+        instances = [name for name in names if _is_in(text, declaration(name))]
+        if instances:
+            raise _unknown(f"{text} begins with a component that has instances: name one of them.", instances)
+        raise _unknown(f"{text} begins with no component of the deployment {deployment}.", names)
+    name = max(hits, key=lambda hit: len(str(hit)))
+    return name, text[len(str(name)) + 1 :]
+
+
+def _is_in(text: str, begin: str) -> bool:
+    return text == begin or text.startswith(f"{begin}.")
+
+
+def _unknown(said: str, names: Iterable[Name], word: str = "") -> Failure:
+    known = sorted(map(str, names))
+    more = f", and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+    there = f" There is {', '.join(known[:MOST_NAMED])}{more}." if known else " There is none."
+    detail = f"{said}{(word and did_you_mean(word, known)) or there}"
+    return Failure(error("stack.unknown_component", "No such component", detail))

@@ -1,0 +1,67 @@
+"""`planner.stack.hcl`: what a stack's own files have no words for: where its states are kept."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.values.json_codec import simple_json
+from planner.foundation.vocabulary.diagnostic import Failure, has_errors
+from planner.language.config.reading import Problems, read
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.expressions.scope import Scope
+from planner.language.syntax.body import BlockSchema, BodySchema
+from planner.language.syntax.files import load_file
+from planner.workflows.stacks.states import FOLDER
+from planner.world.state.backend import open_backend
+from planner.world.state.encryption_seal import PLAIN, Seal
+
+if TYPE_CHECKING:
+    from planner.world.state.backend import Backend
+
+FILE = "planner.stack.hcl"
+_FILE = BodySchema({}, (BlockSchema("backend", ("type",)),))
+
+
+def backend_of(directory: str, seal: Seal = PLAIN) -> Backend:
+    """The backend that the stack's file names; files beside the stack without one. `seal`: how states are kept. Raises
+    Failure."""
+    kind, settings = place_of(directory)
+    backend, problems = open_backend(kind, settings, seal)
+    if backend is None or has_errors(problems):
+        raise Failure(problems)
+    return backend
+
+
+def place_of(directory: str) -> tuple[str, dict[str, Any]]:
+    """The type and the settings of the backend. Raises Failure."""
+    path = os.path.join(directory, FILE)
+    if os.path.lexists(path):  # a link that leads nowhere is named, and not passed over
+        return _read(path)
+    return "local", {"workspace_dir": FOLDER}
+
+
+def _read(path: str) -> tuple[str, dict[str, Any]]:
+    body, source, found = load_file(path, FILE, keep=False)
+    if body is None or has_errors(found):
+        raise Failure(found)
+    problems = Problems(found)
+    blocks = read(body, _FILE, problems).blocks
+    if len(blocks) != 1:
+        detail = "It has one backend block, which says where the states of the stack are kept."
+        problems.error("stack_backend", f"Invalid {FILE}", detail, blocks[1].header_span if blocks else None)
+        raise Failure(problems)
+    (block,) = blocks
+    attributes, more = block.body.just_attributes()
+    problems.extend(more)
+    settings: dict[str, Any] = {}
+    for name, attribute in attributes.items():
+        value, wrong = try_evaluate(attribute.expr, Scope(), source)
+        problems.extend(wrong)
+        settings[name] = None if has_errors(wrong) else simple_json(value)
+    kind = block.labels[0].value
+    if kind == "local":
+        settings.setdefault("workspace_dir", FOLDER)
+    if problems.has_errors:
+        raise Failure(problems)
+    return kind, settings

@@ -1,0 +1,223 @@
+"""Where the states of deployments are: a workspace for each instance of a component, and one for the deployment, whose
+state has its outputs, so that whatever reads states reads these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.support.exact_json import dumps, loads
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import Value, type_of, unmark_deep
+from planner.foundation.vocabulary.address import valid_identifier
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.workflows.stacks.names import Name, Path, Wild
+from planner.world.state.backend import DEFAULT_WORKSPACE
+from planner.world.state.model import OutputState, State
+
+if TYPE_CHECKING:
+    from planner.world.state.backend import Backend, Store
+
+FOLDER = "stack-states"
+"""where states are kept if nothing else is said, below the stack"""
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+_NOTES = "stack"
+
+
+@frozen(eq=False)
+class Notes:
+    """What is kept beside the state of a deployment: from which instances each one was made, for the order in which
+    they are destroyed; and what the deployment has published."""
+
+    made_from: Mapping[str, tuple[str, ...]]
+    is_damaged: bool = False
+
+
+class States:
+    """The states of one deployment."""
+
+    def __init__(self, backend: Backend, deployment: str) -> None:
+        self.backend, self.deployment = backend, deployment
+        self._stores: dict[str, Store] = {}
+        self._created: list[Name | None] = []
+
+    def workspace(self, name: Name | None = None) -> str:
+        """What the state of an instance (or of the deployment) is called."""
+        return workspace_of(self.deployment, name)
+
+    def store(self, name: Name | None = None) -> Store:
+        """Its store, the same one each time, since it has the lock. Raises Failure."""
+        workspace = self.workspace(name)
+        if workspace not in self._stores:
+            try:
+                self._stores[workspace] = self.backend.store(workspace)
+            except OSError as problem:
+                raise _failed(workspace, problem) from None
+        return self._stores[workspace]
+
+    def create(self, name: Name | None = None) -> None:
+        """Make the place for a state, which is then recorded. Raises Failure."""
+        workspace = self.workspace(name)
+        try:
+            if workspace not in self.backend.workspaces():
+                self.backend.create_workspace(workspace)
+                self._created.append(name)
+        except OSError as problem:
+            raise _failed(workspace, problem) from None
+
+    def recorded(self) -> list[Name]:
+        """The instances that there are states of, sorted. Raises Failure."""
+        try:
+            workspaces = self.backend.workspaces()
+        except OSError as problem:
+            raise _failed(self.deployment, problem) from None
+        begin = f"{self.deployment}."
+        found = [decoded(w.removeprefix(begin)) for w in workspaces if w.startswith(begin)]
+        return sorted((name for name in found if name is not None), key=str)
+
+    def read(self, name: Name | None = None) -> State | None:
+        """A state; None where there is none. Raises Failure."""
+        workspace = self.workspace(name)
+        try:
+            if workspace not in self.backend.workspaces():
+                return None
+        except OSError as problem:
+            raise _failed(workspace, problem) from None
+        state, problems = self.store(name).read()
+        if has_errors(problems):
+            raise Failure(problems)
+        return state
+
+    def forget(self, name: Name | None) -> list[Diagnostic]:
+        """Remove the state of an instance that is no more (or the place of the deployment)."""
+        workspace = self.workspace(name)
+        self._stores.pop(workspace, None)
+        try:
+            self.backend.delete_workspace(workspace)
+        except OSError as problem:
+            return list(_failed(workspace, problem).diagnostics)
+        return []
+
+    def leave(self) -> list[Diagnostic]:
+        """Give back every lock that is still held, and remove the places that were made for states that did not come
+        to be."""
+        problems: list[Diagnostic] = []
+        for store in self._stores.values():
+            if store.is_locked:
+                problems += store.unlock()
+        for name in self._created:
+            state, found = self.store(name).read()
+            if name is None and self.store().beside(_NOTES) is not None:
+                continue
+            if state is None and not has_errors(found):
+                problems += self.forget(name)
+        self._created = []
+        return problems
+
+    # ------------------------------------------------------------ the deployment
+
+    def write_outputs(self, outputs: Mapping[str, tuple[Value, bool]]) -> list[Diagnostic]:
+        """Record the outputs of the deployment, each with whether it is sensitive."""
+        self.create()
+        store = self.store()
+        state, problems = store.read()
+        if has_errors(problems):
+            return problems
+        recorded = {
+            name: OutputState(unmark_deep(value)[0], type_of(unmark_deep(value)[0]) or DYNAMIC, sensitive)
+            for name, (value, sensitive) in sorted(outputs.items())
+        }
+        _, problems = store.write(evolve(state or State(), outputs=recorded))
+        return problems
+
+    def notes(self) -> Notes:
+        """What was noted; nothing where it is lost or damaged."""
+        data = self.store().beside(_NOTES)
+        if not data:
+            return Notes({})
+        try:
+            raw: Any = loads(data)
+            return Notes({str(k): tuple(map(str, v)) for k, v in raw["made_from"].items()})
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return Notes({}, is_damaged=True)
+
+    def note(self, notes: Notes) -> None:
+        self.create()
+        made_from = {name: list(others) for name, others in sorted(notes.made_from.items())}
+        self.store().put_beside(_NOTES, dumps({"made_from": made_from}))
+
+
+def recorded_instances(backend: Backend) -> list[tuple[str, Name]]:
+    """The instances that there are states of in all deployments, each with its deployment. Raises Failure."""
+    try:
+        parts = [workspace.partition(".") for workspace in backend.workspaces()]
+    except OSError as problem:
+        raise _failed(FOLDER, problem) from None
+    found = [(deployment, decoded(rest)) for deployment, _, rest in parts if valid_identifier(deployment)]
+    return [(deployment, name) for deployment, name in found if name is not None]
+
+
+def _failed(workspace: str, problem: OSError) -> Failure:
+    detail = f"The state {workspace} cannot be reached: {problem.strerror or problem}."
+    return Failure(error("stack.state", "State cannot be used", detail))
+
+
+# ---------------------------------------------------------------- names of workspaces
+
+
+def workspace_of(deployment: str, name: Name | None = None) -> str:
+    """The workspace of a deployment, or of an instance in it."""
+    if name is not None:
+        return f"{deployment}.{encoded(name)}"
+    # the default workspace is that of a root module in the same folder, and cannot be deleted
+    return f"{deployment}~" if deployment == DEFAULT_WORKSPACE else deployment
+
+
+def encoded(name: Name) -> str:
+    """An instance as part of the name of a workspace: `web~eu-west-1`, in a child stack `net~a.web`. What is neither a
+    letter nor a digit, dash or underscore in a key is two digits for each of its bytes, after a `~`."""
+    return ".".join(_segment(part, key) for part, key in (*name.path, (name.name, name.key)))
+
+
+def _segment(name: str, key: Any) -> str:
+    assert not isinstance(key, Wild), "what stands for all has no state"
+    return name if key is None else f"{name}~{''.join(map(_character, str(key)))}"
+
+
+def _character(character: str) -> str:
+    return character if character in _PLAIN else "".join(f"~{byte:02x}" for byte in character.encode())
+
+
+def decoded(text: str) -> Name | None:
+    """The instance that a workspace is for; None when it is none of ours."""
+    parts: list[tuple[str, str | None]] = []
+    for segment in text.split("."):
+        name, mark, rest = segment.partition("~")
+        key = _key(rest) if mark else None
+        if not name or (mark and key is None):
+            return None
+        parts.append((name, key))
+    *above, (last, key) = parts
+    path: Path = tuple(above)
+    found = Name("component", last, path, key)
+    return found if encoded(found) == text else None  # each state has one name
+
+
+def _key(text: str) -> str | None:
+    data = bytearray()
+    at = 0
+    while at < len(text):
+        if text[at] == "~":
+            try:
+                data.append(int(text[at + 1 : at + 3], 16))
+            except ValueError:
+                return None
+            at += 3
+        else:
+            data += text[at].encode()
+            at += 1
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,129 @@
+"""What a plan of a deployment does about each instance, and what values it has before, in and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, mark, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.records import define, field, frozen
+from planner.language.config.model import Config
+from planner.operations.apply import Counts
+from planner.operations.options import OperationOptions
+from planner.operations.plan import Made, Planned, Start
+from planner.workflows.stacks.decisions import Decided, PutOff
+from planner.workflows.stacks.flow import Asked
+from planner.workflows.stacks.names import Name
+from planner.workflows.stacks.states import States
+
+if TYPE_CHECKING:
+    from planner.answers.policy.model import Verdict
+    from planner.logic.model.plan import Plan
+    from planner.world.state.model import State
+
+
+@define(eq=False)
+class Step:
+    """What is done, or was done, about one instance. `what`: plan, destroy, forget or defer."""
+
+    name: Name
+    what: str
+    planned: Planned[Start] | None = None
+    put_off: PutOff = ()
+    verdict: Verdict | None = None
+    """what policies say of the plan"""
+    objects: int = 0
+    """how many there are in the state of an instance that is forgotten"""
+    applied: bool = False
+    counts: Counts = field(factory=Counts)
+
+    @property
+    def plan(self) -> Plan | None:
+        return self.planned.plan if self.planned is not None else None
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether applying would do anything."""
+        return self.what == "forget" or (self.plan is not None and self.plan.can_apply)
+
+
+@frozen(eq=False)
+class DeploymentPlan:
+    """A plan of a deployment: what is done about each instance, in an order in which it can be done; and the outputs as
+    they will be."""
+
+    deployment: str
+    mode: str
+    steps: tuple[Step, ...]
+    outputs: Mapping[str, Value]
+    decided: Decided | None
+    diagnostics: tuple[Diagnostic, ...]
+    left_out: tuple[str, ...] = ()
+    """what was not planned, because only others were named"""
+
+    @property
+    def can_apply(self) -> bool:
+        return not has_errors(self.diagnostics) and any(step.has_changes for step in self.steps)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether another round will be needed."""
+        return self.decided is not None and bool(self.decided.incomplete)
+
+
+class Recorded:
+    """Instances as their states have them."""
+
+    def __init__(self, states: States) -> None:
+        self.states = states
+
+    def component(self, asked: Asked) -> Mapping[str, Value]:
+        state = self.states.read(asked.name) if not asked.name.is_wild else None
+        return recorded_outputs(asked.config, state)
+
+
+def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
+    """The outputs of a module as a state has them; those that it has not are unknown."""
+    found: dict[str, Value] = {}
+    for name in config.root.outputs:
+        output = state.outputs.get(name) if state is not None else None
+        value = UNKNOWN if output is None else output.value
+        found[name] = mark(value, frozenset((SENSITIVE,))) if output is not None and output.sensitive else value
+    return found
+
+
+def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
+    """A plan as policies find it, with what they say among its problems."""
+    if planned.complete is None or not planned.complete.loaded.options.judges:
+        return planned, None
+    return _judged(planned, planned.complete)
+
+
+def _judged(planned: Planned[Start], complete: Made[Start]) -> tuple[Planned[Start], Verdict | None]:
+    from planner.operations import policies
+
+    made, verdict, problems = policies.judged(complete)
+    said = [] if verdict is None else policies.diagnostics(verdict)
+    return Planned(made, (*planned.diagnostics, *problems, *said)), verdict
+
+
+def workers(options: OperationOptions) -> int:
+    """How many instances are worked on at once."""
+    return max(1, min(4, options.parallelism))
+
+
+def same_values(asked: Asked, made: Made[Any]) -> bool:
+    """Whether a plan was made with the values and provider configurations that there are now."""
+    if any(provider.is_unknown for provider in asked.providers):
+        return False
+    pairs = [(asked.variables[name].value, made.variables[name].value) for name in asked.variables]
+    return all(unmark_deep(now)[0] == unmark_deep(then)[0] for now, then in pairs)
+
+
+def planned_outputs(made: Made[Any]) -> dict[str, Value]:
+    """The outputs of a module as a plan makes them."""
+    found: dict[str, Value] = dict.fromkeys(made.loaded.config.root.outputs, UNKNOWN)
+    for output in made.plan.outputs:
+        found[output.name] = mark(output.after, frozenset((SENSITIVE,))) if output.sensitive else output.after
+    return {name: found[name] for name in made.loaded.config.root.outputs}

@@ -1,0 +1,66 @@
+"""`stacks validate`: is a stack right by itself, and are the modules that it calls?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from planner.foundation.values.value import UNKNOWN, Unknown, Value
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.language.config.model import Config
+from planner.language.config.stack_files.model import ComponentDecl, RemovedComponent, StackConfig
+from planner.operations.load import Loaded, new_schemas
+from planner.operations.options import Options
+from planner.operations.providers_needed import not_installed
+from planner.operations.validate import validate_loaded
+from planner.workflows.stacks.flow import Asked, Flow
+from planner.workflows.stacks.loading import component_configs, configured, read_stack
+from planner.workflows.stacks.names import Name
+
+
+def validate_stack(directory: str) -> list[Diagnostic]:
+    """Everything that is wrong with a stack, its deployments and the modules of its components by themselves."""
+    told = Told()
+    with told.until_an_error():
+        stack, problems = read_stack(directory)
+        told.check(problems)
+        told.check(flow_problems(stack))
+        told.check(not_installed(component_configs(stack.root), directory, "stacks init"))
+        for config in _called(stack):
+            loaded = Loaded(Options(directory), "default", {}, config, new_schemas(directory, config), ())
+            told += [d for d in validate_loaded(loaded) if d not in told]
+    return told
+
+
+class _Nothing:
+    """Nothing is done about components, and nothing is known of their outputs."""
+
+    def component(self, asked: Asked) -> Mapping[str, Value]:
+        return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
+
+
+def flow_problems(stack: StackConfig) -> list[Diagnostic]:
+    """What is wrong with the expressions of a stack whatever its inputs are: circles, and values that do not fit."""
+    inputs = {name: Unknown(variable.constraint.type) for name, variable in stack.root.variables.items()}
+    flow = Flow(stack, inputs, _Nothing())
+    names, problems = flow.instances()
+    for path in flow.paths() if not has_errors(problems) else ():
+        module = flow.module(path)
+        names += [Name("local", name, path) for name in module.locals]
+        names += [Name("output", name, path) for name in module.outputs]
+        for key in module.providers:
+            called = key.removeprefix("provider.")
+            names += [Name("provider", called, path, k) for k in flow.keys("provider", called, path)]
+    found = {id(problem): problem for problem in (*problems, *flow.promises.ask_all(names, 1))}
+    return list(found.values())
+
+
+def _called(stack: StackConfig) -> Iterator[Config]:
+    """The configurations of components, each once, with the providers that the first of its callers gives it."""
+    seen: set[int] = set()
+    for module in stack.root.walk():
+        items: tuple[ComponentDecl | RemovedComponent, ...] = (*module.components.values(), *module.removed)
+        for item in items:
+            if item.config is not None and id(item.config) not in seen:
+                seen.add(id(item.config))
+                yield configured(item.config, module, item.providers)

@@ -1,0 +1,169 @@
+"""What the rules of rules/test say of problems and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from planner.foundation.vocabulary.diagnostic import Checked, Diagnostic
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.programs.rule_programs import suite_program
+
+_PROBLEM = "problem"
+
+
+def counts_as(problem: Diagnostic, expected: bool) -> str:
+    """What becomes of a problem of a plan or apply: nothing, error or warning. `expected`: the run expects the object
+    that it is about to fail."""
+    return _counts_as(problem.severity, _without_address(problem.checked), expected)
+
+
+def _without_address(checked: Checked | None) -> tuple[str, str, bool] | None:
+    return None if checked is None else (checked.kind, checked.rule, checked.was_error)
+
+
+@cache
+def _counts_as(severity: str, checked: tuple[str, str, bool] | None, expected: bool) -> str:
+    facts = FactBuilder()
+    facts.add("test_problem", _PROBLEM, severity)
+    if checked is not None:
+        kind, rule, was_error = checked
+        facts.add("problem_of", _PROBLEM, kind, rule)
+        if was_error:
+            facts.add("problem_was_error", _PROBLEM)
+    if expected:
+        facts.add("problem_expected", _PROBLEM)
+    ((_, found),) = evaluate(suite_program(), facts.build(), ["counts_as"]).sorted("counts_as")
+    return str(found)
+
+
+@frozen
+class RunFacts:
+    """What is known of a run. `problems`: error, assertion; `mentions` are the places of the runs whose outputs it is
+    given."""
+
+    done: bool = False
+    problems: frozenset[str] = frozenset()
+    stop_requested: bool = False
+    cleanup_failed: bool = False
+    changed: str | None = None
+    """the state that it changed"""
+    state: str = ""
+    """the one that it works with"""
+    parallel: bool = False
+    keeps_state: bool = False
+    mentions: frozenset[int] = frozenset()
+    asks: bool = False
+    """whether it is given outputs of runs, of which there may be none"""
+
+
+@frozen
+class Judged:
+    """What the rules say of the runs of a file, in their order."""
+
+    statuses: tuple[str, ...]
+    status: str
+    fails: tuple[str, ...]
+    cleaning: tuple[tuple[str, int], ...]
+    """(state, run that last changed it), in the order in which states are cleaned up"""
+    kept: tuple[tuple[str, int], ...]
+    """(state, run that last changed it) of states that stay as they are"""
+
+
+@frozen
+class Order:
+    """What the rules say of the order of runs. Places of runs, by the place of the run: those that it `waits` for, and
+    all that it comes `after` if it asks for outputs; and the runs that are left out."""
+
+    waits: tuple[frozenset[int], ...]
+    after: tuple[frozenset[int], ...]
+    skipped: frozenset[int]
+
+
+def judge(runs: Sequence[RunFacts]) -> Judged:
+    """What comes of the runs of a file."""
+    return _judge(tuple(runs))
+
+
+def order(runs: Sequence[RunFacts]) -> Order:
+    """In which order the runs of a file are carried out, and which are not."""
+    # of runs that are over only the errors count, so that the answer for most files is one that is known
+    return _order(tuple(r if r.stop_requested else evolve(r, done=False, changed=None) for r in runs))
+
+
+def suite(runs: Iterable[RunFacts]) -> tuple[str, bool]:
+    """The status of all runs of all files, and whether the exit code says that something is wrong."""
+    facts = FactBuilder()
+    for index, run in enumerate(runs):
+        _state_facts(facts, str(index), "", run)
+    found = evaluate(suite_program(), facts.build(), ["tests_status", "tests_fail"])
+    return str(found.sorted("tests_status")[0][0]), bool(found.sorted("tests_fail"))
+
+
+def _state_facts(facts: FactBuilder, name: str, before: str, run: RunFacts) -> None:
+    facts.add("test_run", name, before)
+    facts.add("run_state", name, run.state)
+    for holds, predicate in (
+        (run.done, "run_done"),
+        (run.stop_requested, "stop_requested"),
+        (run.cleanup_failed, "cleanup_failed"),
+        (run.parallel, "parallel_run"),
+        (run.keeps_state, "keeps_state"),
+        (run.asks, "asks_runs"),
+    ):
+        if holds:
+            facts.add(predicate, name)
+    for kind in sorted(run.problems):
+        facts.add("run_problem", name, kind)
+    for other in sorted(run.mentions):
+        facts.add("run_mentions", name, str(other))
+    if run.changed is not None:
+        facts.add("changed_state", name, run.changed)
+
+
+def _facts(runs: tuple[RunFacts, ...]) -> FactBase:
+    facts = FactBuilder()
+    for index, run in enumerate(runs):
+        _state_facts(facts, str(index), str(index - 1) if index else "", run)
+    return facts.build()
+
+
+@cache
+def _order(runs: tuple[RunFacts, ...]) -> Order:
+    found = evaluate(suite_program(), _facts(runs), ["run_waits", "run_after", "run_skipped"])
+
+    def others(predicate: str) -> tuple[frozenset[int], ...]:
+        sets: list[set[int]] = [set() for _ in runs]
+        for run, other in found.sorted(predicate):
+            sets[int(run)].add(int(other))
+        return tuple(map(frozenset, sets))
+
+    skipped = frozenset(int(row[0]) for row in found.sorted("run_skipped"))
+    return Order(others("run_waits"), others("run_after"), skipped)
+
+
+@cache
+def _judge(runs: tuple[RunFacts, ...]) -> Judged:
+    wanted = ["run_status", "tests_status", "tests_fail", "last_change", "cleaned_up", "cleaned_before", "state_kept"]
+    found = evaluate(suite_program(), _facts(runs), wanted)
+    statuses = {row[0]: str(row[1]) for row in found.sorted("run_status")}
+    cleaned = {str(row[0]): int(row[1]) for row in found.sorted("cleaned_up")}
+    last = {str(row[0]): int(row[1]) for row in found.sorted("last_change")}
+    return Judged(
+        tuple(statuses[str(index)] for index in range(len(runs))),
+        str(found.sorted("tests_status")[0][0]),
+        tuple(str(row[0]) for row in found.sorted("tests_fail")),
+        tuple((state, cleaned[state]) for state in _ordered(cleaned, found.sorted("cleaned_before"))),
+        tuple((state, last[state]) for state in sorted({str(row[0]) for row in found.sorted("state_kept")})),
+    )
+
+
+def _ordered(states: Mapping[str, int], before: Iterable[Sequence[Any]]) -> list[str]:
+    """States such that each comes before those that it is cleaned up before."""
+    later: dict[str, int] = dict.fromkeys(states, 0)
+    for _, other in before:
+        later[str(other)] += 1
+    return sorted(states, key=lambda state: (later[state], state))

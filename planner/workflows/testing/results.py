@@ -1,0 +1,141 @@
+"""What comes of test files, of their runs, and of cleaning up after them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from planner.foundation.vocabulary.address import format_key
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import define, field, frozen
+from planner.language.config.test_files.model import TestFile, TestRun
+from planner.logic.model.plan import Plan
+from planner.operations.load import Loaded
+from planner.operations.options import Options
+from planner.world.state.model import State
+
+Status: TypeAlias = str
+"""pending, skip, pass, fail, error"""
+
+
+if TYPE_CHECKING:
+    from planner.workflows.testing.coverage import Reached
+
+
+@frozen(eq=False)
+class Shown:
+    """What a run came to, for those who want to see it: its plan, and the state after an apply."""
+
+    loaded: Loaded[Options]
+    plan: Plan
+    state: State | None = None
+
+
+@define(eq=False)
+class RunResult:
+    """One run of a file; `index` is its place there."""
+
+    run: TestRun
+    index: int
+    status: Status = "pending"
+    diagnostics: list[Diagnostic] = field(factory=list)
+    shown: Shown | None = None
+    seconds: float = 0.0
+    began: float = 0.0
+    """when, in seconds since 1970"""
+    problems: tuple[str, ...] = ()
+    """of a run in another process: its problems as texts"""
+
+    @property
+    def name(self) -> str:
+        return self.run.name
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What went wrong, each problem in a few words with its place."""
+        told = (f"{d.subject}: " * (d.subject is not None) + d.summary for d in self.diagnostics if d.is_error)
+        details = (d.detail for d in self.diagnostics if d.is_error)
+        return self.problems or tuple(f"{a}\n\n{b}" if b else a for a, b in zip(told, details, strict=True))
+
+
+@define(eq=False)
+class FileResult:
+    """One test file."""
+
+    file: TestFile
+    runs: list[RunResult]
+    status: Status = "pass"
+    cleanup_failed: bool = False
+    reached: list[Reached] = field(factory=list)
+    """what its runs have reached of the module, where that is asked for"""
+    read: tuple[str, ...] = ()
+    """the files that functions have read in its runs"""
+
+    @property
+    def name(self) -> str:
+        return self.file.name
+
+    @classmethod
+    def of(cls, file: TestFile) -> FileResult:
+        return cls(file, [RunResult(run, index) for index, run in enumerate(file.runs)])
+
+
+@frozen(eq=False)
+class Left:
+    """What is left of a state after cleaning up, with what went wrong."""
+
+    state: State
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def objects(self) -> tuple[tuple[str, str], ...]:
+        """(address, deposed key) of everything that is still in the state."""
+        return tuple(object_addresses(self.state))
+
+    @property
+    def has_objects(self) -> bool:
+        """Whether there are managed objects."""
+        return any(r.mode == "managed" for r in self.state.resources.values() if r.instances)
+
+
+@frozen(eq=False)
+class Interrupted:
+    """What there was when everything was to stop at once: states by the name of the run that last changed them (the one
+    of the module under test under None), and the objects that were being created, with the runs that created them."""
+
+    file: FileResult
+    states: tuple[tuple[RunResult | None, State], ...]
+    creating: tuple[tuple[RunResult, tuple[str, ...]], ...]
+
+
+class Listener(Protocol):
+    """Hears what happens while tests run."""
+
+    def abstract(self, files: list[FileResult]) -> None:
+        """These are going to be carried out."""
+
+    def file(self, file: FileResult) -> None:
+        """All runs of a file are over; nothing is cleaned up yet."""
+
+    def cleaned(self, file: FileResult, run: RunResult, left: Left) -> None:
+        """A state was cleaned up, with the settings of this run."""
+
+    def saving(self, file: FileResult, run: RunResult, path: str) -> None:
+        """What is left of a state is written to a file."""
+
+    def diagnostics(self, found: Iterable[Diagnostic], file: FileResult, run: RunResult) -> None:
+        """Problems about a run that do not count for it."""
+
+    def interrupted(self, what: Interrupted) -> None:
+        """Everything stopped at once."""
+
+
+def object_addresses(state: State) -> Iterator[tuple[str, str]]:
+    """(address, deposed key) of every object of a state."""
+    for address in sorted(state.resources):
+        resource = state.resources[address]
+        for key, instance in resource.instances.items():
+            if instance.current is not None:
+                yield address + format_key(key), ""
+            for deposed in sorted(instance.deposed):
+                yield address + format_key(key), deposed

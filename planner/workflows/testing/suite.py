@@ -1,0 +1,191 @@
+"""All test files of a root module."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from planner.foundation.support.files_read import files_read, forget_files_read
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.provider_address import BUILTIN
+from planner.foundation.vocabulary.records import field, frozen
+from planner.language.config.test_files.discover import DEFAULT_DIRECTORY
+from planner.operations.load import Loaded, begin, new_schemas
+from planner.operations.options import Options
+from planner.operations.providers_needed import needed_providers
+from planner.operations.test_modules import beside_tests
+
+if TYPE_CHECKING:
+    from planner.language.config.model import Config
+    from planner.language.config.test_files.model import TestFile
+    from planner.workflows.testing.results import FileResult, Listener
+
+
+_WORTH_IT = 4
+"""files that are shared out to processes without being asked"""
+
+
+@frozen(eq=False)
+class TestOptions(Options):
+    """What is asked of `test`. `test_directory`: "" for the usual one; `filters`: the files to run, by name."""
+
+    __test__ = False
+
+    test_directory: str = ""
+    filters: tuple[str, ...] = ()
+    verbose: bool = False
+    parallelism: int | None = None
+    """how many files at the same time; None: as many as there are processors, where no file touches anything real"""
+    walk_parallelism: int = 10
+    covers: bool = False
+    """files keep in mind what their runs have reached"""
+    policies: tuple[str, ...] = ()
+    """folders and files of policies"""
+    standing_policies: tuple[str, ...] = ()
+    """the same of the organisation"""
+    tells_causes: bool = False
+    """a failed assertion tells where the values come from"""
+
+
+@frozen(eq=False)
+class Suite:
+    """Test files, ready to run."""
+
+    options: TestOptions
+    loaded: Loaded[Options]
+    files: tuple[TestFile, ...]
+    problems: tuple[Diagnostic, ...] = ()
+    given: dict[str, object] = field(factory=dict)
+    others: tuple[Config, ...] = ()
+    """the modules of all runs of their own"""
+
+
+def load_suite(options: TestOptions) -> tuple[Suite | None, list[Diagnostic]]:
+    """The test files of a directory with all that they need; None with errors. No backend is opened."""
+    told = Told()
+    with told.until_an_error():
+        return _load(options, told), told
+    return None, told
+
+
+def _load(options: TestOptions, told: Told) -> Suite:
+    from planner.language.config.load import load_config
+    from planner.language.config.test_files.load import load_test_files
+    from planner.workflows.testing.variables import global_values
+    from planner.world.state.workspace import data_directory
+
+    begun, problems = begin(options)
+    told.check(problems)
+    given, problems = global_values(options.directory, options.test_directory or DEFAULT_DIRECTORY, begun.given)
+    told.check(problems)
+    data_dir = data_directory(os.environ)
+    config, problems = load_config(options.directory, variables=given, workspace=begun.workspace, data_dir=data_dir)
+    tests = load_test_files(
+        options.directory, options.test_directory, variables=given, workspace=begun.workspace, data_dir=data_dir
+    )
+    told.check(beside_tests(problems, tests.problems))
+    if config is None:
+        raise Failure(())
+    files = _chosen(tests.files, options.filters, told)
+    loaded = Loaded(options, begun.workspace, given, config, new_schemas(options.directory, config), ())
+    others = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}
+    return Suite(options, loaded, files, tuple(told), dict(given), tuple(others.values()))
+
+
+def _chosen(files: tuple[TestFile, ...], filters: tuple[str, ...], told: Told) -> tuple[TestFile, ...]:
+    """The files that the filters name. Raises Failure for one that names none."""
+    if not filters:
+        return files
+    names = [file.name for file in files]
+    filters = tuple(map(posixpath.normpath, filters))
+    for wanted in filters:
+        if wanted not in names:
+            detail = f"There is no test file {wanted}.{did_you_mean(wanted, names)}"
+            if not did_you_mean(wanted, names) and names:
+                detail += f" The test files are: {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}."
+            told.append(error("test.unknown_file", "Unknown test file", detail))
+    told.check()
+    return tuple(file for file in files if file.name in filters)
+
+
+def processes(suite: Suite) -> int:
+    """How many files are carried out at the same time."""
+    count, wanted = len(suite.files), suite.options.parallelism
+    if wanted is not None:
+        return max(1, min(wanted, count))
+    return 1 if count < _WORTH_IT else _processes(suite, count)
+
+
+def _processes(suite: Suite, count: int) -> int:
+    from planner.foundation.support.forks import processors
+    from planner.workflows.testing.parallel import all_beside
+
+    return processors(count) if all_beside(suite.files, suite.loaded.config) else 1
+
+
+def wake_providers(suite: Suite) -> None:
+    """Start the providers that the first run is going to ask, while everything else is loaded."""
+    schemas = suite.loaded.schemas
+    for source in sorted(needed_providers(suite.loaded.config).started - {BUILTIN}) if suite.files else ():
+        try:
+            provider = schemas.provider(source)
+        except Failure:
+            continue  # the run says what is wrong
+        wake = getattr(provider, "wake", None)
+        if wake is not None:
+            wake()
+
+
+class SuiteRunner:
+    """Carries out the files of a suite, in any order."""
+
+    def __init__(self, suite: Suite) -> None:
+        from planner.workflows.testing.results import FileResult
+        from planner.workflows.testing.runs import Subjects
+
+        self.suite = suite
+        self.results = [FileResult.of(file) for file in suite.files]
+        policies = (suite.options.policies, suite.options.standing_policies)
+        self._subjects = Subjects(
+            suite.loaded, suite.loaded.given, suite.options.walk_parallelism, policies, suite.others
+        )
+
+    def carry_out(self, index: int, listener: Listener, stopping: Callable[[], bool]) -> FileResult:
+        """All runs of a file, and cleaning up after it."""
+        from planner.workflows.testing.runs import FileRunner
+
+        result, options = self.results[index], self.suite.options
+        tells = options.verbose, options.tells_causes, options.covers
+        runner = FileRunner(result, self._subjects, listener, stopping, *tells)
+        forget_files_read()
+        try:
+            runner.carry_out()
+        except KeyboardInterrupt:
+            listener.interrupted(runner.interrupted())
+            runner.save()
+            raise
+        finally:
+            result.read = files_read()
+        self._subjects.forget()
+        return result
+
+    def close(self) -> None:
+        """End the providers that were started."""
+        self.suite.loaded.schemas.close()
+
+
+def suite_status(results: list[FileResult]) -> tuple[str, bool]:
+    """What came of all files, and whether the exit code is to say that something is wrong."""
+    from planner.workflows.testing.decisions import RunFacts, suite
+
+    runs = []
+    for result in results:
+        for it in result.runs:
+            problems = {"error": {"error"}, "fail": {"assertion"}}.get(it.status, set())
+            done, stopped = it.status not in ("skip", "pending"), it.status == "skip" and result.status != "error"
+            runs.append(RunFacts(done, frozenset(problems), stopped, result.cleanup_failed))
+    return suite(runs)

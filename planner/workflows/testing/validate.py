@@ -1,0 +1,63 @@
+"""`validate` with test files: are they right by themselves, and the modules that their runs are about?"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.language.config.test_files.discover import DEFAULT_DIRECTORY, find_test_files
+from planner.operations.load import Loaded, load
+from planner.operations.providers_needed import override_warnings
+from planner.operations.test_modules import beside_tests, read_tests
+from planner.operations.validate import validate_loaded
+
+if TYPE_CHECKING:
+    from planner.operations.options import Options
+
+
+def validate_with_tests(options: Options, test_directory: str = "") -> list[Diagnostic]:
+    """Everything that is wrong with the configuration by itself, and with its test files. `test_directory`: "" for the
+    usual one."""
+    told = Told()
+    with told.until_an_error():
+        loaded = load(options, told)
+        names, is_there = find_test_files(options.directory, test_directory or DEFAULT_DIRECTORY)
+        tests = _of_tests(loaded, test_directory) if names or (test_directory and not is_there) else []
+        return [*override_warnings(loaded.config), *told, *validate_loaded(loaded), *tests]
+    beside = Told()
+    with beside.until_an_error():
+        broken = read_tests(options.directory, test_directory)
+        beside += () if broken is None else broken.problems
+    return beside_tests(told, (problem for problem in beside if problem not in told))
+
+
+def _of_tests(loaded: Loaded[Any], test_directory: str) -> list[Diagnostic]:
+    from planner.language.config.test_files.load import load_test_files
+    from planner.workflows.testing.expected_failures import expectations
+    from planner.workflows.testing.transform import duplicates
+    from planner.world.state.workspace import data_directory
+
+    start = loaded
+    tests = load_test_files(
+        start.options.directory,
+        test_directory,
+        variables=start.given,
+        workspace=start.workspace,
+        data_dir=data_directory(os.environ),
+    )
+    problems = list(tests.problems)
+    if has_errors(problems):
+        return problems
+    seen: set[int] = set()
+    for file in tests.files:
+        problems += duplicates(file.overrides, file.module_overrides)
+        for run in file.runs:
+            is_local = run.module is not None and run.module.source_kind == "local"
+            if run.config is not None and is_local and id(run.config) not in seen:
+                seen.add(id(run.config))
+                mine = Loaded(start.options, start.workspace, start.given, run.config, start.schemas, start.rules)
+                problems += validate_loaded(mine)
+            problems += [*expectations(run)[1], *duplicates(run.overrides, run.module_overrides)]
+    return problems

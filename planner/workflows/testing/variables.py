@@ -1,0 +1,190 @@
+"""Values in test files: of the variables of a run, and what expressions there may refer to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+
+from planner.foundation.values.convert import ConversionError
+from planner.foundation.values.value import EPHEMERAL, Unknown, Value, is_null, is_wholly_known, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.records import define, field, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import Expr, VariableDecl
+from planner.language.config.reading import Problems
+from planner.language.config.static import marked
+from planner.language.config.test_files.model import TestFile, TestRun
+from planner.language.config.variables import RawVariables, RootVariable, add_automatic_files
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.expressions.scope import MappingScope
+from planner.language.syntax.body import Body
+from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.nodes import GetAttr, Variable
+from planner.language.syntax.references import variables
+
+
+@define(eq=False)
+class Outputs:
+    """The outputs of the runs of a file that are over, by the run's place, with its name."""
+
+    by_run: dict[int, tuple[str, dict[str, Value]]] = field(factory=dict)
+
+    def of(self, runs: Collection[int]) -> dict[str, dict[str, Value]]:
+        """The outputs of these runs, by name; of two with one name, those of the later."""
+        return dict(self.by_run[index] for index in sorted(runs) if index in self.by_run)
+
+
+def global_values(directory: str, test_directory: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
+    """What was given for variables, and by the files of the test directory, which come last."""
+    if os.path.normpath(test_directory) == ".":
+        return given, []
+    return add_automatic_files(directory, test_directory, given)
+
+
+@frozen(eq=False)
+class RunValues:
+    """The values of a run. `root`: those of the module's variables; `known`: what `var` stands for in assertions, and
+    what stands in the test file alone; `scope`: what expressions of the test file refer to."""
+
+    root: Mapping[str, RootVariable]
+    known: Mapping[str, Value]
+    scope: MappingScope
+
+
+def run_values(
+    declared: Mapping[str, VariableDecl],
+    file: TestFile,
+    run: TestRun,
+    given: RawVariables,
+    outputs: Mapping[str, Mapping[str, Value]],
+) -> tuple[RunValues | None, list[Diagnostic]]:
+    """The values of a run; None with errors. `outputs`: those of the runs that it comes after, by name."""
+    problems = Problems()
+    general = _general(declared, given, problems)
+    runs = {name: dict(values) for name, values in outputs.items()}
+    scope = MappingScope({"run": runs, "var": general})
+    written = {**file.variables, **run.variables}
+    values: dict[str, Value] = {}
+    for name in sorted(written):
+        if name in declared:
+            values[name] = _evaluated(written[name], scope, problems)
+    root: dict[str, RootVariable] = {}
+    for name in sorted(declared):
+        decl = declared[name]
+        if name in values:
+            where = written[name].span
+            root[name] = _root(decl, values[name], where, f"{where}", problems)
+        elif name in given:
+            raw = given[name].value(decl.verbatim, problems)
+            root[name] = _root(decl, raw, given[name].span, given[name].source, problems)
+        else:
+            root[name] = _root(decl, None, None, "", problems)
+    if has_errors(problems):
+        return None, problems
+    for name in sorted(written):
+        if name not in declared:
+            values[name] = _evaluated(written[name], scope, problems)
+    known = {**general, **values, **{name: variable.value for name, variable in root.items()}}
+    everything = {**general, **{name: v.value for name, v in root.items() if not is_null(v.value)}}
+    return RunValues(root, known, MappingScope({"run": runs, "var": everything})), problems
+
+
+def _general(declared: Mapping[str, VariableDecl], given: RawVariables, problems: Problems) -> dict[str, Value]:
+    """`var` in the test file: what was given from outside, and the defaults of the module."""
+    found: dict[str, Value] = {}
+    for name in sorted(declared.keys() | given.keys()):
+        decl, raw = declared.get(name), given.get(name)
+        if raw is not None:
+            value = raw.value(decl is None or decl.verbatim, problems)
+            if value is not None:
+                found[name] = _fitted(decl, value)
+        elif decl is not None and decl.default is not None:
+            found[name] = marked(decl.default, decl)
+    return found
+
+
+def _fitted(decl: VariableDecl | None, value: Value) -> Value:
+    if decl is None:
+        return value
+    try:
+        return marked(decl.constraint.convert(value), decl)
+    except ConversionError:
+        return value  # the run that gives it to the module says so
+
+
+def _evaluated(expr: Expr, scope: MappingScope, problems: Problems) -> Value:
+    value, found = try_evaluate(expr.node, scope, expr.source)
+    problems.extend(found)
+    if not has_errors(found) and not is_wholly_known(value):
+        detail = (
+            "This is not known: a run that was only planned knows what is planned, and not what comes of applying it."
+        )
+        problems.error("unknown_test_value", "Unknown value for variable", detail, expr.span)
+    return value
+
+
+def _root(decl: VariableDecl, raw: Value | None, where: Span | None, giver: str, problems: Problems) -> RootVariable:
+    """The value of a variable of the module: what is given, converted, or else its default."""
+    nothing = RootVariable(Unknown(decl.constraint.type), None, "default", decl.span)
+    if raw is None or (is_null(raw) and not decl.nullable and decl.default is not None):
+        if decl.default is None:
+            detail = (
+                f'The root module input variable "{decl.name}" is not set, and has no default value. Use a -var or '
+                "-var-file command line argument to provide a value for this variable."
+            )
+            problems.error("missing_variable", "No value for required variable", detail, decl.span)
+            return nothing
+        return RootVariable(marked(decl.default, decl), None, "default", decl.span)
+    if raw.__class__ is Unknown:
+        return nothing
+    if EPHEMERAL in unmark_deep(raw)[1] and not decl.ephemeral:
+        detail = f"The value is ephemeral, so the variable {decl.name} must be declared with ephemeral = true."
+        problems.error("ephemeral_variable", "Variable does not allow ephemeral value", detail, where or decl.span)
+        return nothing
+    try:
+        value = decl.constraint.convert(raw)
+    except ConversionError as bad:
+        detail = f"The given value is not suitable for var.{decl.name} declared at {decl.span.place}: {bad}."
+        problems.error("variable_does_not_fit", "Invalid value for input variable", detail, decl.span)
+        return nothing
+    if is_null(value) and not decl.nullable:
+        detail = (
+            f"The given value is not suitable for var.{decl.name} defined at {decl.span.place}: required variable may "
+            "not be set to null."
+        )
+        problems.error("null_variable", "Required variable not set", detail, decl.span)
+        return nothing
+    return RootVariable(marked(value, decl), raw, "named file", where or decl.span, giver)
+
+
+def names_of(expr: Expr) -> Iterator[str]:
+    """The root names that an expression refers to."""
+    for node in variables(expr.node):
+        yield node.name if isinstance(node, Variable) else node.root
+
+
+def mentioned_runs(file: TestFile, run: TestRun) -> frozenset[str]:
+    """The names of the runs whose outputs a run is given; "" stands for any of them."""
+    exprs = [*file.variables.values(), *run.variables.values()]
+    for provider in (*file.providers.values(), *file.mocks.values()):
+        exprs += [provider.for_each] if provider.for_each is not None else []
+        exprs += _expressions(provider.body)
+    return frozenset(name for expr in exprs for name in _runs_in(expr))
+
+
+def _runs_in(expr: Expr) -> Iterator[str]:
+    for node in variables(expr.node):
+        if isinstance(node, Variable):
+            if node.name == "run":
+                yield ""
+        elif node.root == "run":
+            step = node.steps[0]
+            yield step.name if isinstance(step, GetAttr) else ""
+
+
+def _expressions(body: Body) -> Iterator[Expr]:
+    if isinstance(body, NativeBody):
+        for attribute in body.attributes.values():
+            yield Expr(attribute.expr, attribute.source)
+        for block in body.blocks:
+            yield from _expressions(block.body)

@@ -1,0 +1,145 @@
+"""Planning, applying and destroying for tests: the walks of all commands, with states that are nowhere but here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+
+from planner.engine.apply.shared_work import ApplyOptions
+from planner.engine.apply.walk import apply_walk
+from planner.engine.evaluation.context import EvaluationContext
+from planner.engine.plan.make_plan import make_plan
+from planner.engine.plan.options import PlanOptions
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.support.stop import StopSignal
+from planner.foundation.vocabulary.address import parse_module
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.records import define, evolve, field, frozen
+from planner.foundation.vocabulary.walks import Mode, Walk
+from planner.language.config.model import Config, ModulePath
+from planner.language.config.test_files.model import TestFile, TestRun
+from planner.language.config.variables import RootVariable
+from planner.logic.model.graph import Graph
+from planner.logic.model.plan import Plan
+from planner.operations.graphs import apply_graph, build
+from planner.operations.load import Loaded
+from planner.operations.options import UNLIMITED, Limits, Options
+from planner.operations.providers_needed import not_installed
+from planner.operations.validate import validate_loaded
+from planner.world.state.model import ResourceState, State
+
+Variables = Mapping[str, RootVariable]
+
+
+@define(eq=False)
+class Subject:
+    """A configuration as runs see it; what is wrong with it by itself is looked for once."""
+
+    loaded: Loaded[Options]
+    remarks: tuple[Diagnostic, ...] = ()
+    """what there was to say of making it"""
+    beside: tuple[Config, ...] = ()
+    """configurations whose providers are needed all the same: with overridden modules, and of other runs"""
+    _absent: list[Diagnostic] | None = None
+    _validated: list[Diagnostic] | None = None
+
+    def absent(self) -> list[Diagnostic]:
+        """The providers that are not installed."""
+        if self._absent is None:
+            self._absent = not_installed([*self.beside, self.loaded.config], self.loaded.options.directory)
+        return self._absent
+
+    @property
+    def is_validated(self) -> bool:
+        return self._validated is not None
+
+    def validate(self, graph: Graph | None = None) -> list[Diagnostic]:
+        """Everything that is wrong with the configuration by itself. `graph`: that of a plan without limits, if there
+        is one."""
+        if self._validated is None:
+            self._validated = validate_loaded(self.loaded, graph)
+        return self._validated
+
+
+@frozen(eq=False)
+class Asked:
+    """How to plan."""
+
+    mode: Mode = "normal"
+    refresh: bool = True
+    limits: Limits = UNLIMITED
+    keep: Callable[[EvaluationContext], None] | None = None
+
+
+@define(eq=False)
+class UnderWay:
+    """What is being done at this moment, for those who stop it."""
+
+    creating: tuple[str, ...] = ()
+    state: State = field(factory=State)
+
+
+def plan(
+    subject: Subject, state: State, variables: Variables, asked: Asked, parallelism: int
+) -> tuple[Plan | None, list[Diagnostic]]:
+    """A plan from a state; none where something is wrong with the configuration by itself, which `Subject.validate`
+    says."""
+    loaded, limits = subject.loaded, asked.limits
+    options = PlanOptions(
+        mode=asked.mode,
+        refresh=asked.refresh,
+        targets=limits.targets,
+        replace=limits.replace,
+        parallelism=parallelism,
+        workspace=loaded.workspace,
+        stop=StopSignal(),  # a run that has begun comes to its end
+        keep=asked.keep,
+    )
+
+    def graph(walk: Walk, state: State) -> Graph:
+        built = build(walk, loaded, state, limits)
+        if may_validate and not subject.is_validated and has_errors(subject.validate(built)):
+            raise Failure(())  # whoever asks what is wrong by itself is told
+        return built
+
+    may_validate = asked.mode == "normal" and not limits.targets
+    return make_plan(loaded.config, state, variables, loaded.schemas, options, graph, Hooks())
+
+
+def apply(subject: Subject, made: Plan, variables: Variables, parallelism: int) -> tuple[State, list[Diagnostic]]:
+    """The state after doing what a plan says, as far as that came."""
+    loaded = subject.loaded
+    try:
+        graph = apply_graph(made, loaded)
+    except Failure as failure:
+        return made.prior_state, failure.diagnostics
+    options = ApplyOptions(parallelism=parallelism, workspace=loaded.workspace, stop=StopSignal())
+    outcome = apply_walk(graph, made, loaded.config, variables, loaded.schemas, options, Hooks())
+    return outcome.state, list(outcome.diagnostics)
+
+
+def destroy(subject: Subject, state: State, variables: Variables, parallelism: int) -> tuple[State, list[Diagnostic]]:
+    """The state after destroying everything in it, as far as that came."""
+    made, problems = plan(subject, state, variables, Asked("destroy"), parallelism)
+    if made is None or has_errors(problems):
+        return state, problems
+    after, found = apply(subject, made, variables, parallelism)
+    return after, [*problems, *found]
+
+
+def without_made_up(state: State, file: TestFile, run: TestRun) -> tuple[State, Mapping[str, ResourceState]]:
+    """The state that a run plans from, and the resources that stay as they are meanwhile: objects that were real before
+    their module was made up are no business of the run."""
+    paths = {override.path for override in (*file.module_overrides, *run.module_overrides)}
+    hidden = {a: r for a, r in state.resources.items() if paths and r.module and _is_within(r.module, paths)}
+    seen = {address: resource for address, resource in state.resources.items() if address not in hidden}
+    return (evolve(state, resources=seen) if hidden else state), hidden
+
+
+def with_hidden(state: State, hidden: Mapping[str, ResourceState]) -> State:
+    """A state after a run, and what the run did not see."""
+    return evolve(state, resources={**state.resources, **hidden}) if hidden else state
+
+
+def _is_within(module: str, paths: Set[ModulePath]) -> bool:
+    path = parse_module(module).path
+    return any(path[:length] in paths for length in range(1, len(path) + 1))

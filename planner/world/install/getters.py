@@ -1,0 +1,370 @@
+"""Fetching the packages that module sources name: git repositories, archives over http and from files, directories.
+
+The addresses are in the normal form of planner.language.config.sources: `git::https://...?ref=v1`, `https://host/module.zip`,
+`file:///directory`. What they mean is what the ecosystem's downloader (go-getter) makes of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from shlex import quote
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from planner.foundation.support.archive import Limits, check_links, unpack
+from planner.foundation.support.problem import InstallError
+from planner.foundation.support.put_files import copied
+from planner.foundation.vocabulary.records import field, frozen
+from planner.language.config.sources import split_subdirectory, without_secrets
+from planner.world.install.web import Web, basic, host_of, resolve, shown, status_text, with_user_of
+
+KINDS = {
+    "zip": "zip",
+    "tar.gz": "tar.gz",
+    "tgz": "tar.gz",
+    "tar.bz2": "tar.bz2",
+    "tbz2": "tar.bz2",
+    "tar.tbz2": "tar.bz2",
+    "tar.xz": "tar.xz",
+    "txz": "tar.xz",
+}
+"""archives of directories by the ending of their names"""
+_UNSUPPORTED = {
+    "s3": "Amazon S3",
+    "gcs": "Google Cloud Storage",
+    "hg": "Mercurial",
+    "oci": "OCI registries",
+}
+_MOST_REDIRECTS = 10
+_GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
+"""others run programs (ext::, or helpers that somebody installed); GIT_ALLOW_PROTOCOL may name more"""
+
+
+@frozen(eq=False)
+class Fetcher:
+    """Fetches packages; `progress` is told about downloads. `terminal`: whether somebody can answer git's questions;
+    `limits` of archives, where packages are small."""
+
+    web: Web
+    progress: Callable[[str, int, int], None] | None = None
+    environ: Mapping[str, str] = field(factory=lambda: os.environ, repr=False)
+    terminal: bool = field(factory=lambda: sys.stdin is not None and sys.stdin.isatty())
+    limits: Limits | None = None
+
+    def fetch(self, address: str, target: Path, redirects: int = 0) -> None:
+        """The package into a directory that does not exist yet (a link, for a directory of this machine).
+        Raises InstallError and OSError."""
+        forced, colons, rest = address.partition("::")
+        if not colons or not forced.isalnum():
+            forced, rest = "", address
+        try:
+            scheme = urlsplit(rest).scheme
+        except ValueError as bad:
+            raise InstallError(f"{shown(rest)} is not a valid URL ({without_secrets(str(bad))})") from None
+        scheme = forced or scheme
+        if scheme in _UNSUPPORTED:
+            raise InstallError(f"modules from {_UNSUPPORTED[scheme]} ({scheme}::) cannot be installed by this program")
+        bare, parameters = _parameters(rest)
+        kind = _kind(bare, parameters)
+        if scheme == "git":
+            try:
+                self._git(rest, target)
+            except InstallError as problem:  # what git and ssh say
+                raise InstallError(_without_password(str(problem), rest), problem.kind) from None
+        elif scheme == "file":
+            self._file(bare, kind, parameters, target)
+        elif scheme in ("http", "https"):
+            if kind:
+                self._archive(_without(rest, "archive", "checksum", "filename"), kind, parameters, target)
+            else:
+                self._indirect(rest, target, redirects)
+        else:
+            raise InstallError(f"{shown(rest)} has the scheme {scheme!r}, which this program cannot fetch")
+
+    # ------------------------------------------------------------ files
+
+    def _file(self, url: str, kind: str, parameters: Mapping[str, str], target: Path) -> None:
+        path = Path(unquote(urlsplit(url).path))
+        if kind and path.is_file():
+            _compare(path, path.name, parameters.get("checksum", ""), self.web)
+            unpack(path, target, kind, limits=self.limits)
+        elif path.is_dir():
+            target.symlink_to(path, target_is_directory=True)
+        else:
+            raise InstallError(f"{path} is not a directory" if path.exists() else f"there is no directory {path}")
+
+    # ------------------------------------------------------------ http
+
+    def _archive(self, url: str, kind: str, parameters: Mapping[str, str], target: Path) -> None:
+        archive = target.with_name(f"{target.name}.archive")
+
+        def told(done: int, total: int) -> None:
+            if self.progress is not None:
+                self.progress(shown(url), done, total)
+
+        try:
+            self.web.download(url, str(archive), self._netrc(url), told)
+            _compare(archive, urlsplit(url).path.rpartition("/")[2], parameters.get("checksum", ""), self.web)
+            unpack(archive, target, kind, limits=self.limits)
+        finally:
+            archive.unlink(missing_ok=True)
+
+    def _indirect(self, url: str, target: Path, redirects: int) -> None:
+        """A page that says where the package really is."""
+        if redirects >= _MOST_REDIRECTS:
+            raise InstallError(f"{shown(url)} leads on and on to other addresses")
+        asked = url + ("&" if urlsplit(url).query else "?") + "terraform-get=1"
+        answer = self.web.get(asked, self._netrc(url))
+        if not 200 <= answer.status < 300:
+            raise InstallError(f"{host_of(url)} answered {status_text(answer.status)} for {shown(url)}")
+        source = answer.headers.get("X-Terraform-Get") or _meta(answer.body)
+        if not source:
+            raise InstallError(
+                f"{shown(url)} neither ends like an archive ({', '.join(KINDS)}) nor says where the module is "
+                "(by a header X-Terraform-Get)"
+            )
+        package, sub = split_subdirectory(source)
+        if package.startswith(("/", "./", "../")):
+            package = resolve(with_user_of(url, answer.url), package)
+        if sub:
+            self._part(package, sub, target, redirects + 1)
+        else:
+            self.fetch(package, target, redirects + 1)
+
+    def _part(self, package: str, sub: str, target: Path, redirects: int) -> None:
+        """A sub-directory of a package."""
+        whole = target.with_name(f"{target.name}.whole")
+        try:
+            self.fetch(package, whole, redirects)
+            part = below(whole, sub)
+            if not part.is_dir():
+                raise InstallError(f"{shown(package)} has no directory {sub}")
+            check_links(part)
+            copied(part, target)
+        finally:
+            if whole.is_symlink():
+                whole.unlink()
+            shutil.rmtree(whole, ignore_errors=True)
+
+    def _netrc(self, url: str) -> dict[str, str]:
+        """User name and password of a host from the user's netrc file, unless they are in the URL."""
+        import netrc
+
+        parts = urlsplit(url)
+        if parts.username is not None:
+            return {}  # planner.world.install.web takes these
+        path = self.environ.get("NETRC") or os.path.join(self.environ.get("HOME", ""), ".netrc")
+        try:
+            login = netrc.netrc(path).authenticators(parts.hostname or "")
+        except (OSError, netrc.NetrcParseError):
+            return {}
+        return basic(login[0], login[2] or "") if login else {}
+
+    # ------------------------------------------------------------ git
+
+    def _git(self, url: str, target: Path) -> None:
+        bare, parameters = _parameters(url)
+        ref, key = parameters.get("ref", ""), parameters.get("sshkey", "")
+        depth = parameters.get("depth", "")
+        depth = depth if depth.isascii() and depth.isdigit() and int(depth) > 0 else ""
+        rest = urlencode([(n, v) for n, v in parameters.items() if n not in ("ref", "sshkey", "depth")])
+        repository = f"{bare}?{rest}" if rest else bare
+        port = urlsplit(repository).netloc.rpartition("@")[2].partition(":")[2]
+        if port and not port.isdigit():
+            raise InstallError(
+                f"{port!r} is not a valid port; for git@HOST:PATH leave out ssh:// and write git:: alone"
+            )
+        environ = _restricted(self.environ)
+        if not self.terminal:
+            environ["GIT_TERMINAL_PROMPT"] = "0"  # nobody is there to answer
+        key_file = target.with_name(f"{target.name}.key")
+        try:
+            if key:
+                _write_key(key_file, key)
+                # for a shell, and for submodules from within the repository
+                ssh = environ.get("GIT_SSH_COMMAND") or "ssh"
+                environ["GIT_SSH_COMMAND"] = f"{ssh} -i {quote(str(key_file.absolute()))}"
+            shallow = ["--depth", depth, f"--branch={ref or _default_branch(repository, environ)}"] if depth else []
+            try:
+                _run(["clone", *shallow, "--", repository, str(target)], environ)
+            except InstallError as problem:
+                hint = ""
+                if depth and len(ref) >= 7 and all(c in "0123456789abcdefABCDEF" for c in ref):
+                    hint = "; with depth, ref must be a branch or a tag"
+                raise InstallError(f"{problem}{hint}") from None
+            if ref:
+                _run(["checkout", _commit(ref, target, environ)], environ, target)
+            more = ["--depth", depth] if depth else []
+            _run(["submodule", "update", "--init", "--recursive", *more], environ, target)
+        finally:
+            key_file.unlink(missing_ok=True)
+
+
+def below(folder: Path, sub: str) -> Path:
+    """A sub-directory of a package, which may be named by a pattern that fits exactly one. Raises InstallError; also
+    when a link leads out of what was fetched (a directory of this machine may be linked together as its owner likes).
+    """
+    sub = sub.lstrip("/")
+    if ".." in sub.split("/"):
+        raise InstallError(f"the sub-directory {sub} leads out of the package", "subdirectory")
+    place, whole = folder / sub, folder.resolve()
+    if any(c in sub for c in "*?["):
+        folders = sorted(whole.glob(sub))
+        if len(folders) != 1:
+            many = len(folders) or "no"
+            raise InstallError(f"the pattern {sub} fits {many} directories of the package, not exactly one")
+        place = folder / folders[0].relative_to(whole)
+    if not folder.is_symlink() and not place.resolve().is_relative_to(whole):
+        raise InstallError(f"the sub-directory {sub} is a link that leads out of the package", "subdirectory")
+    return place
+
+
+def _parameters(url: str) -> tuple[str, dict[str, str]]:
+    """A URL without its query, and the parameters in that."""
+    bare, _, query = url.partition("?")
+    return bare, dict(parse_qsl(query, keep_blank_values=True))
+
+
+def _without(url: str, *names: str) -> str:
+    bare, _, query = url.partition("?")
+    rest = urlencode([(n, v) for n, v in parse_qsl(query, keep_blank_values=True) if n not in names])
+    return f"{bare}?{rest}" if rest else bare
+
+
+def _kind(url: str, parameters: Mapping[str, str]) -> str:
+    """What kind of archive an address names, "" for none."""
+    given = parameters.get("archive")
+    if given is not None:
+        if given.lower() in ("false", "0", "f"):
+            return ""
+        if given not in KINDS:
+            raise InstallError(f"{given} is not a kind of archive; there are {', '.join(KINDS)}")
+        return KINDS[given]
+    endings = [ending for ending in KINDS if url.endswith(f".{ending}")]
+    return KINDS[max(endings, key=len)] if endings else ""
+
+
+def _compare(file: Path, name: str, wanted: str, web: Web) -> None:
+    """The checksum that an address asks for: [md5|sha1|sha256|sha512:]HEX, or file:URL of a list of checksums."""
+    if not wanted:
+        return
+    kind, colon, value = wanted.partition(":")
+    if not colon:
+        kind, value = "", wanted
+    if kind == "file":
+        lines = [line.split() for line in web.document(value).decode("utf-8", "replace").splitlines() if line.strip()]
+        fitting = [w[0] for w in lines if len(w) == 1 or w[-1].lstrip("*").rpartition("/")[2] == name]
+        if not fitting:
+            raise InstallError(f"{value} has no checksum for {name}")
+        kind, value = "", fitting[0]
+    kind = kind or {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}.get(len(value), "")
+    if kind not in ("md5", "sha1", "sha256", "sha512"):
+        raise InstallError(f"{wanted} is not a checksum of a known kind")
+    with file.open("rb") as content:
+        digest = hashlib.file_digest(content, kind).hexdigest()
+    if digest != value.lower():
+        raise InstallError(f"the archive has the {kind} checksum {digest}, not {value.lower()}")
+
+
+def _meta(body: bytes) -> str:
+    """What a page names in <meta name="terraform-get" content="...">."""
+    from html.parser import HTMLParser
+
+    contents: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            given = dict(attrs)
+            if tag == "meta" and given.get("name") == "terraform-get":
+                contents.append(given.get("content") or "")
+
+    with suppress(AssertionError):  # what html.parser ends in at some pages; what it found before that counts
+        Reader().feed(body.decode("utf-8", "replace"))
+    return contents[0] if contents else ""
+
+
+def _write_key(path: Path, encoded: str) -> None:
+    try:
+        text = b64decode(encoded, validate=True)
+    except ValueError:
+        raise InstallError("the parameter sshkey is not a Base64 text") from None
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(text)
+
+
+def _default_branch(repository: str, environ: Mapping[str, str]) -> str:
+    try:
+        said = _run(["ls-remote", "--symref", "--", repository, "HEAD"], environ)
+    except InstallError:
+        return "master"
+    for line in said.splitlines():
+        if line.startswith("ref: refs/heads/"):
+            return line.removeprefix("ref: refs/heads/").split("\t")[0]
+    return "master"
+
+
+def _commit(ref: str, folder: Path, environ: Mapping[str, str]) -> str:
+    for name in (ref, f"refs/remotes/origin/{ref}", f"refs/tags/{ref}"):
+        try:
+            words = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+            return _run(words, environ, folder).strip()
+        except InstallError:
+            continue
+    raise InstallError(f"the repository has no branch, tag or commit {ref}")
+
+
+def _restricted(environ: Mapping[str, str]) -> dict[str, str]:
+    """What is said there counts more than our rules, as the user said it; but nothing in an address runs programs."""
+    made = dict(environ)
+    if "GIT_ALLOW_PROTOCOL" in made:
+        made["GIT_ALLOW_PROTOCOL"] = ":".join(
+            n for n in made["GIT_ALLOW_PROTOCOL"].split(":") if n not in ("ext", "fd")
+        )
+    return made
+
+
+def _without_password(text: str, url: str) -> str:
+    """What programs said about a URL, without the password in it, however they took that apart."""
+    password = url.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[2]
+    for secret in (password, unquote(password), *unquote(password).split("/")):
+        text = text.replace(secret, "...") if secret else text
+    return text
+
+
+_RULES = tuple(
+    word
+    for name, rule in (
+        ("", "never"),
+        *((f".{name}", "always") for name in _GIT_PROTOCOLS if name != "file"),
+        (".file", "user"),
+        (".ext", "never"),
+        (".fd", "never"),
+    )
+    for word in ("-c", f"protocol{name}.allow={rule}")
+)
+"""what git is told about protocols, also for submodules: those that are files it refuses by itself (`user`)"""
+
+
+def _run(words: list[str], environ: Mapping[str, str], folder: Path | None = None) -> str:
+    try:
+        done = subprocess.run(
+            ["git", *_RULES, *words],
+            cwd=folder,
+            env=dict(environ),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise InstallError("git is needed for this and was not found on the PATH") from None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip() or done.stdout.decode("utf-8", "replace").strip()
+        raise InstallError(f"git {words[0]} failed: {without_secrets(said) or f'exit code {done.returncode}'}")
+    return done.stdout.decode("utf-8", "replace")

@@ -1,0 +1,88 @@
+"""A mirror of packages: a directory that serves as filesystem mirror and, published as it is, as network mirror."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from planner.foundation.support.problem import InstallError
+from planner.foundation.support.put_files import beside
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.foundation.vocabulary.version_constraints import Version
+from planner.world.install.package import authenticate
+from planner.world.install.placing import Placer
+from planner.world.install.sources import Source, file_name
+from planner.world.provider.lock_file import Locks
+from planner.world.provider.package_hashes import content_hash
+from planner.world.provider.version_sets import Wanted
+
+
+@frozen(eq=False)
+class Mirroring:
+    """Copies packages below `target` and remembers which checksums are known of them."""
+
+    target: Path
+    source: Source
+    placer: Placer
+    say: Callable[[str], None]
+    known: dict[str, frozenset[str]] = field(factory=dict)
+    """by path of the archive"""
+
+    def copy(self, address: str, wanted: Wanted, locks: Locks, platforms: tuple[str, ...]) -> None:
+        """One provider for all platforms: the version that the lock file selects, else the newest that is allowed.
+        Raises InstallError."""
+        version = self._version(address, wanted, locks)
+        for platform in platforms:
+            self.say(f"- Mirroring {address} {version} for {platform}...")
+            package = self.source.package(address, version, platform)
+            place = self.target.joinpath(*address.split("/"), file_name(address, version, platform))
+            with beside(place) as work:
+                archive = work / "package.zip"
+                self.placer.download(package, archive)
+                proof = authenticate(evolve(package, platform=platform), archive, self.placer.environ)
+                archive.chmod(0o644)
+                os.replace(archive, place)
+            self.known[str(place)] = proof.own
+            self.say(f"  - package is authenticated: {proof.summary}")
+
+    def _version(self, address: str, wanted: Wanted, locks: Locks) -> Version:
+        if locks:
+            lock = locks.get(address)
+            if lock is None:
+                raise InstallError("the lock file has no selection for it; run init")
+            if not wanted.allows(lock.version):
+                raise InstallError(
+                    f'the lock file selects {lock.version}, but required is "{wanted}"; run init -upgrade'
+                )
+            return lock.version
+        version = wanted.newest(self.source.versions(address)[0])
+        if version is None:
+            raise InstallError(f'no version matches the constraints "{wanted}"')
+        return version
+
+    def write_indexes(self) -> None:
+        """`index.json` and `VERSION.json` of every provider of which there are archives. Raises InstallError."""
+        for folder in sorted(p for p in self.target.glob("*/*/*") if p.is_dir()):
+            archives: dict[str, dict[str, object]] = {}
+            prefix = f"terraform-provider-{folder.name}_"
+            for archive in sorted(folder.glob(f"{prefix}*.zip")):
+                version, _, platform = archive.name[len(prefix) : -4].partition("_")
+                if platform.count("_") != 1:
+                    continue
+                hashes = self.known.get(str(archive)) or {content_hash(archive)}
+                one = {"hashes": sorted(hashes), "url": archive.name}
+                archives.setdefault(version, {})[platform] = one
+            if archives:
+                _write(folder / "index.json", {"versions": {version: {} for version in archives}})
+            for version, packages in archives.items():
+                _write(folder / f"{version}.json", {"archives": packages})
+
+
+def _write(path: Path, content: object) -> None:
+    """In the layout of the ecosystem's own tool."""
+    with beside(path) as work:
+        fresh = work / path.name
+        fresh.write_text(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False), encoding="utf-8")
+        os.replace(fresh, path)

@@ -1,0 +1,156 @@
+"""A package of a provider: where it is, and what vouches for its content."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from planner.foundation.support.problem import InstallError
+from planner.foundation.vocabulary.provider_address import DEFAULT_HOST
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.foundation.vocabulary.version_constraints import Version
+from planner.world.provider.package_hashes import archive_hash, known, matching
+
+
+@frozen
+class RegistryClaims:
+    """What a registry says about a package: its SHA-256 (hex), the list of checksums with its signature, the keys that
+    may sign, and, where it has them, size and checksums of the packages for all platforms."""
+
+    sha256: str
+    file_name: str
+    document: bytes
+    signature: bytes
+    keys: tuple[str, ...]
+    packages: Mapping[str, tuple[int, tuple[str, ...]]] = {}
+
+
+@frozen
+class Package:
+    """A package that can be installed. `location` is an URL, or the path of an archive or directory; `hashes` are what
+    a network mirror reports for it; `trusted`: whether these may be recorded though not all were compared."""
+
+    address: str
+    version: Version = field(eq=str)
+    platform: str
+    location: str
+    file_name: str
+    claims: RegistryClaims | None = None
+    hashes: tuple[str, ...] = ()
+    trusted: bool = False
+    retries: int | None = None
+
+    @property
+    def is_remote(self) -> bool:
+        return self.location.startswith(("https://", "http://"))
+
+
+@frozen
+class Proof:
+    """What was found to be true of a package: checksums by how they are known. `key_ids` are those of signers."""
+
+    verified: frozenset[str] = frozenset()
+    by_registry: frozenset[str] = frozenset()
+    by_mirror: frozenset[str] = frozenset()
+    signed: frozenset[str] = frozenset()
+    key_ids: tuple[str, ...] = ()
+    expired: bool = False
+    own: frozenset[str] = frozenset()
+    """those that are known to be of this platform's package"""
+
+    @property
+    def summary(self) -> str:
+        """In the ecosystem's words, strongest first."""
+        if self.signed and self.key_ids:
+            return "signed"
+        if self.by_registry:
+            return "signing skipped"
+        if self.verified:
+            return "verified checksum"
+        return "signing skipped" if self.by_mirror else "unauthenticated"
+
+
+def must_be_signed(address: str, environ: Mapping[str, str]) -> bool:
+    """Packages of the default registry, which may lack keys, may go unsigned unless the user insists."""
+    if not address.startswith(f"{DEFAULT_HOST}/"):
+        return True
+    return environ.get("OPENTOFU_ENFORCE_GPG_VALIDATION") == "true"
+
+
+def authenticate(package: Package, local: Path, environ: Mapping[str, str]) -> Proof:
+    """Compare what has arrived with everything that is said about it. Raises InstallError when anything disagrees."""
+    if package.claims is not None:
+        return _by_registry(package, package.claims, local, environ)
+    if package.hashes:
+        return _by_mirror(package, local)
+    return Proof()
+
+
+def _by_mirror(package: Package, local: Path) -> Proof:
+    wanted = known(package.hashes)
+    if not wanted:
+        raise InstallError("the mirror gives checksums only of kinds that this program does not know")
+    verified = frozenset(matching(local, wanted))
+    if not verified:
+        raise InstallError(f"the package has none of the checksums that the mirror gives for it ({', '.join(wanted)})")
+    return Proof(
+        verified=verified, by_mirror=frozenset(wanted) - verified if package.trusted else frozenset(), own=verified
+    )
+
+
+def _by_registry(package: Package, claims: RegistryClaims, local: Path, environ: Mapping[str, str]) -> Proof:
+    wanted = f"zh:{claims.sha256}"
+    proof = Proof(verified=frozenset((wanted,)), own=frozenset((wanted,)))
+    if claims.packages:
+        proof = _of_all_platforms(package, claims, local, proof)
+    listed = _listed(claims)
+    if listed.get(claims.file_name) is None:
+        raise InstallError(f"the registry's list of checksums has none for {claims.file_name}")
+    if listed[claims.file_name] != claims.sha256:
+        raise InstallError(
+            f"the registry contradicts itself: {claims.file_name} has the checksum {listed[claims.file_name]} in its "
+            f"list, and {claims.sha256} elsewhere"
+        )
+    got = archive_hash(local)
+    if got != wanted:
+        raise InstallError(f"the downloaded archive has the checksum {got}, not {wanted}")
+    documented = frozenset(f"zh:{sha}" for sha in listed.values())
+    proof = evolve(proof, by_registry=proof.by_registry | documented)
+    if not claims.keys and not must_be_signed(package.address, environ):
+        return proof
+    return _signed(claims, environ, proof, documented)
+
+
+def _signed(claims: RegistryClaims, environ: Mapping[str, str], proof: Proof, documented: frozenset[str]) -> Proof:
+    from planner.world.install.signatures import signer
+
+    try:
+        by = signer(claims.document, claims.signature, claims.keys, environ)
+    except InstallError as bad:
+        detail = f"the package is not signed by a valid key, so it may not be what its author published: {bad}"
+        raise InstallError(detail) from None
+    return evolve(proof, signed=documented, key_ids=(by.key_id,), expired=by.expired)
+
+
+def _of_all_platforms(package: Package, claims: RegistryClaims, local: Path, proof: Proof) -> Proof:
+    if package.platform not in claims.packages:
+        raise InstallError(f"the registry lists packages, but none for {package.platform}")
+    size, hashes = claims.packages[package.platform]
+    arrived = os.path.getsize(local)
+    if arrived != size:
+        raise InstallError(f"the registry announced a package of {size} bytes, but {arrived} bytes came")
+    if f"zh:{claims.sha256}" not in hashes or any(h.startswith("zh:") and h[3:] != claims.sha256 for h in hashes):
+        raise InstallError("the registry contradicts itself about the checksum of the package")
+    everywhere = frozenset(h for _, each in claims.packages.values() for h in known(each))
+    return evolve(proof, by_registry=everywhere, own=proof.own | frozenset(known(hashes)))
+
+
+def _listed(claims: RegistryClaims) -> dict[str, str]:
+    """Checksums by file name."""
+    listed: dict[str, str] = {}
+    for line in claims.document.decode("utf-8", "replace").splitlines():
+        parts = line.split()
+        if len(parts) > 1 and len(parts[0]) == 64 and all(c in "0123456789abcdef" for c in parts[0].lower()):
+            listed.setdefault(parts[1], parts[0].lower())
+    return listed

@@ -1,0 +1,138 @@
+"""One package of a provider into a directory HOST/NAMESPACE/TYPE/VERSION/OS_ARCH: fetched, compared, unpacked, and only
+then put in place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from planner.foundation.support.archive import unpack
+from planner.foundation.support.problem import InstallError
+from planner.foundation.support.put_files import beside, copied, locked, remove
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.version_constraints import Version
+from planner.world.install.package import Package, Proof, authenticate
+from planner.world.install.sources import with_retries
+from planner.world.install.web import Web
+from planner.world.provider.package_hashes import EMPTY, content_hash, known, matching
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being downloaded, and how much of it has come (in bytes; 0 when unknown)."""
+
+
+@frozen
+class Placer:
+    """Puts packages below `base`."""
+
+    base: Path
+    web: Web
+    environ: Mapping[str, str] = field(repr=False)
+    platform: str
+    retries: int = 2
+    progress: Progress | None = None
+    waiting: Callable[[], object] = bool
+    stop: Callable[[], object] = bool
+
+    def folder(self, address: str, version: Version) -> Path:
+        return self.base.joinpath(*address.split("/"), str(version), self.platform)
+
+    def has(self, address: str, version: Version, hashes: tuple[str, ...]) -> bool:
+        """Whether the package is there with one of these checksums."""
+        folder = self.folder(address, version)
+        try:
+            return folder.is_dir() and bool(matching(folder, hashes))
+        except InstallError:
+            return False
+
+    def place(self, package: Package, allowed: tuple[str, ...], unchecked: bool = False) -> Proof:
+        """Install a package; `allowed` are the checksums of which it must have one (any, when there are none);
+        `unchecked`: what is there already will do when nothing is known about it. Raises InstallError."""
+        folder = self.folder(package.address, package.version)
+        with locked(folder.with_name(f"{folder.name}.lock"), self.waiting, self.stop):
+            if folder.is_dir():
+                if unchecked and not allowed and program(folder, package.address):
+                    return Proof()
+                if hashes := matching(folder, allowed):
+                    return Proof(verified=frozenset(hashes))
+            if package.is_remote:
+                return self._from_web(package, folder, allowed)
+            source = Path(package.location)
+            proof = authenticate(package, source, self.environ)
+            if source.is_dir():
+                link(source, folder, package.address, allowed)
+            else:
+                with beside(folder) as work:
+                    _from_archive(package, source, folder, work, allowed)
+            return proof
+
+    def _from_web(self, package: Package, folder: Path, allowed: tuple[str, ...]) -> Proof:
+        with beside(folder) as work:
+            archive = work / "package.zip"
+            self.download(package, archive)
+            proof = authenticate(package, archive, self.environ)
+            _from_archive(package, archive, folder, work, allowed)
+            return proof
+
+    def download(self, package: Package, target: Path) -> None:
+        """Fetch the archive of a package. Raises InstallError."""
+        name = f"{package.address} {package.version}"
+
+        def told(done: int, total: int) -> None:
+            if self.stop():
+                raise InstallError("interrupted")
+            if self.progress is not None:
+                self.progress(name, done, total)
+
+        with_retries(self.web, package.retries, self.retries).download(package.location, str(target), progress=told)
+
+
+def link(source: Path, folder: Path, address: str, allowed: tuple[str, ...] = ()) -> None:
+    """Make an unpacked package available at another place. Raises InstallError."""
+    if source.resolve() == folder.absolute().parent.resolve() / folder.name:
+        raise InstallError(f"{source} cannot be installed as itself")
+    wanted = tuple(h for h in allowed if h.startswith("h1:"))
+    if wanted and not matching(source, wanted):
+        raise InstallError(
+            f"the package in {source} has none of the checksums in the lock file; perhaps these are of other platforms"
+        )
+    if not program(source, address):
+        raise InstallError(f"{source} has no program terraform-provider-{address.rpartition('/')[2]}")
+    with beside(folder) as work:
+        fresh = work / "package"
+        try:
+            os.symlink(source.absolute(), fresh, target_is_directory=True)
+        except OSError:
+            copied(source, fresh)
+        if not (folder.is_symlink() and fresh.is_symlink()):
+            remove(folder)
+        os.replace(fresh, folder)  # a link takes the place of one at once: others may be going through it
+
+
+def program(folder: Path, address: str) -> str:
+    """The file name of a package's program, "" when it has none."""
+    name = f"terraform-provider-{address.rpartition('/')[2]}"
+    for entry in sorted(os.scandir(folder), key=lambda e: e.name) if folder.is_dir() else ():
+        if entry.is_file() and (entry.name == name or entry.name.startswith((f"{name}_", f"{name}."))):
+            return entry.name
+    return ""
+
+
+def _from_archive(package: Package, archive: Path, folder: Path, work: Path, allowed: tuple[str, ...]) -> None:
+    if allowed and not matching(archive, known(allowed)):
+        raise InstallError(
+            "the package has none of the checksums in the lock file: it is not the one that was selected before, or "
+            "the lock file has no checksum for this platform (`providers lock` adds those)"
+        )
+    fresh = work / "package"
+    unpack(archive, fresh, "zip", links=False)
+    if not program(fresh, package.address):
+        raise InstallError(f"the package has no program terraform-provider-{package.address.rpartition('/')[2]}")
+    if folder.is_dir() and not folder.is_symlink():
+        there = content_hash(folder)
+        if there == content_hash(archive):
+            return
+        if there != EMPTY:
+            raise InstallError(f"{folder} has another content than the package; remove it if nobody needs its changes")
+    remove(folder)
+    os.replace(fresh, folder)

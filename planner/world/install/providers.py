@@ -1,0 +1,273 @@
+"""Selecting and installing providers: from what modules want and the lock file says, to packages below
+`.terraform/providers` and a new lock file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from planner.foundation.support.problem import InstallError
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+from planner.foundation.vocabulary.provider_address import BUILTIN, DEFAULT_HOST, is_builtin
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.foundation.vocabulary.version_constraints import Version
+from planner.world.install.package import Proof, must_be_signed
+from planner.world.install.placing import Placer, link
+from planner.world.install.sources import Source
+from planner.world.provider.lock_file import Lock, Locks, lock, lockable
+from planner.world.provider.package_hashes import content_hash, known
+from planner.world.provider.registry import versions_of_builtin
+from planner.world.provider.version_sets import Wanted
+
+WORKERS = 4
+"""how many packages are downloaded at once"""
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+@frozen
+class Installed:
+    """What installing led to. `locks` are the new selections; `incomplete` the providers whose checksums are known for
+    this platform alone."""
+
+    locks: Locks
+    diagnostics: tuple[Diagnostic, ...] = ()
+    incomplete: tuple[str, ...] = ()
+
+
+@frozen
+class _Done:
+    lock: Lock | None = None
+    lines: tuple[str, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+    incomplete: bool = False
+    signed: bool = False
+
+
+@frozen(eq=False)
+class Installer:
+    """Installs below `placer.base`; with a `cache`, packages go there and are linked. `say` is told each step.
+    `unmanaged` providers run elsewhere and are left alone; `recompute`: checksums in the lock file do not restrict
+    which package may be fetched (for `providers lock`). `optional` providers are in development elsewhere: that one
+    cannot be had is only a warning."""
+
+    source: Source
+    placer: Placer
+    say: Callable[[str], None]
+    cache: Placer | None = None
+    may_break_lock: bool = False
+    unmanaged: frozenset[str] = frozenset()
+    recompute: bool = False
+    optional: frozenset[str] = frozenset()
+    environ: Mapping[str, str] = field(factory=dict, repr=False)
+
+    def install(self, locks: Locks, wanted: Mapping[str, Wanted], upgrade: bool = False) -> Installed:
+        """Install every provider that is wanted. With `upgrade`, selections are made anew. Never raises; with errors
+        among the diagnostics, the locks are those of what could be installed."""
+        problems: list[Diagnostic] = []
+        builtin = [a for a in sorted(wanted) if is_builtin(a)]
+        for address in builtin:
+            problems += self._builtin(address, wanted[address])
+        asked = [a for a in sorted(wanted) if lockable(a) and a not in self.unmanaged]
+        selections = self._each(asked, lambda a: self._select(a, locks.get(a), wanted[a], upgrade))
+        need: list[tuple[str, Version]] = []
+        for address, (version, lines, found) in zip(asked, selections, strict=True):
+            self._tell(lines)
+            problems += self._weighed(address, _with_hint(address, found, wanted))
+            if version is not None:
+                need.append((address, version))
+        done = self._each(need, lambda n: self._install(n[0], n[1], locks.get(n[0]), wanted[n[0]]))
+        new = {a: one for a, one in locks.items() if a in wanted}
+        for (address, _), one in zip(need, done, strict=True):
+            self._tell(one.lines)
+            problems += self._weighed(address, one.problems)
+            if one.lock is not None:
+                new[one.lock.address] = one.lock
+        if any(one.signed for one in done) and not self.recompute:
+            self.say(
+                "\nSignatures are those of the providers' developers: they say who made a package, not what it does."
+            )
+        incomplete = (n[0] for n, one in zip(need, done, strict=True) if one.incomplete)
+        return Installed(new, tuple(problems), tuple(map(display, incomplete)))
+
+    def _each(self, items: Iterable[_T], work: Callable[[_T], _R]) -> list[_R]:
+        """Several at a time, results in order."""
+        todo = list(items)
+        if len(todo) < 2:
+            return [work(item) for item in todo]
+        with ThreadPoolExecutor(min(WORKERS, len(todo))) as pool:
+            return list(pool.map(work, todo))
+
+    def _tell(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.say(line)
+
+    def _weighed(self, address: str, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+        return [evolve(d, severity="warning") if address in self.optional else d for d in found]
+
+    def _builtin(self, address: str, wanted: Wanted) -> list[Diagnostic]:
+        if address == BUILTIN and not wanted.texts:
+            self.say(f"- {display(address)} is part of this program")
+            return []
+        if address == BUILTIN:
+            return versions_of_builtin({address: wanted.texts})
+        detail = f"{display(address)} cannot be selected like this: there is no such provider."
+        return [error("install.builtin", "Invalid dependency on built-in provider", detail)]
+
+    # ------------------------------------------------------------ which version
+
+    def _select(
+        self, address: str, old: Lock | None, wanted: Wanted, upgrade: bool
+    ) -> tuple[Version | None, list[str], list[Diagnostic]]:
+        name = display(address)
+        locked = None if upgrade else old
+        try:
+            if locked is not None:
+                lines = [f"- Reusing the version of {name} that the lock file selects"]
+                if not wanted.allows(locked.version):
+                    raise InstallError(
+                        f"the lock file selects version {locked.version}, which the version constraints "
+                        f'"{wanted}" do not allow; `init -upgrade` makes a new selection'
+                    )
+                if self.cache is not None and self.cache.folder(address, locked.version).is_dir():
+                    return locked.version, lines, []
+            else:
+                what = f'versions matching "{wanted}"' if wanted.items else "the newest version"
+                lines = [f"- Looking for {what} of {name}..."]
+            versions, remarks = self.source.versions(address)
+            if locked is not None:
+                chosen = locked.version if locked.version in versions else None
+                if chosen is None:
+                    raise InstallError(f"version {locked.version}, which the lock file selects, is no longer available")
+            else:
+                chosen = wanted.newest(versions)
+                if chosen is None:
+                    raise _none_fits(wanted, versions)
+        except InstallError as problem:
+            return None, lines, [_not_selected(address, problem)]
+        said = "\n".join(f"  - {r}" for r in remarks)
+        title = "Additional provider information from registry"
+        return (
+            chosen,
+            lines,
+            [warning("install.remark", title, f"About {address} it says:\n{said}")] if remarks else [],
+        )
+
+    # ------------------------------------------------------------ its package
+
+    def _install(self, address: str, version: Version, old: Lock | None, wanted: Wanted) -> _Done:
+        prior = known(old.hashes) if old is not None and old.version == version else ()
+        name = f"{display(address)} v{version}"
+        if prior and old is not None and self.placer.has(address, version, prior):
+            return _Done(lock(address, version, str(wanted), old.hashes), (f"- {name} is installed already",))
+        lines: list[str] = []
+        try:
+            target = self.cache or self.placer
+            if prior and old is not None and target.has(address, version, prior):
+                lines.append(f"- {name} is in the shared cache already")
+                done = _Done(lock(address, version, str(wanted), old.hashes))
+            else:
+                done = self._fetch(target, address, version, prior, wanted, lines)
+            if self.cache is not None:
+                link(self.cache.folder(address, version), self.placer.folder(address, version), address)
+                lines.append(f"- Using {name} from the shared cache directory")
+            return evolve(done, lines=tuple(lines))
+        except InstallError as problem:
+            return _Done(lines=tuple(lines), problems=(_not_installed(address, version, problem),))
+        except OSError as problem:
+            reason = InstallError(f"{problem.filename or self.placer.base}: {problem.strerror or problem}")
+            return _Done(lines=tuple(lines), problems=(_not_installed(address, version, reason),))
+
+    def _fetch(
+        self,
+        target: Placer,
+        address: str,
+        version: Version,
+        prior: tuple[str, ...],
+        wanted: Wanted,
+        lines: list[str],
+    ) -> _Done:
+        name = f"{display(address)} v{version}"
+        package = self.source.package(address, version, self.placer.platform)
+        if self.recompute:
+            lines.append(f"- Fetching {name} for {self.placer.platform}...")
+        else:
+            lines.append(f"- Installing {name}{' to the shared cache directory' if self.cache else ''}...")
+        unchecked = self.may_break_lock and target is self.cache
+        proof = target.place(package, () if self.recompute else prior, unchecked)
+        content = content_hash(target.folder(address, version))
+        local = proof.verified | {content}
+        others = self._recordable(address, proof)
+        lines.append(f"- {'Fetched' if self.recompute else 'Installed'} {name} ({_how(proof)})")
+        problems: tuple[Diagnostic, ...] = ()
+        if proof.expired:
+            detail = f"The key {', '.join(proof.key_ids)} that signed {name} has expired. It was accepted all the same."
+            problems = (warning("install.expired_key", "Signing key has expired", detail),)
+        return _Done(
+            lock(address, version, str(wanted), {*prior, *local, *others}),
+            problems=problems,
+            incomplete=not others and not (prior and tuple(sorted(local)) != prior),
+            signed=bool(proof.signed and proof.key_ids),
+        )
+
+    def _recordable(self, address: str, proof: Proof) -> frozenset[str]:
+        if must_be_signed(address, self.environ):
+            return proof.signed
+        return proof.by_registry | proof.by_mirror
+
+
+def display(address: str) -> str:
+    """The address as people write it: without the default host."""
+    return address.removeprefix(f"{DEFAULT_HOST}/")
+
+
+def _how(proof: Proof) -> str:
+    return f"{proof.summary}, key ID {', '.join(proof.key_ids)}" if proof.key_ids else proof.summary
+
+
+def _none_fits(wanted: Wanted, versions: list[Version]) -> InstallError:
+    some = [str(v) for v in versions[-5:]]
+    there = f"; available are {'..., ' if len(versions) > 5 else ''}{', '.join(some)}" if some else ""
+    fitting = f'matches the constraints "{wanted}"' if wanted.items else "is a release"
+    return InstallError(f"no available version {fitting}{there}")
+
+
+def _not_selected(address: str, problem: InstallError) -> Diagnostic:
+    titles = {
+        "not_found": "Failed to query available provider packages",
+        "unknown_provider": "Failed to query available provider packages",
+        "no_service": "Invalid provider registry host",
+    }
+    title = titles.get(problem.kind, "Failed to resolve provider packages")
+    code = f"install.{problem.kind or 'query'}"
+    return error(code, title, f"The versions of provider {display(address)} cannot be determined: {problem}.")
+
+
+def _with_hint(address: str, found: list[Diagnostic], wanted: Mapping[str, Wanted]) -> list[Diagnostic]:
+    """A provider that a registry does not know is often one that a module forgot to require."""
+    if not has_errors(found) or not any(d.code == "install.unknown_provider" for d in found):
+        return found
+    name = address.rpartition("/")[2]
+    others = [display(a) for a in sorted(wanted) if a != address and a.rpartition("/")[2] == name]
+    hint = f" Perhaps {others[0]} is meant?" if others else ""
+    more = f"{hint} Each module must name its providers in required_providers; `providers` shows which ones need this."
+    return [evolve(d, detail=d.detail + more) for d in found]
+
+
+def _not_installed(address: str, version: Version, problem: InstallError) -> Diagnostic:
+    incompatible = problem.kind in ("no_platform", "protocol")
+    title = "Incompatible provider version" if incompatible else "Failed to install provider"
+    code = f"install.{problem.kind or 'failed'}"
+    return error(code, title, f"{display(address)} v{version} cannot be installed: {problem}.")
+
+
+def incomplete_warning(names: Iterable[str], platform: str) -> Diagnostic:
+    """That the lock file will not do on other platforms."""
+    lines = "".join(f"\n  - {name}" for name in sorted(names))
+    detail = (
+        f"The checksums of these providers had to be computed here, so they are known for {platform} alone:{lines}\n\n"
+        "Elsewhere, init will refuse their packages. For each other platform, run:\n"
+        "  planner providers lock -platform=OS_ARCH"
+    )
+    return warning("install.incomplete_lock", "Incomplete lock file information for providers", detail)

@@ -1,0 +1,334 @@
+"""HTTP as registries, mirrors and archives need it: certificates as the ecosystem finds them, retries with growing
+pauses, timeouts, downloads that go on where they broke off.
+
+Only https and http URLs are fetched, whatever redirects say; a redirect to another host, or from https to http, does
+not get the credentials. User name and password may stand in a URL; no message shows them. Proxies come from the usual
+variables (HTTPS_PROXY, NO_PROXY), certificates from SSL_CERT_FILE, SSL_CERT_DIR or the system.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import ssl
+import string
+import time
+import urllib.error
+import urllib.request
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from email.message import Message
+from typing import IO, Any
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+from planner.foundation.clients.bounded import BoundedResponse
+from planner.foundation.clients.http import trust_the_system
+from planner.foundation.support.problem import InstallError
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
+from planner.language.config.sources import without_secrets
+
+LONGEST_PAUSE = 30.0
+"""seconds"""
+LARGEST_DOCUMENT = 64 << 20
+"""bytes that an answer may have which is kept in memory"""
+LARGEST_FILE = 16 << 30
+"""bytes that may be downloaded"""
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_MOST_REDIRECTS = 10
+
+Progress = Callable[[int, int], None]
+"""Told how many bytes have come and how many there will be (0 when that is unknown)."""
+
+
+@frozen
+class Answer:
+    """A response whose body is in memory. `url` is where redirects led."""
+
+    status: int
+    headers: Message
+    url: str
+    body: bytes
+
+    @property
+    def media_type(self) -> str:
+        return (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+
+    def json(self) -> Any:
+        """The body as JSON. Raises InstallError."""
+        import json
+
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError) as bad:
+            raise InstallError(f"the answer of {host_of(self.url)} is not valid JSON ({bad})") from None
+
+
+@frozen
+class Web:
+    """Makes requests. `retries` is how often a request is tried again that failed for a reason that may pass;
+    `timeout` is in seconds and holds for connecting and for the answer, which may take longer when much comes
+    (planner.foundation.clients.bounded)."""
+
+    retries: int = 1
+    timeout: float = 10.0
+    pause: Callable[[float], None] = field(default=time.sleep, repr=False)
+
+    def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """The answer to a GET, whatever its status. Raises InstallError when there is none."""
+
+        def once() -> Answer:
+            with self._open(url, headers or {}) as response:
+                body = response.read(LARGEST_DOCUMENT + 1)
+                if len(body) > LARGEST_DOCUMENT:
+                    raise InstallError(f"the answer of {host_of(url)} is larger than {LARGEST_DOCUMENT >> 20} MiB")
+                return Answer(_status(response), response.headers, response.geturl(), body)
+
+        return self._patiently(url, once)
+
+    def document(self, url: str) -> bytes:
+        """The body of an answer with status 200. Raises InstallError."""
+        answer = self.get(url)
+        if answer.status != 200:
+            raise InstallError(f"{host_of(answer.url)} answered {status_text(answer.status)} for {shown(answer.url)}")
+        return answer.body
+
+    def download(
+        self, url: str, target: str, headers: Mapping[str, str] | None = None, progress: Progress | None = None
+    ) -> Answer:
+        """Write the body to a file; after an interruption it is continued where the server allows. The answer has no
+        body. Raises InstallError, also for any status but 200."""
+        part = _Part(self, url, target, dict(headers or {}), progress)
+        answer = self._patiently(url, part.fetch)
+        if answer.status != 200:
+            raise InstallError(f"{host_of(url)} answered {status_text(answer.status)} for {shown(url)}")
+        return answer
+
+    def _patiently(self, url: str, once: Callable[[], Answer]) -> Answer:
+        for attempt in range(self.retries + 1):
+            last = attempt == self.retries
+            try:
+                answer = once()
+            except (OSError, http.client.HTTPException) as problem:
+                if last or _is_final(problem):
+                    raise InstallError(f"{host_of(url)}: {_reason(problem)}") from None
+            else:
+                if last or not _may_pass(answer.status):
+                    return answer
+            self.pause(min(2.0**attempt, LONGEST_PAUSE))
+        raise AssertionError
+
+    def _open(self, url: str, headers: Mapping[str, str]) -> Any:
+        """The response to a request, where redirects lead to in the end."""
+        try:
+            return self._follow(url, headers)
+        except ValueError as bad:
+            raise InstallError(
+                f"{shown(url)} is not a valid URL, or leads to one that is not ({without_secrets(str(bad))})"
+            ) from None
+
+    def _follow(self, url: str, headers: Mapping[str, str]) -> Any:
+        """Raises ValueError for a URL that is none."""
+        sent = {"User-Agent": f"OpenTofu/{COMPATIBLE_VERSION} (+planner)", "X-Terraform-Version": COMPATIBLE_VERSION}
+        sent |= headers
+        for _ in range(_MOST_REDIRECTS + 1):
+            plain, user = _split_user(url)
+            response = self._ask(plain, {**sent, **user})
+            target = response.headers.get("Location") if _status(response) in _REDIRECTS else None
+            if not target:
+                return response
+            response.close()
+            url = urljoin(plain, quote(target, safe=string.punctuation, encoding="iso-8859-1"))
+            if urlsplit(url).scheme not in ("http", "https"):
+                raise InstallError(f"{host_of(plain)} leads to {shown(url)}, which is not a URL with http or https")
+            if host_of(url) != host_of(plain) or (plain.startswith("https:") and url.startswith("http:")):
+                sent.pop("Authorization", None)
+            else:
+                sent |= user
+        raise InstallError(f"{host_of(url)} leads on and on to other addresses")
+
+    def _ask(self, url: str, headers: dict[str, str]) -> Any:
+        if urlsplit(url).scheme not in ("http", "https"):
+            raise InstallError(f"{shown(url)} is not a URL with http or https")
+        try:
+            return _opener().open(urllib.request.Request(url, headers=headers), timeout=self.timeout)
+        except urllib.error.HTTPError as answer:
+            return answer
+
+
+class _Part:
+    """A file that arrives, perhaps in several parts."""
+
+    def __init__(self, web: Web, url: str, target: str, headers: dict[str, str], progress: Progress | None) -> None:
+        self.web, self.url, self.target, self.headers, self.progress = web, url, target, headers, progress
+        self.validator = ""
+        self.total = 0
+
+    def fetch(self) -> Answer:
+        begin = os.path.getsize(self.target) if self.validator and os.path.exists(self.target) else 0
+        headers = dict(self.headers)
+        if begin:
+            headers |= {"Range": f"bytes={begin}-", "If-Range": self.validator}
+        with self.web._open(self.url, headers) as response:
+            status = _status(response)
+            if status == 206 and begin and _first_byte(response.headers) == begin:
+                mode = "ab"
+            elif status == 200:
+                mode, begin = "wb", 0
+            elif status in (206, 416):
+                self.validator = ""
+                raise ConnectionError("the server answered with another part than was asked for")
+            elif _may_pass(status):
+                return Answer(status, response.headers, response.geturl(), b"")
+            else:
+                raise InstallError(f"{host_of(self.url)} answered {status_text(status)} for {shown(self.url)}")
+            self._receive(response, mode, begin)
+            return Answer(200, response.headers, response.geturl(), b"")
+
+    def _receive(self, response: Any, mode: str, begin: int) -> None:
+        tag = response.headers.get("ETag") or ""
+        ranges = (response.headers.get("Accept-Ranges") or "").lower() == "bytes" or mode == "ab"
+        self.validator = tag if ranges and tag and not tag.startswith("W/") else ""
+        length = response.headers.get("Content-Length") or ""
+        expected = begin + int(length) if length.isascii() and length.isdigit() else 0
+        with open(self.target, mode) as file:
+            done = self._copy(response, file, begin, expected)
+        if expected and done != expected:
+            raise ConnectionError(f"the connection broke off after {done} of {expected} bytes")
+
+    def _copy(self, response: Any, file: IO[bytes], done: int, expected: int) -> int:
+        while block := response.read(1 << 18):
+            file.write(block)
+            done += len(block)
+            if done > LARGEST_FILE:
+                raise InstallError(f"{host_of(self.url)} sends more than {LARGEST_FILE >> 30} GiB")
+            if self.progress is not None:
+                self.progress(done, expected)
+        return done
+
+
+class _PlainConnection(http.client.HTTPConnection):
+    response_class = BoundedResponse
+
+
+class _EncryptedConnection(http.client.HTTPSConnection):
+    response_class = BoundedResponse
+
+
+class _Plain(urllib.request.HTTPHandler):
+    def http_open(self, request: urllib.request.Request) -> Any:
+        return self.do_open(_PlainConnection, request)
+
+
+class _Encrypted(urllib.request.HTTPSHandler):
+    def __init__(self, context: ssl.SSLContext) -> None:
+        super().__init__(context=context)
+        self._certificates = context
+
+    def https_open(self, request: urllib.request.Request) -> Any:
+        return self.do_open(_EncryptedConnection, request, context=self._certificates)
+
+
+_openers: dict[tuple[str, str], Any] = {}
+
+
+def _opener() -> Any:
+    key = (os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
+    if key not in _openers:
+        context = ssl.create_default_context()  # honours both variables
+        trust_the_system(context)
+        opener = urllib.request.OpenerDirector()  # one that knows nothing of ftp, files and data
+        for handler in (
+            urllib.request.ProxyHandler(),
+            _Plain(),
+            _Encrypted(context),
+            urllib.request.HTTPDefaultErrorHandler(),
+            urllib.request.HTTPErrorProcessor(),
+            urllib.request.UnknownHandler(),
+        ):
+            opener.add_handler(handler)
+        _openers[key] = opener
+    return _openers[key]
+
+
+def resolve(base: str, url: str) -> str:
+    """A URL that an answer from `base` names. Raises InstallError."""
+    try:
+        joined = urljoin(base, url)
+        urlsplit(joined)  # joining lets some pass that are no URL
+    except ValueError as bad:
+        raise InstallError(f"{host_of(base)} names {shown(url)}, which is not a valid URL ({bad})") from None
+    return joined
+
+
+def host_of(url: str) -> str:
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2] or url
+    except ValueError:
+        return without_secrets(url)
+
+
+def shown(url: str) -> str:
+    """A URL without user name and password in it."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return without_secrets(url)
+    return without_secrets(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
+
+
+def basic(user: str, password: str) -> dict[str, str]:
+    """The header for a user name and a password."""
+    return {"Authorization": f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"}
+
+
+def with_user_of(url: str, other: str) -> str:
+    """Another URL, with the user name and password of this one when it is of the same host."""
+    user, at, host = urlsplit(url).netloc.rpartition("@")
+    parts = urlsplit(other)
+    return parts._replace(netloc=f"{user}{at}{host}").geturl() if at and parts.netloc == host else other
+
+
+def _split_user(url: str) -> tuple[str, dict[str, str]]:
+    """A URL without user name and password, and the header that they make. Raises ValueError."""
+    parts = urlsplit(url)
+    given, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    user, _, password = given.partition(":")
+    return parts._replace(netloc=host).geturl(), basic(unquote(user), unquote(password))
+
+
+def status_text(status: int) -> str:
+    return f"{status} {http.client.responses.get(status, '')}".rstrip()
+
+
+def _status(response: Any) -> int:
+    return int(getattr(response, "status", None) or response.code)
+
+
+def _first_byte(headers: Message) -> int:
+    text = (headers.get("Content-Range") or "").removeprefix("bytes ").partition("-")[0]
+    return int(text) if text.isascii() and text.isdigit() else -1
+
+
+def _may_pass(status: int) -> bool:
+    return status == 429 or (status >= 500 and status != 501)
+
+
+def _is_final(problem: Exception) -> bool:
+    reason = getattr(problem, "reason", problem)
+    return isinstance(reason, ssl.SSLCertVerificationError) or isinstance(problem, PermissionError | IsADirectoryError)
+
+
+def _reason(problem: Exception) -> str:
+    reason = getattr(problem, "reason", problem)
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return f"its certificate cannot be trusted ({reason.verify_message})"
+    if isinstance(reason, TimeoutError):
+        return "no answer in time"
+    if isinstance(reason, OSError) and reason.strerror:
+        return f"{reason.strerror or reason}{f' ({reason.filename})' if reason.filename else ''}"
+    if isinstance(reason, http.client.IncompleteRead):
+        return "the connection broke off"
+    return without_secrets(str(reason)) or type(reason).__name__

@@ -1,0 +1,367 @@
+"""Does a provider keep its promises? What it plans must fit the configuration, what it answers must fit the plan.
+
+After OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Both give problems, which are bugs of the
+provider: the walk reports them, or only notes them for a provider of the legacy kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planner.foundation.values.convert import mismatch, path_text
+from planner.foundation.values.identity import identical, same_but_refinements
+from planner.foundation.values.numbers import number_to_text
+from planner.foundation.values.operations import conforms, equal, same_value
+from planner.foundation.values.paths import parts
+from planner.foundation.values.refine import length_is_known
+from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
+from planner.foundation.values.sets import quote
+from planner.foundation.values.types import DYNAMIC, Primitive
+from planner.foundation.values.value import SENSITIVE, List, Null, Set, Unknown, Value, type_of, unmark, unmark_deep
+from planner.foundation.vocabulary.records import frozen
+from planner.world.provider.schema_paths import Path, attribute, element_type, elements, entries
+
+
+@frozen
+class Problem:
+    """What is wrong at a path (steps ("attr", name) and ("index", key)) of an object."""
+
+    path: Path
+    text: str
+
+    def __str__(self) -> str:
+        where = path_text(self.path)
+        return f".{where}: {self.text}" if where else self.text
+
+
+# ---------------------------------------------------------------- planned against configured
+
+
+def plan_problems(schema: BlockSchema, prior: Value, config: Value, planned: Value) -> list[Problem]:
+    """Why a planned object is none that the configuration allows. All values are unmarked."""
+    return _plan_block(schema, prior, config, planned, ())
+
+
+def _plan_block(schema: BlockSchema, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    presence = _presence(config, planned, path)
+    if presence or planned.__class__ is Null:
+        return presence
+    problems = _plan_attributes(schema.attributes, prior, config, planned, path)
+    types = implied_type(schema).attributes
+    for name in sorted(schema.blocks):
+        before = attribute(prior, name, types[name])
+        problems += _plan_blocks(
+            schema.blocks[name], before, config[name], attribute(planned, name, types[name]), (*path, ("attr", name))
+        )
+    return problems
+
+
+def _presence(config: Value, planned: Value, path: Path) -> list[Problem]:
+    if (planned.__class__ is Null) == (config.__class__ is Null):
+        return []
+    if planned.__class__ is Null:
+        return [Problem(path, "planned to be absent, but the configuration has it")]
+    return [Problem(path, "planned to be present, but the configuration does not have it")]
+
+
+def _plan_blocks(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    if identical(planned, config):
+        return []
+    if config.__class__ is Unknown:
+        return [Problem(path, f"planned {show(planned)} for a dynamic block that is not known yet")]
+    if planned.__class__ is Unknown:
+        return [Problem(path, "a nested block must not be unknown as a whole; only its attributes may be")]
+    if nested.nesting in ("single", "group"):
+        return _plan_block(nested.block, prior, config, planned, path)
+    if planned.__class__ is Null:
+        return [Problem(path, "nested blocks must be an empty collection when there are none, not null")]
+    if nested.nesting == "list":
+        return _plan_list(nested, prior, config, planned, path)
+    if nested.nesting == "map":
+        return _plan_map(nested, prior, config, planned, path)
+    # Set elements cannot be matched one to one, so only what would confuse everybody is refused.
+    return [
+        Problem((*path, ("index", element)), "a nested block must not be unknown as a whole")
+        for element in elements(planned)
+        if element.__class__ is Unknown
+    ]
+
+
+def _plan_list(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    wanted, given = elements(config), elements(planned)
+    if len(wanted) != len(given):
+        return [Problem(path, f"{len(given)} blocks planned, {len(wanted)} configured")]
+    before = elements(prior)
+    problems = []
+    for i, (element, block) in enumerate(zip(wanted, given, strict=True)):
+        old = before[i] if i < len(before) else Null(implied_type(nested.block))
+        problems += _plan_element(nested, old, element, block, (*path, ("index", i)))
+    return problems
+
+
+def _plan_map(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    wanted, given, before = entries(config), entries(planned), entries(prior)
+    if planned.__class__ is not dict and len(wanted) != len(given):
+        return [Problem(path, f"{len(given)} blocks planned, {len(wanted)} configured")]
+    problems = []
+    for key in sorted(given):
+        if key not in wanted:
+            where = path if planned.__class__ is dict else (*path, ("index", key))
+            problems.append(Problem(where, f'the block "{key}" of the plan is not configured'))
+            continue
+        old = before[key] if key in before else Null(implied_type(nested.block))
+        problems += _plan_element(nested, old, wanted[key], given[key], (*path, ("index", key)))
+    problems += [
+        Problem(path, f'the configured block "{key}" is not in the plan') for key in sorted(wanted) if key not in given
+    ]
+    return problems
+
+
+def _plan_element(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    if planned.__class__ is Unknown:
+        return [Problem(path, "a nested block must not be unknown as a whole; only its attributes may be")]
+    return _plan_block(nested.block, prior, config, planned, path)
+
+
+def _plan_attributes(
+    schemas: dict[str, AttributeSchema], prior: Value, config: Value, planned: Value, path: Path
+) -> list[Problem]:
+    problems = []
+    for name in sorted(schemas):
+        schema = schemas[name]
+        problems += _plan_attribute(
+            schema,
+            attribute(prior, name, schema.type),
+            attribute(config, name, schema.type),
+            attribute(planned, name, schema.type),
+            (*path, ("attr", name)),
+        )
+    return problems
+
+
+def _plan_attribute(schema: AttributeSchema, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    if same_but_refinements(planned, config):
+        return []
+    configured, existed = config.__class__ is not Null, prior.__class__ is not Null
+    if existed and configured and same_but_refinements(planned, prior):
+        return []  # the provider takes both for the same thing
+    if schema.computed and not (schema.optional and configured):
+        return []
+    if not configured and planned.__class__ is not Null:
+        what = "a sensitive value" if schema.sensitive else show(planned)
+        return [Problem(path, f"planned {what} for an attribute that is neither configured nor computed")]
+    if configured and planned.__class__ is Null and schema.write_only:
+        return []
+    if schema.nested is not None:
+        return _plan_object(schema.nested, prior, config, planned, path)
+    against = "neither the configured value nor the prior one" if existed else "not the configured value"
+    if schema.sensitive:
+        return [Problem(path, f"the planned sensitive value is {against}")]
+    return [Problem(path, f"planned {show(planned)}, which is {against} ({show(config)})")]
+
+
+def _plan_object(nested: NestedAttributes, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
+    presence = _presence(config, planned, path)
+    if presence or planned.__class__ is Null:
+        return presence
+    if planned.__class__ is Unknown:
+        return [] if config.__class__ is Unknown else [Problem(path, "planned unknown for a configured value")]
+    schemas = nested.attributes
+    if nested.nesting in ("single", "group"):
+        return _plan_attributes(schemas, prior, config, planned, path)
+    if config.__class__ is Unknown:
+        return [] if nested.nesting == "set" else [Problem(path, "planned elements for a value that is not known yet")]
+    count = len(_members(planned)), len(_members(config))
+    if nested.nesting == "set":
+        # Elements cannot be matched one to one. Unknown ones may turn out equal, so a count may be only a bound.
+        least = [n if length_is_known(v) else 1 for n, v in zip(count, (planned, config), strict=True)]
+        return [] if least[0] <= count[1] and least[1] <= count[0] else [_counts(path, *count)]
+    if count[0] != count[1]:
+        return [_counts(path, *count)]
+    problems = []
+    before = _members(prior)
+    wanted = _members(config)
+    for key, element in sorted(_members(planned).items()):
+        if key not in wanted:
+            problems.append(Problem(path, f'the element "{key}" of the plan is not configured'))
+            continue
+        old = before[key] if key in before else Null(element_type(type_of(planned), key))
+        problems += _plan_attributes(schemas, old, wanted[key], element, (*path, ("index", key)))
+    lost = [key for key in sorted(wanted) if key not in _members(planned)]
+    return problems + [Problem(path, f'the configured element "{key}" is not in the plan') for key in lost]
+
+
+def _members(value: Value) -> dict[Any, Value]:
+    members = entries(value)
+    return dict(members) if members else dict(enumerate(elements(value)))
+
+
+def _counts(path: Path, planned: int, configured: int) -> Problem:
+    return Problem(path, f"{planned} elements planned, {configured} configured")
+
+
+# ---------------------------------------------------------------- answered against planned
+
+
+def object_problems(schema: BlockSchema, planned: Value, actual: Value) -> list[Problem]:
+    """Why an object is not what was planned: where the plan was known it must be the same, where it was unknown it
+    must have the type and lie within the refinement. Marks are ignored, but hide sensitive values in the texts."""
+    return _object(schema, planned, actual, ())
+
+
+def _object(schema: BlockSchema, planned: Value, actual: Value, path: Path) -> list[Problem]:
+    planned, actual = unmark(planned)[0], unmark(actual)[0]
+    if planned.__class__ is Null and actual.__class__ is not Null:
+        return [Problem(path, "was absent in the plan, and is there now")]
+    if actual.__class__ is Null and planned.__class__ is not Null:
+        return [Problem(path, "was there in the plan, and is absent now")]
+    if planned.__class__ is Null:
+        return []
+    problems = []
+    for name in sorted(schema.attributes):
+        given = schema.attributes[name]
+        problems += _attribute(
+            attribute(planned, name, given.type),
+            attribute(actual, name, given.type),
+            given.sensitive,
+            (*path, ("attr", name)),
+        )
+    types = implied_type(schema).attributes
+    for name in sorted(schema.blocks):
+        before = unmark(attribute(planned, name, types[name]))[0]
+        after = unmark(attribute(actual, name, types[name]))[0]
+        problems += _blocks(schema.blocks[name], before, after, (*path, ("attr", name)))
+    return problems
+
+
+def _attribute(planned: Value, actual: Value, sensitive: bool, path: Path) -> list[Problem]:
+    plain_planned, marks_planned = unmark_deep(planned)
+    plain_actual, marks_actual = unmark_deep(actual)
+    problems = value_problems(plain_planned, plain_actual, path)
+    if problems and (sensitive or SENSITIVE in marks_planned or SENSITIVE in marks_actual):
+        return [Problem(path, "the values of a sensitive attribute disagree")]
+    return problems
+
+
+def _blocks(nested: NestedBlock, planned: Value, actual: Value, path: Path) -> list[Problem]:
+    if nested.nesting in ("single", "group"):
+        if planned.__class__ is Unknown and actual.__class__ is Null:
+            return []
+        return _object(nested.block, planned, actual, path)
+    if any(v.__class__ in (Unknown, Null) for v in (planned, actual)):
+        return []
+    if nested.nesting == "set":
+        problems = _set_problems(
+            planned, actual, path, lambda p, a: not _object(nested.block, p, a, (*path, ("index", a)))
+        )
+        return problems + _grown(planned, actual, path, "blocks")
+    before, after = _members(planned), _members(actual)
+    problems = []
+    if planned.__class__ is dict:
+        problems += [Problem(path, f'the block "{k}" has vanished') for k in sorted(before) if k not in after]
+        problems += [Problem(path, f'the block "{k}" has appeared') for k in sorted(after) if k not in before]
+    elif len(before) != len(after):
+        return [Problem(path, f"{len(before)} blocks in the plan, {len(after)} now")]
+    for key, block in before.items():
+        if key in after:
+            problems += _object(nested.block, block, after[key], (*path, ("index", key)))
+    return problems
+
+
+def value_problems(planned: Value, actual: Value, path: Path = ()) -> list[Problem]:
+    """Why an unmarked value is not what was planned."""
+    return [] if _is_plainly_planned(planned, actual) else _value_problems(planned, actual, path)
+
+
+def _is_plainly_planned(planned: Value, actual: Value) -> bool:
+    """Whether a value is what was planned, part by part; where that takes a closer look, not."""
+    kind = planned.__class__
+    if kind is Unknown:
+        return not _value_problems(planned, actual, ())
+    if kind is not actual.__class__:
+        return False
+    if kind is dict:
+        return planned.keys() == actual.keys() and all(_is_plainly_planned(v, actual[k]) for k, v in planned.items())
+    if kind is tuple:
+        return len(planned) == len(actual) and all(map(_is_plainly_planned, planned, actual))
+    return kind in (str, bool, int) and bool(planned == actual)
+
+
+def _value_problems(planned: Value, actual: Value, path: Path) -> list[Problem]:
+    wanted = type_of(planned)
+    if wanted is DYNAMIC:
+        return []
+    if not conforms(type_of(actual), wanted):
+        return [Problem(path, f"the value has another type than planned: {mismatch(type_of(actual), wanted)}")]
+    if planned.__class__ is Unknown:
+        if actual.__class__ is not Unknown and equal(planned, actual) is False:
+            return [Problem(path, f"{show(actual)} is outside what the plan said of the unknown value")]
+        return []
+    if actual.__class__ is Null or planned.__class__ is Null:
+        if actual.__class__ is planned.__class__:
+            return []
+        return [Problem(path, f"was {show(planned)} in the plan, and is {show(actual)} now")]
+    if actual.__class__ is Unknown:
+        return [Problem(path, "was known in the plan, and is unknown now")]
+    if isinstance(wanted, Primitive):
+        if same_value(planned, actual):
+            return []
+        return [Problem(path, f"was {show(planned)} in the plan, and is {show(actual)} now")]
+    if planned.__class__ is Set:
+        problems = _set_problems(planned, actual, path, lambda p, a: not value_problems(p, a))
+        return problems + _grown(planned, actual, path, "elements")
+    before, after = dict(parts(planned)), dict(parts(actual))
+    problems = []
+    for step, value in before.items():
+        if step in after:
+            problems += value_problems(value, after[step], (*path, step))
+        else:
+            problems.append(Problem(path, f"the element {show(step[1])} has vanished"))
+    problems += [Problem(path, f"the element {show(step[1])} has appeared") for step in after if step not in before]
+    return problems
+
+
+def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Value, Value], bool]) -> list[Problem]:
+    """Every element of one side must fit at least one of the other: elements have no identity besides their value."""
+    before, after = elements(planned), elements(actual)
+    pairs = [[fits(p, a) for a in after] for p in before]
+    lost = [p for p, row in zip(before, pairs, strict=True) if not any(row)]
+    if lost:
+        return [Problem(path, f"the planned element {show(p)} fits no element now") for p in lost]
+    new = [a for i, a in enumerate(after) if not any(row[i] for row in pairs)]
+    return [Problem(path, f"the element {show(a)} fits no planned one") for a in new]
+
+
+def _grown(planned: Value, actual: Value, path: Path, what: str) -> list[Problem]:
+    """Unknown elements may turn out equal and become one, but none may be added."""
+    before, after = len(elements(planned)), len(elements(actual))
+    return [Problem(path, f"{before} {what} in the plan, {after} now")] if before < after else []
+
+
+# ---------------------------------------------------------------- text
+
+
+def show(value: Value) -> str:
+    """A value in a message: short, as one would write it."""
+    cls = value.__class__
+    if cls is Null:
+        return "null"
+    if cls is Unknown:
+        return "a value that is not known yet"
+    if cls is str:
+        return quote(value)
+    if cls is bool:
+        return "true" if value else "false"
+    members = entries(value)
+    if members or cls is dict:
+        return "{" + ", ".join(f"{k} = {show(v)}" for k, v in sorted(members.items())) + "}"
+    if cls is tuple or cls is List or cls is Set:
+        return "[" + ", ".join(map(show, elements(value))) + "]"
+    if isinstance(value, int):
+        return str(value)
+    return _show_number(value, cls)
+
+
+def _show_number(value: Value, cls: type) -> str:
+    return number_to_text(value) if cls.__name__ == "mpfr" else "{}"

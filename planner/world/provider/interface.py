@@ -1,0 +1,196 @@
+"""Provider: the seam to the world. The builtin provider and plugin processes answer the same questions.
+
+Values are language values of the resource's implied type. Every call returns diagnostics beside its answer; a
+diagnostic may carry an attribute path in `values` terms: see AttributeDiagnostic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from planner.foundation.values.schema import BlockSchema
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.records import evolve, field, frozen
+
+
+@frozen
+class AttributeDiagnostic:
+    """A problem a provider reports: `path` are steps ("attr", name) / ("index", key) into the configuration body, none
+    for the body as a whole; None: it is about nothing in the configuration."""
+
+    severity: str
+    summary: str
+    detail: str = ""
+    path: tuple[Any, ...] | None = ()
+
+
+@frozen(eq=False)
+class ResourceSchema:
+    """Schema of one resource type and its version."""
+
+    block: BlockSchema
+    version: int = 0
+    identity: BlockSchema | None = None
+    """what identifies an object of this type for its provider; None: nothing but an id"""
+    identity_version: int = 0
+
+
+@frozen(eq=False)
+class ProviderSchema:
+    """All that a provider offers."""
+
+    provider: BlockSchema
+    resources: Mapping[str, ResourceSchema]
+    data_sources: Mapping[str, ResourceSchema]
+    ephemeral: Mapping[str, ResourceSchema] = field(factory=dict)
+    functions: Mapping[str, Any] = field(factory=dict)
+    meta: BlockSchema | None = None
+    """what modules may tell the provider in provider_meta blocks"""
+    version: int = 0
+    is_configurable: bool = True
+    """whether there is a schema of its provider blocks at all"""
+    functions_are_all: bool = False
+    """whether `functions` are all that there are; a plugin may register others when it is configured"""
+
+    def resource(self, mode: str, type: str) -> ResourceSchema | None:
+        """What there is under a name, None for nothing. Only managed objects have versions: others are made anew."""
+        if mode == "managed":
+            return self.resources.get(type)
+        table = {"data": self.data_sources, "ephemeral": self.ephemeral}[mode]
+        schema = table.get(type)
+        return evolve(schema, version=0) if schema is not None and schema.version else schema
+
+
+@frozen(eq=False)
+class PlanRequest:
+    """`prior` is Null for a create; `proposed` is prior merged with configuration, computed values filled in. `meta` is
+    what the module tells the provider, None for nothing; identities are None where there is none."""
+
+    type: str
+    prior: Value
+    proposed: Value
+    config: Value
+    prior_private: str | None = None
+    prior_identity: Value = None
+    meta: Value = None
+
+
+@frozen(eq=False)
+class PlanAnswer:
+    planned: Value
+    requires_replace: tuple[Any, ...] = ()
+    private: str | None = None
+    legacy_type_system: bool = False
+    diagnostics: tuple[AttributeDiagnostic, ...] = ()
+    identity: Value = None
+
+
+@frozen(eq=False)
+class ApplyRequest:
+    """`prior` is Null for a create, `planned` and `config` are for a delete."""
+
+    type: str
+    prior: Value
+    planned: Value
+    config: Value
+    private: str | None = None
+    identity: Value = None
+    meta: Value = None
+
+
+@frozen(eq=False)
+class ApplyAnswer:
+    """`value` is Null after a delete; on failure what is known of the object all the same."""
+
+    value: Value
+    private: str | None = None
+    legacy_type_system: bool = False
+    diagnostics: tuple[AttributeDiagnostic, ...] = ()
+    identity: Value = None
+
+
+@frozen(eq=False)
+class ReadAnswer:
+    """`value` is Null when the object is gone."""
+
+    value: Value
+    private: str | None = None
+    diagnostics: tuple[AttributeDiagnostic, ...] = ()
+    identity: Value = None
+
+
+@frozen(eq=False)
+class ImportedObject:
+    type: str
+    value: Value
+    private: str | None = None
+    identity: Value = None
+
+
+@frozen(eq=False)
+class MoveRequest:
+    """An object of another type, perhaps of another provider, that is to become one of the type `target`."""
+
+    source_provider: str
+    source_type: str
+    source_version: int
+    attributes: dict[str, Any]
+    flat: bool
+    private: str | None
+    target: str
+
+
+@frozen(eq=False)
+class MoveAnswer:
+    value: Value
+    private: str | None = None
+    diagnostics: tuple[AttributeDiagnostic, ...] = ()
+
+
+@frozen(eq=False)
+class Opened:
+    """An ephemeral resource that was opened or renewed: `value` what it gives (when opened), `private` what its
+    provider wants back, `renew_at` when it has to be renewed, in seconds since the epoch (None: never)."""
+
+    value: Value
+    private: bytes | None = None
+    renew_at: float | None = None
+    diagnostics: tuple[AttributeDiagnostic, ...] = ()
+
+
+class Provider(Protocol):
+    """What the walks ask of a provider. Calls may come from several threads at once."""
+
+    is_inline: bool
+    """True when calls only compute, so that the walk runs them without a thread"""
+
+    def schema(self) -> ProviderSchema: ...
+    def validate_provider(self, config: Value) -> list[AttributeDiagnostic]: ...
+    def configure(self, config: Value) -> list[AttributeDiagnostic]: ...
+    def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]: ...
+    def upgrade(
+        self, type: str, version: int, attributes: dict[str, Any], flat: bool = False
+    ) -> tuple[Value, list[AttributeDiagnostic]]: ...
+    def upgrade_identity(
+        self, type: str, version: int, identity: dict[str, Any]
+    ) -> tuple[Value, list[AttributeDiagnostic]]: ...
+    def move(self, request: MoveRequest) -> MoveAnswer: ...
+    def read(
+        self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
+    ) -> ReadAnswer: ...
+    def plan(self, request: PlanRequest) -> PlanAnswer: ...
+    def apply(self, request: ApplyRequest) -> ApplyAnswer: ...
+    def import_object(
+        self, type: str, id: str, identity: Value = None
+    ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]: ...
+    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer: ...
+    def open(self, type: str, config: Value) -> Opened: ...
+    def renew(self, type: str, private: bytes | None) -> Opened: ...
+    def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]: ...
+    def function(self, name: str) -> Any:
+        """The planner.language.expressions Function of that name, of the schema or registered by configuring; None for
+        none. Raises Failure."""
+
+    def stop(self) -> None: ...
+    def close(self) -> None: ...

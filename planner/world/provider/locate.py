@@ -1,0 +1,261 @@
+"""Where the program of a provider is on this machine.
+
+Overrides for development come first. A provider that the lock file selects is then what `init` put below
+`.terraform/providers`, in that version and with one of the recorded checksums. Others are looked for there, in the
+mirror directories that the settings name (without any: the usual places) and in the cache of downloaded packages.
+Packages are directories HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, in mirrors also files
+HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip.
+
+Nothing is downloaded here: that belongs to installing, which puts packages where this finds them.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+
+from planner.foundation.clients.cli_config import CliConfig, Mirror, load_cli_config
+from planner.foundation.clients.cli_files import home
+from planner.foundation.support.store import Shelf, folder_path
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
+from planner.world.provider.lock_file import Lock, read_locks
+
+NOT_INSTALLED = "provider.not_installed"
+_CHECKSUMS = Shelf("checksums", 8192)
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386", "armv6l": "arm", "armv7l": "arm"}
+
+
+@frozen
+class Located:
+    """The program of a provider. `version` is None, and `in_development` true, for an override."""
+
+    binary: str
+    version: Version | None = None
+    in_development: bool = False
+
+
+@frozen
+class Package:
+    """A package in some directory or, `packed`, in an archive."""
+
+    path: Path
+    version: Version = field(eq=str)
+    packed: bool = False
+
+
+@frozen(eq=False)
+class Locator:
+    """Looks providers up for the configuration in a directory. `constraints` are the version constraints of all its
+    modules by provider address."""
+
+    directory: str
+    environ: Mapping[str, str]
+    constraints: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    data_directory: str = ".terraform"
+
+    def locate(self, address: str) -> Located:
+        """The program of a provider. Raises Failure when there is none."""
+        config = load_cli_config(self.environ)
+        override = config.overrides.get(address)
+        if override is not None:
+            return Located(self._program(address, Path(override)), in_development=True)
+        lock = self._locks().get(address)
+        if lock is not None:
+            return self._selected(lock)
+        seen: list[Version] = []
+        for mirrors in self._places(config):
+            packages = [p for m in mirrors if m.serves(address) for p in packages_in(Path(m.path), address)]
+            seen += [p.version for p in packages]
+            chosen = self._newest(address, packages)
+            if chosen is not None:
+                folder = unpacked(chosen.path, address) if chosen.packed else chosen.path
+                return Located(self._program(address, folder), chosen.version)
+        raise Failure(self._missing(address, seen))
+
+    def _locks(self) -> Mapping[str, Lock]:
+        return read_locks(self.directory)[0]
+
+    def _selected(self, lock: Lock) -> Located:
+        """The program of the package that the lock file selects. Raises Failure when it is not installed or not it."""
+        base = Path(self.directory, self.data_directory, "providers")
+        folder = base.joinpath(*lock.address.split("/"), str(lock.version), own_platform())
+        cure = "Run `planner init`, which installs what is selected."
+        if not folder.is_dir():
+            detail = f"Version {lock.version} of {lock.address}, which the lock file selects, is not installed. {cure}"
+            raise Failure(error(NOT_INSTALLED, "Provider not installed", detail))
+        if lock.hashes and content_hash_of(folder) not in lock.hashes:
+            detail = f"{folder} has none of the checksums in the lock file: it is not what was selected. {cure}"
+            raise Failure(error("provider.wrong_checksum", "Provider package has changed", detail))
+        return Located(self._program(lock.address, folder), lock.version)
+
+    def _places(self, config: CliConfig) -> Iterator[tuple[Mirror, ...]]:
+        """Where to look, one after the other; of what several mirrors have at once, the newest counts."""
+        yield (Mirror(os.path.join(self.directory, self.data_directory, "providers")),)
+        yield config.mirrors if config.mirrors is not None else tuple(self._usual_mirrors())
+        if config.cache:
+            yield (Mirror(config.cache),)
+
+    def _usual_mirrors(self) -> Iterator[Mirror]:
+        return map(Mirror, usual_directories(self.directory, self.environ))
+
+    def _newest(self, address: str, packages: Iterable[Package]) -> Package | None:
+        wanted = [parse_constraints(text) for text in self.constraints.get(address, ())]
+        chosen = None
+        for package in packages:
+            if package.version.prerelease and not wanted:
+                continue
+            allowed = all(constraints.allows(package.version) for constraints in wanted)
+            if allowed and (chosen is None or package.version > chosen.version):
+                chosen = package
+        return chosen
+
+    def _program(self, address: str, folder: Path) -> str:
+        if folder.is_file():
+            return str(folder.absolute())
+        name = f"terraform-provider-{address.rpartition('/')[2]}"
+        try:
+            names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+        except OSError as problem:
+            raise Failure(_unusable(address, f"{folder}: {problem.strerror or problem}")) from None
+        for candidate in names:
+            if candidate == name or candidate.startswith((f"{name}_", f"{name}.")):
+                program = (folder / candidate).absolute()
+                if not os.access(program, os.X_OK):
+                    raise Failure(_unusable(address, f"{program} is not executable"))
+                return str(program)
+        raise Failure(_unusable(address, f"{folder} has no file {name}"))
+
+    def _missing(self, address: str, seen: list[Version]) -> Diagnostic:
+        if seen:
+            versions = ", ".join(map(str, sorted(set(seen))))
+            wanted = ", ".join(self.constraints.get(address, ())) or "any release"
+            detail = f"Of {address} there are the versions {versions} on this machine, but {wanted} is required."
+        else:
+            detail = (
+                f"{address} is not on this machine. Run `planner init`, which installs the providers that a "
+                "configuration needs."
+            )
+        return error("provider.not_found", "Provider not found", detail)
+
+
+def usual_directories(directory: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """The mirror directories that are looked at when the settings say nothing, whether they exist or not."""
+    yield os.path.join(directory, "terraform.d", "plugins")
+    own = home(environ)
+    yield str(own / ".terraform.d" / "plugins")
+    data = environ.get("XDG_DATA_HOME")
+    if data:
+        yield os.path.join(data, "opentofu", "plugins")
+    yield os.path.join(data or str(own / ".local" / "share"), "terraform", "plugins")
+    for folder in (environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":"):
+        yield os.path.join(folder, "terraform", "plugins")
+
+
+def content_hash_of(folder: Path) -> str:
+    """The h1: checksum of an unpacked package. It is computed once for files of the same names, sizes and times, and
+    kept in the user's cache: programs of hundreds of megabytes are not read anew by every command. Raises Failure."""
+    real = folder.resolve()
+    files = []
+    for base, _, names in os.walk(real):
+        for name in names:
+            path = os.path.join(base, name)
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue
+            files.append((path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
+    identity = repr(sorted(files))
+    known = _CHECKSUMS.load(_CHECKSUMS.name(identity))
+    if known is not None:
+        return bytes(known).decode()
+    return _content_hash(folder, real, identity)
+
+
+def _content_hash(folder: Path, real: Path, identity: str) -> str:
+    from planner.foundation.support.problem import InstallError
+    from planner.world.provider.package_hashes import content_hash
+
+    try:
+        value = content_hash(real)
+    except InstallError as problem:
+        detail = f"{folder}: {problem}."
+        raise Failure(error("provider.unusable_package", "Provider package cannot be used", detail)) from None
+    _CHECKSUMS.store(_CHECKSUMS.name(identity), value.encode())
+    return value
+
+
+def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
+    """The packages for a platform (this one) that a directory has of a provider."""
+    folder = base.joinpath(*address.split("/"))
+    packages = []
+    ours, name = platform or own_platform(), address.rpartition("/")[2]
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        return []
+    for entry in entries:
+        text, packed = entry.name, False
+        if text.lower().startswith(f"terraform-provider-{name}_") and text.lower().endswith(f"_{ours}.zip"):
+            text, packed = text[len(f"terraform-provider-{name}_") : -len(f"_{ours}.zip")], True
+        elif not (entry / ours).is_dir():
+            continue
+        try:
+            packages.append(Package(entry if packed else entry / ours, Version(text), packed))
+        except ValueError:
+            continue
+    return packages
+
+
+def unpacked(archive: Path, address: str) -> Path:
+    """The directory with what is in a package, unpacked into the user's cache once. It counts only while its content is
+    what was noted then. Raises Failure."""
+    from planner.foundation.support.archive import unpack
+    from planner.foundation.support.problem import InstallError
+    from planner.foundation.support.put_files import remove
+
+    cache = folder_path("providers")
+    if cache is None:
+        reason = "the cache directory cannot be written, or others can write there"
+        raise Failure(_unusable(address, f"{archive} cannot be unpacked: {reason}"))
+    fresh = None
+    try:
+        status = archive.stat()
+        identity = repr((str(archive.resolve()), status.st_size, status.st_mtime_ns, status.st_ino))
+        name = _CHECKSUMS.name(identity)
+        folder = Path(cache, name)
+        known = _CHECKSUMS.load(_CHECKSUMS.name("unpacked", name))
+        if known is not None and folder.is_dir() and content_hash_of(folder) == bytes(known).decode():
+            return folder
+        fresh = Path(mkdtemp(dir=cache))
+        unpack(archive, fresh / "package", "zip", links=False)
+        value = content_hash_of(fresh / "package")
+        try:
+            remove(folder)
+            os.rename(fresh / "package", folder)
+        except OSError:
+            if not folder.is_dir() or content_hash_of(folder) != value:  # else somebody was faster
+                raise
+        _CHECKSUMS.store(_CHECKSUMS.name("unpacked", name), value.encode())
+    except (OSError, InstallError) as problem:
+        raise Failure(_unusable(address, f"{archive} cannot be unpacked: {problem}")) from None
+    finally:
+        if fresh is not None:
+            rmtree(fresh, ignore_errors=True)
+    return folder
+
+
+def own_platform() -> str:
+    """This machine as packages name it: linux_amd64."""
+    machine = platform.machine().lower()
+    return f"{sys.platform.rstrip('0123456789')}_{_MACHINES.get(machine, machine)}"
+
+
+def _unusable(address: str, reason: str) -> Diagnostic:
+    return error("provider.unusable_package", "Provider package cannot be used", f"{address}: {reason}.")

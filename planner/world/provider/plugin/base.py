@@ -1,0 +1,328 @@
+"""What all calls to a plugin rest on: its process, its schema, and values on their way to it and back.
+
+A plugin process serves one configuration: protocols 5 and 6 keep what `ConfigureProvider` sets for the whole process.
+So each of these has a process of its own, started by the first question that the cache of schemas cannot answer.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from threading import RLock, Thread
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.support import exact_json
+from planner.foundation.values.convert import path_text
+from planner.foundation.values.json_codec import CodecError, from_json
+from planner.foundation.values.paths import infinite_paths
+from planner.foundation.values.schema import BlockSchema, implied_type
+from planner.foundation.values.types import Type
+from planner.foundation.values.value import Null, Value, is_wholly_known
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.records import evolve
+from planner.world.provider.interface import AttributeDiagnostic, ProviderSchema, ResourceSchema
+from planner.world.provider.plugin import schema_cache
+from planner.world.provider.plugin.answers import diagnostics, failure, kept_write_only
+from planner.world.provider.plugin.process import PluginError
+from planner.world.provider.plugin.schema_parts import DamagedSchema, SchemaParts, Table, general_part, take_apart
+
+if TYPE_CHECKING:
+    from planner.world.provider.plugin.client import Client
+    from planner.world.provider.plugin.reattach import Attachment
+
+_NOTHING = b"\xc0"  # null in MessagePack
+
+
+class PluginBase:
+    """The provider with a source address, run by a command, or already running where an attachment says.
+    `keep_schema`: the file whose identity its schema may be kept by; None when it must be asked each time."""
+
+    is_inline = False
+
+    def __init__(
+        self,
+        address: str,
+        command: Sequence[str],
+        keep_schema: str | None = None,
+        attachment: Attachment | None = None,
+    ) -> None:
+        self.address = address
+        self._command, self._keep_schema, self._attachment = list(command), keep_schema, attachment
+        self._lock = RLock()
+        self._client: Client | None = None
+        self._parts: SchemaParts | None = None
+        self._keep_is_damaged = False
+        self._is_configured = False
+        self._valid: set[tuple[str, str, bool, bytes]] = set()
+        """configurations of objects with which nothing is wrong: mode, type, whether the provider was configured when
+        it said so, and digest"""
+        self._asked = False  # whether this process was asked for its schema, which some plugins need first
+
+    # ---------------------------------------------------------------- process
+
+    def _new_client(self) -> Client:
+        from planner.world.provider.plugin.client import Client
+
+        return Client(self._command, self.address, self._attachment)
+
+    def _start(self) -> Client:
+        """The plugin, running. Raises PluginError."""
+        if self._client is None:
+            self._client = self._new_client()
+            self._asked = False
+        return self._client
+
+    def _started(self) -> Client:
+        """The running plugin, which knows that its schema was asked for. Raises PluginError."""
+        client = self._client
+        if client is not None and self._asked:
+            return client
+        with self._lock:
+            client = self._start()
+            if not self._asked:
+                if not self._told().general.server_capabilities.get_provider_schema_optional:
+                    self._ask_schema()
+                self._asked = True
+            return client
+
+    def wake(self) -> None:
+        """Start the process ahead of the first question, while this does something else."""
+        Thread(target=self._wake, name=f"start {self.address}", daemon=True).start()
+
+    def _wake(self) -> None:
+        with suppress(PluginError, Failure):  # who asks meets it once more
+            self._started()
+
+    def _call(self, name: str, request: str, quick: bool = False, /, **fields: Any) -> Any:
+        """Ask with a message of the named kind. Raises PluginError."""
+        from planner.world.provider.plugin.client import ClientClosedError
+
+        while True:
+            client = self._started()
+            with suppress(ClientClosedError):
+                return client.call(name, getattr(client.messages, request)(**fields), quick)
+
+    def stop(self) -> None:
+        """Ask the plugin to end what it is doing soon; this does not wait, as it may run in a signal handler."""
+        if self._client is not None:
+            Thread(target=self._stop, args=(self._client,), name=f"stop {self.address}", daemon=True).start()
+
+    def _stop(self, client: Client) -> None:
+        from planner.world.provider.plugin.client import ClientClosedError
+
+        with suppress(PluginError, ClientClosedError):  # it is asked, not made
+            client.call("StopProvider", client.messages.Empty(), quick=True)
+
+    def close(self) -> None:
+        """Let the process end, or end it, when the calls that are under way have been answered. Whoever asks again
+        starts another one."""
+        with self._lock:
+            client, self._client = self._client, None
+            self._asked = self._is_configured = False
+        if client is not None:
+            client.close()
+
+    # ---------------------------------------------------------------- schema
+
+    def schema(self) -> ProviderSchema:
+        """All that the plugin offers. Raises Failure."""
+        return self._schema
+
+    @cached_property
+    def _schema(self) -> ProviderSchema:
+        from planner.world.provider.plugin.functions import functions
+        from planner.world.provider.plugin.schemas import Converted, ephemeral_schema, resource_schema
+
+        try:
+            with self._lock:
+                told = self._told()
+        except PluginError as problem:
+            raise Failure(self._broken(str(problem))) from None
+        answer = told.general
+        tables = {name: Table(places, partial(self._part, name)) for name, places in told.places.items()}
+        identities = tables["identity_schemas"]
+
+        def managed(name: str, given: Any) -> ResourceSchema:
+            return resource_schema(name, given, identities.get(name))
+
+        return ProviderSchema(
+            evolve(self._readable(resource_schema)("provider", answer.provider, None, False).block, ephemeral=True),
+            Converted(tables["resource_schemas"], self._readable(managed)),
+            Converted(tables["data_source_schemas"], self._readable(resource_schema)),
+            Converted(tables["ephemeral_resource_schemas"], self._readable(ephemeral_schema)),
+            self._readable(functions)(tables["functions"], self._call_function),
+            self._readable(resource_schema)("provider_meta", answer.provider_meta).block
+            if answer.HasField("provider_meta")
+            else None,
+            answer.provider.version,
+            answer.HasField("provider"),
+        )
+
+    def _call_function(self, name: str, arguments: list[tuple[Value, Type]], result: Type) -> Value:
+        raise NotImplementedError
+
+    def _readable(self, convert: Callable[..., Any]) -> Callable[..., Any]:
+        def converted(*given: Any) -> Any:
+            try:
+                return convert(*given)
+            except (ValueError, RecursionError) as problem:
+                raise Failure(self._broken(f"Its schema cannot be read: {problem}.")) from None
+
+        return converted
+
+    def _part(self, table: str, name: str) -> Any:
+        """The message with the schema of one type. Raises Failure and KeyError."""
+        with self._lock:
+            try:
+                try:
+                    return self._told().part(table, name)
+                except DamagedSchema:  # what was kept is of no use: ask again, and keep that
+                    self._parts, self._keep_is_damaged = None, True
+                    return self._told().part(table, name)
+            except PluginError as problem:
+                raise Failure(self._broken(str(problem))) from None
+            except ValueError as problem:
+                raise Failure(self._broken(f"Its schema of {name} cannot be read: {problem}.")) from None
+
+    def _told(self) -> SchemaParts:
+        """The schema: kept from an earlier run, or asked for. Raises PluginError and Failure."""
+        if self._parts is None and self._keep_schema is not None and not self._keep_is_damaged:
+            self._parts = schema_cache.load(self._keep_schema)
+        if self._parts is None:
+            self._ask_schema()
+        assert self._parts is not None
+        return self._parts
+
+    def _ask_schema(self) -> None:
+        client = self._start()
+        try:
+            answer = client.call_bytes("GetProviderSchema", client.messages.Empty(), quick=True)
+            self._asked = True
+            problems = diagnostics(general_part(client.version, answer).diagnostics)
+            if any(d.severity == "error" for d in problems):
+                raise Failure(
+                    [error("provider.schema", d.summary, d.detail) for d in problems if d.severity == "error"]
+                )
+            if self._parts is not None:
+                return
+            # Identities are an extra: whatever is wrong with them, the provider serves without them.
+            identities = b""
+            with suppress(PluginError):
+                more = client.call("GetResourceIdentitySchemas", client.messages.Empty(), quick=True)
+                if not any(d.severity == "error" for d in diagnostics(more.diagnostics)):
+                    identities = more.SerializeToString()
+            parts, data = take_apart(client.version, answer, identities)
+        except ValueError as problem:
+            raise PluginError(f"Its schema cannot be read: {problem}.") from None
+        self._parts = parts
+        if self._keep_schema is not None:
+            schema_cache.store(self._keep_schema, parts, data)
+
+    def _broken(self, detail: str) -> Diagnostic:
+        return error("provider.plugin", "Provider plugin failed", f"{self._who}: {detail}")
+
+    @property
+    def _who(self) -> str:
+        where = self._command[0] if self._command else "started by somebody else"
+        return f"The plugin of the provider {self.address} ({where})"
+
+    def _failed(self, problem: Exception) -> AttributeDiagnostic:
+        return failure("Provider plugin failed", f"{self._who}: {problem}")
+
+    def _resource(self, mode: str, type: str) -> ResourceSchema:
+        """Raises PluginError when there is no such type."""
+        schema = self.schema()
+        tables = {"managed": schema.resources, "data": schema.data_sources, "ephemeral": schema.ephemeral}
+        known: ResourceSchema | None = tables[mode].get(type)
+        if known is None:
+            raise PluginError(f"It has nothing named {type}.")
+        return known
+
+    def _block(self, mode: str, type: str) -> BlockSchema:
+        """Raises PluginError when there is no such type."""
+        return self._resource(mode, type).block
+
+    # ---------------------------------------------------------------- values
+
+    def _dynamic(self, value: Value, wanted: Type) -> Any:
+        from planner.world.provider.plugin.codec import encode
+
+        return self._started().messages.DynamicValue(msgpack=encode(value, wanted))
+
+    def _value(self, answer: Any, name: str, wanted: Type, is_stored: bool = True) -> Value:
+        """The value in a field of an answer; Null when there is none. Raises CodecError, also for an infinite number in
+        what is stored."""
+        from planner.world.provider.plugin.codec import decode
+
+        given = getattr(answer, name)
+        try:
+            if given.msgpack:
+                value = decode(given.msgpack, wanted)
+                if is_stored and (infinite := infinite_paths(value)):
+                    raise CodecError(f"the number {path_text(infinite[0])} is infinite, and cannot be stored")
+                return value
+            if given.json:
+                return from_json(exact_json.loads(given.json), wanted)
+        except ValueError as problem:
+            raise CodecError(f"Its answer cannot be read: {name}: {problem}.") from None
+        return Null(wanted)
+
+    def _identity_out(self, field: str, identity: Value, schema: ResourceSchema) -> dict[str, Any]:
+        """The field of a request that carries an identity, if there is one."""
+        if identity is None or identity.__class__ is Null or schema.identity is None:
+            return {}
+        data = self._dynamic(identity, implied_type(schema.identity))
+        return {field: self._started().messages.IdentityData(identity_data=data)}
+
+    def _identity_in(self, answer: Any, field: str, schema: ResourceSchema) -> Value:
+        """The identity in a field of an answer, None when there is none. Raises CodecError."""
+        if schema.identity is None or not answer.HasField(field):
+            return None
+        given = getattr(answer, field)
+        if not given.HasField("identity_data"):
+            return None
+        identity = self._value(given, "identity_data", implied_type(schema.identity))
+        return None if identity.__class__ is Null else identity
+
+    def _meta(self, meta: Value) -> dict[str, Any]:
+        """What goes with calls to a provider that wants to know of modules."""
+        wanted = self.schema().meta
+        if wanted is None:
+            return {}
+        messages = self._started().messages
+        if meta is None:
+            return {"provider_meta": messages.DynamicValue(msgpack=_NOTHING)}
+        return {"provider_meta": self._dynamic(meta, implied_type(wanted))}
+
+    def _write_only(self, block: BlockSchema, value: Value, type: str) -> list[AttributeDiagnostic]:
+        return [
+            failure(
+                "Invalid provider response",
+                f"{self._who} answered with a value for {type}.{path_text(at)}, which is write-only and must never be "
+                "in an answer. This is a mistake in the provider.",
+            )
+            for at in kept_write_only(block, value)
+        ]
+
+    def _unknown(self, value: Value, type: str) -> list[AttributeDiagnostic]:
+        if is_wholly_known(value):
+            return []
+        detail = f"{self._who} left parts of an existing {type} unknown. This is a mistake in the provider."
+        return [failure("Provider produced invalid object", detail)]
+
+
+def abilities(client: Client) -> Any:
+    """What we can do, as far as plugins ask."""
+    return client.messages.ClientCapabilities(write_only_attributes_allowed=True)
+
+
+def private_bytes(private: str | None) -> bytes:
+    """What a provider keeps for itself, which state and plan hold in base64."""
+    return base64.b64decode(private) if private else b""
+
+
+def private_text(private: bytes) -> str | None:
+    """The same the other way."""
+    return base64.b64encode(private).decode() if private else None

@@ -1,0 +1,129 @@
+"""Calls to a plugin: its process, a transport to it, and errors that say which call failed and what it wrote last."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from planner.world.provider.plugin.connections import Connections
+from planner.world.provider.plugin.messages import CALLS, messages, method
+from planner.world.provider.plugin.process import END_SECONDS, START_SECONDS, PluginError, PluginProcess, UnknownCall
+from planner.world.provider.plugin.transport import OK, UNIMPLEMENTED, Open
+
+if TYPE_CHECKING:
+    from planner.world.provider.plugin.reattach import Attachment
+
+QUICK_SECONDS = 300.0
+"""for calls that only compute; calls that reach the world may take as long as they need"""
+_SHUTDOWN = "/plugin.GRPCController/Shutdown"
+LONGEST_MESSAGE = 256 << 20
+"""bytes; schemas of 4 MB and more are common, and what is longer than this is a mistake"""
+
+
+class ClientClosedError(Exception):
+    """The plugin was ended by ourselves before a call began: whoever still needs it starts it again."""
+
+
+class Client:
+    """A started plugin, or one that already runs where an attachment says. `messages` are the classes of the protocol
+    that it speaks. Calls may come from several threads at once. Raises PluginError when the plugin cannot be started.
+    """
+
+    def __init__(
+        self, command: list[str], name: str, attachment: Attachment | None = None, transport: Open = Connections
+    ) -> None:
+        limit = time_limit()
+        self._attached = attachment is not None
+        self._process: PluginProcess | Attachment = attachment or PluginProcess(command, name, limit or START_SECONDS)
+        self.version = self._process.handshake.version
+        self.messages = messages(self.version)
+        shake = self._process.handshake
+        self._transport = transport(shake.target, shake.certificate, message_limit())
+        self._lock = Lock()
+        self._calls = 0
+        """how many are under way"""
+        self._closed = False
+        self._paths = {call: method(self.version, call) for call in CALLS}
+        self._readers = {call: getattr(self.messages, CALLS[call][2]).FromString for call in CALLS}
+
+    def call(self, name: str, request: Any, quick: bool = False) -> Any:
+        """The answer to a call (a name in CALLS). Raises PluginError, and ClientClosedError after `close`."""
+        from google.protobuf.message import DecodeError
+
+        data = self.call_bytes(name, request, quick)
+        try:
+            return self._readers[name](data)
+        except DecodeError as problem:
+            raise PluginError(f"Its answer to the call {name} cannot be read: {problem}.") from None
+
+    def call_bytes(self, name: str, request: Any, quick: bool = False) -> bytes:
+        """The same with the answer as it came."""
+        with self._lock:
+            if self._closed:
+                raise ClientClosedError
+            self._calls += 1
+        try:
+            return self._answer(name, request, quick)
+        finally:
+            with self._lock:
+                self._calls -= 1
+                is_last = self._closed and not self._calls
+            if is_last:
+                self._end()
+
+    def _answer(self, name: str, request: Any, quick: bool) -> bytes:
+        seconds = time_limit() or (QUICK_SECONDS if quick else None)
+        try:
+            answer = self._transport.call(self._paths[name], request.SerializeToString(), seconds)
+        except TimeoutError:
+            self._process.end()
+            raise PluginError(
+                f"It did not answer the call {name} within {seconds:g} seconds.{self._process.last_output()}"
+            ) from None
+        except OSError as problem:
+            how = self._process.how_it_ended()
+            if self._attached or self._process.is_running:
+                how = f"{problem.strerror or str(problem) or 'the connection broke'}; {how}"
+            raise PluginError(
+                f"It broke off while it answered the call {name}: {how}.{self._process.last_output()}"
+            ) from None
+        if answer.code == OK:
+            return answer.body
+        if answer.code == UNIMPLEMENTED:
+            raise UnknownCall(f"It does not know the call {name}.")
+        raise PluginError(f"The call {name} failed: {answer.message}.{self._process.last_output()}")
+
+    def close(self) -> None:
+        """Let the plugin end, or end it, as soon as no call is under way: others may use it, too."""
+        with self._lock:
+            is_last = not (self._closed or self._calls)
+            self._closed = True
+        if is_last:
+            self._end()
+
+    def _end(self) -> None:
+        if self._process.is_running and not self._attached:
+            with suppress(OSError):  # most plugins are gone before they could answer
+                self._transport.call(_SHUTDOWN, b"", END_SECONDS)
+        self._transport.close()
+        self._process.end(END_SECONDS)
+
+
+def message_limit() -> int:
+    """How many bytes an answer may have: PLANNER_PROVIDER_MESSAGE_LIMIT, or what is far beyond any real one."""
+    try:
+        limit = int(os.environ.get("PLANNER_PROVIDER_MESSAGE_LIMIT", ""))
+    except ValueError:
+        return LONGEST_MESSAGE
+    return limit if limit > 0 else LONGEST_MESSAGE
+
+
+def time_limit() -> float | None:
+    """How long a plugin may take to start and for any call, when PLANNER_PROVIDER_TIMEOUT says so (in seconds)."""
+    try:
+        seconds = float(os.environ.get("PLANNER_PROVIDER_TIMEOUT", ""))
+    except ValueError:
+        return None
+    return seconds if seconds > 0 else None

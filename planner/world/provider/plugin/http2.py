@@ -1,0 +1,357 @@
+"""A connection to a plugin's gRPC server that carries one call at a time (RFC 9113, and gRPC's protocol over HTTP/2).
+
+Each thread that calls has a connection to itself while it does: sending and waiting are then two system calls of that
+thread, where a client that all threads share hands every answer from thread to thread, which took longer than all else
+that we do for a call. What HTTP/2 has for sharing a connection is answered as far as the peer may ask for it.
+"""
+
+from __future__ import annotations
+
+import socket
+from base64 import b64decode
+from contextlib import suppress
+from functools import cache, lru_cache
+from struct import pack, unpack_from
+
+from planner.world.provider.plugin.transport import OK, UNKNOWN, Answer
+
+_DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
+_END_STREAM = _ACK = 1
+_END_HEADERS, _PADDED, _PRIORITY = 4, 8, 32
+_HEADER_TABLE, _PUSH, _INITIAL_WINDOW = 1, 2, 4
+_FRAME = 9  # bytes before the payload
+_MOST = (1 << 31) - 1
+_LEAST_WINDOW = 65_535
+_LONGEST_FRAME = 16_384  # what every peer takes
+_LONGEST_HEADERS = 1 << 20
+_MOST_FIELDS = 10_000
+_RECEIVE = 1 << 18
+_REFILL = 1 << 30
+
+
+def _frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    return pack(">I", len(payload) << 8 | kind) + pack(">BI", flags, stream) + payload
+
+
+_GREETING = b"".join(
+    (
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        _frame(_SETTINGS, 0, 0, pack(">HIHIHI", _HEADER_TABLE, 0, _PUSH, 0, _INITIAL_WINDOW, _MOST)),
+        _frame(_WINDOW, 0, 0, pack(">I", _MOST - _LEAST_WINDOW)),
+    )
+)
+
+
+@cache
+def request_headers(path: str, secure: bool) -> bytes:
+    """The headers of calls to a method."""
+    return encode_headers(
+        (
+            (":method", "POST"),
+            (":scheme", "https" if secure else "http"),
+            (":path", path),
+            (":authority", "localhost"),
+            ("te", "trailers"),
+            ("content-type", "application/grpc"),
+        )
+    )
+
+
+def encode_headers(headers: tuple[tuple[str, str], ...]) -> bytes:
+    """A block of headers that enters nothing into the table which both sides may share: no state is kept from block to
+    block, and all calls of a method begin with the same bytes."""
+    from hpack import Encoder, NeverIndexedHeaderTuple
+
+    return bytes(Encoder().encode([NeverIndexedHeaderTuple(*pair) for pair in headers], huffman=False))
+
+
+def decode_headers(data: bytes) -> dict[str, str]:
+    """The headers in a block, by a peer that was told that its table has no room. Raises ValueError when the bytes are
+    no such block."""
+    from hpack import Decoder
+    from hpack.exceptions import HPACKError, OversizedHeaderListError
+
+    decoder = Decoder(max_header_list_size=_LONGEST_HEADERS)
+    decoder.max_allowed_table_size = decoder.header_table_size = 0
+    try:
+        pairs = decoder.decode(data, raw=True)
+    except OversizedHeaderListError:
+        raise ValueError("its headers are longer than allowed") from None
+    except HPACKError:  # whose text may have all the bytes
+        raise ValueError("its headers cannot be read") from None
+    return {bytes(name).decode("latin-1"): bytes(value).decode("latin-1") for name, value in pairs}
+
+
+class Connection:
+    """A connection to where a plugin listens (`unix:PATH` or `HOST:PORT`), with TLS when there is a certificate (base64
+    DER) to know it by. `longest`: bytes that an answer may have. Raises OSError."""
+
+    def __init__(self, target: str, certificate: str = "", longest: int = _MOST, seconds: float | None = None) -> None:
+        self._longest = longest
+        self._socket = _connect(target, seconds)
+        if certificate:
+            try:
+                self._socket = _secured(self._socket, certificate)
+            except BaseException:
+                self._socket.close()
+                raise
+        self._seconds = seconds
+        self._unsent = _GREETING
+        self._buffer, self._at = b"", 0
+        self._stream = -1
+        self._window = self._first_window = _LEAST_WINDOW  # what the peer takes: of all, and of one call at first
+        self._stream_window = 0
+        self._received = 0
+        self.is_usable = True
+        """whether another call can be made"""
+
+    def abort(self) -> None:
+        """End the connection, whatever another thread waits for on it."""
+        self.is_usable = False
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self.is_usable = False
+        self._socket.close()
+
+    # ---------------------------------------------------------------- a call
+
+    def call(self, headers: bytes, body: bytes, seconds: float | None = None) -> Answer:
+        """The answer to a call. Raises TimeoutError when the peer is silent for so many seconds, ConnectionError when
+        it ends the connection or does not keep to the protocol, OSError; then the connection is of no use any more."""
+        usable, self.is_usable = self.is_usable, False
+        if not usable:
+            raise ConnectionError("the connection is closed")
+        if seconds != self._seconds:
+            self._seconds = seconds
+            _limit(self._socket, seconds)
+        self._stream += 2
+        self._stream_window = self._first_window
+        size = len(body) + 5
+        start = self._unsent + _frame(_HEADERS, _END_HEADERS, self._stream, headers)
+        self._unsent = b""
+        if size <= _LONGEST_FRAME and size <= self._window and size <= self._stream_window:
+            self._window -= size
+            data = pack(">I", size << 8 | _DATA) + pack(">BIBI", _END_STREAM, self._stream, 0, len(body))
+            start += data + body
+            body = b""
+        else:
+            body = pack(">BI", 0, len(body)) + body
+        try:
+            self._socket.sendall(start)
+            return self._answer(body)
+        except ValueError as problem:
+            raise ConnectionError(f"the answer is not gRPC: {problem}") from None
+        except BlockingIOError:
+            raise TimeoutError from None
+
+    def _answer(self, unsent: bytes) -> Answer:
+        """Send what is unsent as the peer takes it, and read until the answer is complete."""
+        chunks: list[bytes] = []
+        size = 0
+        fields: dict[str, str] = {}
+        reusable = True
+        while True:
+            if unsent:
+                unsent = self._send_some(unsent)
+            kind, flags, stream, payload = self._read_frame()
+            if kind == _GOAWAY:
+                reusable = False
+                if _word(payload) & _MOST < self._stream:
+                    raise ConnectionError("the plugin takes no calls any more")
+            elif stream != self._stream:
+                self._control(kind, flags, stream, payload)
+                continue
+            elif kind == _DATA:
+                self._refill(len(payload))
+                payload = _unpadded(flags, payload)
+                size += len(payload)
+                chunks.append(payload)
+                if size > self._longest + 5:
+                    return Answer(UNKNOWN, f"the answer is longer than {self._longest} bytes", b"")
+            elif kind == _HEADERS:
+                fields.update(self._headers(flags, payload))
+                if len(fields) > _MOST_FIELDS:
+                    raise ValueError("more headers than any answer has")
+            elif kind == _RESET:
+                raise ConnectionError(f"the plugin gave up the call (HTTP/2 error {_word(payload)})")
+            elif kind == _WINDOW:
+                self._stream_window = _widened(self._stream_window, payload)
+            if flags & _END_STREAM and kind in (_DATA, _HEADERS):
+                self.is_usable = reusable and not unsent
+                return _complete(fields, chunks)
+
+    def _send_some(self, data: bytes) -> bytes:
+        """Send as much as the peer takes now; the rest."""
+        while data:
+            size = min(len(data), _LONGEST_FRAME, self._window, self._stream_window)
+            if size <= 0:
+                return data
+            self._window -= size
+            self._stream_window -= size
+            part, data = data[:size], data[size:]
+            self._socket.sendall(_frame(_DATA, 0 if data else _END_STREAM, self._stream, part))
+        return data
+
+    # ---------------------------------------------------------------- frames
+
+    def _read_frame(self) -> tuple[int, int, int, bytes]:
+        """Kind, flags, stream and payload of the next frame."""
+        self._need(_FRAME)
+        word, flags, stream = unpack_from(">IBI", self._buffer, self._at)
+        size = word >> 8
+        if size > _LONGEST_FRAME:
+            raise ValueError("a frame that is longer than allowed")
+        self._need(_FRAME + size)
+        start = self._at + _FRAME
+        self._at = start + size
+        return word & 255, flags, stream & _MOST, self._buffer[start : self._at]
+
+    def _need(self, size: int) -> None:
+        """Have so many bytes in the buffer from where it is read."""
+        while len(self._buffer) - self._at < size:
+            more = self._socket.recv(_RECEIVE)
+            if not more:
+                raise ConnectionError("the plugin closed the connection")
+            self._buffer, self._at = self._buffer[self._at :] + more, 0
+
+    def _control(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        """What is about the connection, or about calls of before."""
+        if kind == _SETTINGS and not flags & _ACK:
+            if len(payload) % 6:
+                raise ValueError("settings that end too early")
+            for at in range(0, len(payload), 6):
+                name, value = unpack_from(">HI", payload, at)
+                if name == _INITIAL_WINDOW:
+                    if value > _MOST:
+                        raise ValueError("a window that is wider than allowed")
+                    self._stream_window += value - self._first_window
+                    self._first_window = value
+            self._socket.sendall(_frame(_SETTINGS, _ACK, 0))
+        elif kind == _PING and not flags & _ACK:
+            self._socket.sendall(_frame(_PING, _ACK, 0, payload))
+        elif kind == _WINDOW and not stream:
+            self._window = _widened(self._window, payload)
+        elif kind == _DATA:
+            self._refill(len(payload))
+
+    def _refill(self, size: int) -> None:
+        """Let the peer send on: it may send as much as any answer has, so this happens once in a gigabyte."""
+        self._received += size
+        if self._received >= _REFILL:
+            self._socket.sendall(_frame(_WINDOW, 0, 0, pack(">I", self._received)))
+            self._received = 0
+
+    def _headers(self, flags: int, payload: bytes) -> dict[str, str]:
+        payload = _unpadded(flags, payload)
+        if flags & _PRIORITY:
+            if len(payload) < 5:
+                raise ValueError("headers that end too early")
+            payload = payload[5:]
+        parts, size = [payload], len(payload)
+        while not flags & _END_HEADERS:
+            kind, flags, stream, more = self._read_frame()
+            parts.append(more)
+            size += len(more)
+            if kind != _CONTINUATION or stream != self._stream or size > _LONGEST_HEADERS or len(parts) > _MOST_FIELDS:
+                raise ValueError("headers that go on wrongly")
+        payload = payload if len(parts) == 1 else b"".join(parts)
+        return _decoded(payload) if len(payload) < 64 else decode_headers(payload)
+
+
+def _unpadded(flags: int, payload: bytes) -> bytes:
+    if not flags & _PADDED:
+        return payload
+    if not payload or payload[0] >= len(payload):
+        raise ValueError("a frame with more padding than it has room for")
+    return payload[1 : len(payload) - payload[0]]
+
+
+def _word(payload: bytes) -> int:
+    """The number at the beginning of a frame that has one."""
+    if len(payload) < 4:
+        raise ValueError("a frame that ends too early")
+    return int.from_bytes(payload[:4], "big")
+
+
+def _widened(window: int, payload: bytes) -> int:
+    window += _word(payload) & _MOST
+    if window > _MOST:
+        raise ValueError("a window that is wider than allowed")
+    return window
+
+
+@lru_cache(100)
+def _decoded(payload: bytes) -> dict[str, str]:
+    """Short headers, which are the same in nearly all answers."""
+    return decode_headers(payload)
+
+
+def _complete(fields: dict[str, str], chunks: list[bytes]) -> Answer:
+    code = fields.get("grpc-status")
+    if code is None or not code.isdecimal() or len(code) > 9:
+        status = fields.get(":status", "none")
+        return Answer(UNKNOWN, f"it answered with the HTTP status {status} and without a status of gRPC", b"")
+    if code != "0":
+        return Answer(int(code), _unquoted(fields.get("grpc-message", "")), b"")
+    data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    if len(data) < 5 or data[0] or unpack_from(">I", data, 1)[0] != len(data) - 5:
+        return Answer(UNKNOWN, "it answered with something else than one plain message", b"")
+    return Answer(OK, "", data[5:])
+
+
+def _unquoted(text: str) -> str:
+    from urllib.parse import unquote
+
+    return unquote(text, errors="replace")
+
+
+# ---------------------------------------------------------------- sockets
+
+
+def _connect(target: str, seconds: float | None) -> socket.socket:
+    if target.startswith("unix:"):
+        connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connected.settimeout(seconds)
+            connected.connect(target.removeprefix("unix:"))
+        except BaseException:
+            connected.close()
+            raise
+    else:
+        host, _, port = target.rpartition(":")
+        connected = socket.create_connection((host.strip("[]"), int(port)), timeout=seconds)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    _limit(connected, seconds)
+    return connected
+
+
+def _limit(connected: socket.socket, seconds: float | None) -> None:
+    """Let waiting for the peer end after so many seconds. The system sees to it where it can: Python would ask before
+    each time that it sends or receives, and let other threads go first each time."""
+    if connected.__class__ is not socket.socket:
+        connected.settimeout(seconds)
+        return
+    connected.settimeout(None)
+    whole, part = divmod(round((seconds or 0.0) * 1e6), 1_000_000)
+    for which in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+        connected.setsockopt(socket.SOL_SOCKET, which, pack("@ll", whole, part))
+
+
+def _secured(plain: socket.socket, certificate: str) -> socket.socket:
+    """The connection with TLS: the peer has to show exactly the certificate that the handshake named. So who signed it,
+    for how long and with which key length (some use 1024 bits) says nothing more. The peer gets no certificate of ours,
+    see PluginProcess. Raises OSError."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the comparison below is stricter
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")
+    context.set_alpn_protocols(["h2"])
+    secured = context.wrap_socket(plain, server_hostname="localhost")
+    bare = certificate.rstrip("=")
+    if secured.getpeercert(binary_form=True) != b64decode(bare + "=" * (-len(bare) % 4)):
+        secured.close()
+        raise ssl.SSLError("the plugin has another certificate than it said")
+    return secured

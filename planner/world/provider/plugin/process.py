@@ -1,0 +1,260 @@
+"""The process of a plugin: started, its handshake read, its output drained, and ended for certain.
+
+After hashicorp/go-plugin: a cookie in the environment says who starts it, and its first line says where it listens:
+CORE|PROTOCOL|NETWORK|ADDRESS|grpc[|CERTIFICATE].
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import IO
+
+from planner.foundation.vocabulary.records import frozen
+from planner.world.provider.plugin.messages import VERSIONS
+
+COOKIE = ("TF_PLUGIN_MAGIC_COOKIE", "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2")
+CORE_VERSION = "1"
+START_SECONDS = 60.0
+END_SECONDS = 2.0
+_KEPT_LINES = 200
+_SHOWN_LINES = 30
+_LONGEST_DIRECTORY = 60  # the path of a socket has at most 103 bytes, and the plugin adds a name of its own
+
+# The shell becomes the plugin. Beside it waits a watchdog for the end of its input, which comes when this process is
+# gone, however it ended: then it kills the plugin with all that it started and removes the socket.
+_SCRIPT = """exec 3<&0
+(read -r _; kill -KILL $$; rm -rf -- "$1"; kill -KILL 0) <&3 >/dev/null 2>&1 &
+shift
+exec "$@" </dev/null 3<&-"""
+
+
+class PluginError(Exception):
+    """A plugin that could not be started or did not behave; the text says what happened."""
+
+
+class UnknownCall(PluginError):
+    """A call that the plugin does not implement."""
+
+
+@frozen
+class Handshake:
+    """Where a plugin listens: the protocol version, a gRPC target, and its certificate (base64 DER) if it has one."""
+
+    version: int
+    target: str
+    certificate: str = ""
+
+
+class PluginProcess:
+    """A running plugin. Raises PluginError when it cannot be started."""
+
+    def __init__(self, command: list[str], name: str, seconds: float = START_SECONDS) -> None:
+        self.name = name
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._first: SimpleQueue[str | None] = SimpleQueue()
+        self._lock = Lock()
+        self._ended = False
+        self._directory = _socket_directory()
+        try:
+            self._process, self._lifeline = _spawn(command, self._directory, name)
+        except OSError as problem:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            raise PluginError(f"It cannot be started: {problem}.") from None
+        _RUNNING.add(self)
+        assert self._process.stdout is not None and self._process.stderr is not None
+        self._readers = [
+            Thread(target=self._read_output, args=(self._process.stdout,), name=f"{name} output", daemon=True),
+            Thread(target=self._read_log, args=(self._process.stderr,), name=f"{name} log", daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+        try:
+            self.handshake = self._shake_hands(seconds)
+        except BaseException:
+            self.end()
+            raise
+
+    def _shake_hands(self, seconds: float) -> Handshake:
+        try:
+            line = self._first.get(timeout=seconds)
+        except Empty:
+            raise PluginError(
+                f"It did not say within {seconds:g} seconds where it listens.{self.last_output()}"
+            ) from None
+        if line is None:
+            raise PluginError(f"It ended before it said where it listens: {self.how_it_ended()}.{self.last_output()}")
+        return parse_handshake(line)
+
+    # ---------------------------------------------------------------- output
+
+    def _read_output(self, stream: IO[bytes]) -> None:
+        first = True
+        for data in stream:
+            line = data.decode(errors="replace").rstrip("\r\n")
+            if first:
+                self._first.put(line)
+                first = False
+            else:
+                self._keep(line)
+        self._first.put(None)
+
+    def _read_log(self, stream: IO[bytes]) -> None:
+        for data in stream:
+            self._keep(data.decode(errors="replace").rstrip("\r\n"))
+
+    def _keep(self, line: str) -> None:
+        self._lines.append(line)
+        log(self.name, line)
+
+    def last_output(self) -> str:
+        """What the plugin wrote last, as the end of a message; "" when it wrote nothing."""
+        for reader in self._readers:
+            reader.join(0.5 if self._process.poll() is not None else 0.05)
+        lines = [line for line in list(self._lines) if line.strip()]
+        causes = [i for i, line in enumerate(lines) if line.startswith(("panic:", "fatal error:", "Traceback "))]
+        shown = lines[causes[-1] :][:_SHOWN_LINES] if causes else lines[-_SHOWN_LINES:]
+        return "\n\nIts last output:\n" + "\n".join(f"  {line}" for line in shown) if shown else ""
+
+    # ---------------------------------------------------------------- end
+
+    def how_it_ended(self) -> str:
+        """The exit status in words; waits a moment for a process that is about to end."""
+        try:
+            status = self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "it still runs"
+        if status >= 0:
+            return f"exit status {status}"
+        try:
+            return f"killed by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"killed by signal {-status}"
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def end(self, seconds: float = 0.0) -> None:
+        """End the process, after waiting so long for it to do so itself, and everything that it started."""
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+        if seconds:
+            try:
+                self._process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                log(self.name, f"did not end within {seconds:g} seconds and is killed")
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        os.close(self._lifeline)
+        for reader in self._readers:
+            reader.join(0.2)
+        shutil.rmtree(self._directory, ignore_errors=True)
+        _RUNNING.discard(self)
+
+
+_RUNNING: set[PluginProcess] = set()
+
+
+@atexit.register
+def end_all() -> None:
+    """End every plugin that still runs."""
+    for process in list(_RUNNING):
+        process.end()
+
+
+def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Popen[bytes], int]:
+    watched, lifeline = os.pipe()
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _SCRIPT, "sh", directory, *command],
+            stdin=watched,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(directory, name),
+            start_new_session=True,  # a Ctrl-C at the terminal is for us: we ask the plugin to stop
+        )
+    except BaseException:
+        os.close(lifeline)
+        raise
+    finally:
+        os.close(watched)
+    return process, lifeline
+
+
+def environment(directory: str, name: str = "") -> dict[str, str]:
+    """The environment of a plugin (its address: `name`) that is to make its socket in a directory. No certificate is
+    offered: a directory that nobody else can enter protects the socket. Plugins write some 20 lines of log a call when
+    nobody tells them otherwise, half of all their work; when nobody asked for a log they are told to write warnings.
+    """
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PLUGIN_")}
+    variables[COOKIE[0]] = COOKIE[1]
+    variables["PLUGIN_PROTOCOL_VERSIONS"] = ",".join(map(str, VERSIONS))
+    variables["PLUGIN_MIN_PORT"], variables["PLUGIN_MAX_PORT"] = "10000", "25000"
+    variables["PLUGIN_UNIX_SOCKET_DIR"] = directory
+    if not _log_is_wanted():
+        own = name.rpartition("/")[2].upper().replace("-", "_")
+        for variable in ("TF_LOG_SDK", f"TF_LOG_PROVIDER_{own}"):
+            variables.setdefault(variable, "WARN")
+    return variables
+
+
+def _socket_directory() -> str:
+    base = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix="planner-", dir=base if len(base) <= _LONGEST_DIRECTORY else "/tmp")
+
+
+def parse_handshake(line: str) -> Handshake:
+    """The handshake that a plugin's first line is. Raises PluginError."""
+    parts = line.strip().split("|")
+    if len(parts) < 4:
+        raise PluginError(
+            f"Its first line of output is not a handshake: {line.strip()[:200]!r}. Is it a provider plugin?"
+        )
+    core, version, network, address = parts[:4]
+    if core != CORE_VERSION:
+        raise PluginError(f"It speaks version {core!r} of the handshake; {CORE_VERSION} is needed.")
+    if version not in map(str, VERSIONS):
+        raise PluginError(f"It speaks the plugin protocol {version}; {' or '.join(map(str, VERSIONS))} is needed.")
+    if len(parts) < 5 or parts[4] != "grpc":
+        raise PluginError("It does not speak gRPC. It is too old for this program.")
+    if network not in ("unix", "tcp") or not address:
+        raise PluginError(f"It listens where nobody can call: {network} {address}.")
+    target = f"unix:{address}" if network == "unix" else address
+    return Handshake(int(version), target, parts[5] if len(parts) > 5 else "")
+
+
+# ---------------------------------------------------------------- log
+
+
+def _log_is_wanted() -> bool:
+    level = os.environ.get("TF_LOG_PROVIDER") or os.environ.get("TF_LOG") or "OFF"
+    return level.upper() != "OFF"
+
+
+def log(name: str, line: str) -> None:
+    """A line of a plugin for whoever asked to see them with TF_LOG or TF_LOG_PROVIDER, in TF_LOG_PATH or on stderr."""
+    if not _log_is_wanted():
+        return
+    text = f"{name}: {line}\n"
+    path = os.environ.get("TF_LOG_PATH")
+    try:
+        if path:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(text)
+        else:
+            sys.stderr.write(text)
+    except (OSError, ValueError):
+        pass  # a log that cannot be written must not stop the work

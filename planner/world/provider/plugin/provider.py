@@ -1,0 +1,315 @@
+"""A provider that runs as a plugin, behind the same questions as any other
+(planner.world.provider.interface.Provider)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.support import exact_json
+from planner.foundation.support.digests import blake2b
+from planner.foundation.values.json_codec import CodecError
+from planner.foundation.values.schema import implied_type
+from planner.foundation.values.types import DYNAMIC, Type
+from planner.foundation.values.value import Null, Value
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
+from planner.world.provider.interface import (
+    ApplyAnswer,
+    ApplyRequest,
+    AttributeDiagnostic,
+    ImportedObject,
+    MoveAnswer,
+    MoveRequest,
+    PlanAnswer,
+    PlanRequest,
+    ReadAnswer,
+)
+from planner.world.provider.plugin.answers import diagnostics, path
+from planner.world.provider.plugin.base import abilities, private_bytes, private_text
+from planner.world.provider.plugin.ephemeral import EphemeralCalls
+from planner.world.provider.plugin.process import PluginError, UnknownCall
+from planner.world.provider.recorded import without_removed
+
+if TYPE_CHECKING:
+    from planner.language.functions.protocol import Function
+
+
+class PluginProvider(EphemeralCalls):
+    """A plugin as a Provider; see PluginBase for what it is made from."""
+
+    # ---------------------------------------------------------------- validate, configure
+
+    def validate_provider(self, config: Value) -> list[AttributeDiagnostic]:
+        try:
+            answer = self._call("ValidateProviderConfig", "ProviderConfig", True, config=self._configuration(config))
+        except (PluginError, CodecError) as problem:
+            return [self._failed(problem)]
+        return diagnostics(answer.diagnostics)
+
+    def configure(self, config: Value) -> list[AttributeDiagnostic]:
+        problems = self.validate_provider(config)
+        if any(d.severity == "error" for d in problems):
+            return problems
+        try:
+            client = self._started()
+            answer = self._call(
+                "ConfigureProvider",
+                "Configuration",
+                terraform_version=COMPATIBLE_VERSION,
+                config=self._configuration(config),
+                client_capabilities=abilities(client),
+            )
+        except (PluginError, CodecError) as problem:
+            return [*problems, self._failed(problem)]
+        self._is_configured = True
+        self.__dict__.pop("_registered", None)
+        return problems + diagnostics(answer.diagnostics)
+
+    def _configuration(self, config: Value) -> Any:
+        return self._dynamic(config, implied_type(self.schema().provider))
+
+    def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]:
+        call = {
+            "managed": "ValidateResourceConfig",
+            "data": "ValidateDataResourceConfig",
+            "ephemeral": "ValidateEphemeralResourceConfig",
+        }[mode]
+        try:
+            value = self._dynamic(config, implied_type(self._block(mode, type)))
+            asked = (mode, type, self._is_configured, blake2b(value.msgpack, digest_size=16).digest())
+            if asked in self._valid:
+                return []
+            fields = {"client_capabilities": abilities(self._started())} if mode == "managed" else {}
+            answer = self._call(call, "ResourceConfig", True, type_name=type, config=value, **fields)
+        except (PluginError, CodecError) as problem:
+            return [self._failed(problem)]
+        found = diagnostics(answer.diagnostics)
+        if not found:
+            self._valid.add(asked)
+        return found
+
+    # ---------------------------------------------------------------- objects
+
+    def upgrade(
+        self, type: str, version: int, attributes: dict[str, Any], flat: bool = False
+    ) -> tuple[Value, list[AttributeDiagnostic]]:
+        try:
+            block = self._block("managed", type)
+            wanted = implied_type(block)
+            if version == self._resource("managed", type).version and not flat:
+                attributes = without_removed(attributes, wanted)
+            raw = self._raw(attributes, flat)
+            answer = self._call(
+                "UpgradeResourceState", "OldState", True, type_name=type, version=version, raw_state=raw
+            )
+            problems = diagnostics(answer.diagnostics)
+            value = self._value(answer, "upgraded_state", wanted)
+        except (PluginError, CodecError) as problem:
+            return Null(DYNAMIC), [self._failed(problem)]
+        return value, problems + self._write_only(block, value, type)
+
+    def _raw(self, attributes: dict[str, Any], flat: bool) -> Any:
+        raw = self._started().messages.RawState
+        return raw(flatmap=attributes) if flat else raw(json=exact_json.dumps(attributes))
+
+    def upgrade_identity(
+        self, type: str, version: int, identity: dict[str, Any]
+    ) -> tuple[Value, list[AttributeDiagnostic]]:
+        try:
+            schema = self._resource("managed", type)
+            raw = self._raw(identity, False)
+            answer = self._call(
+                "UpgradeResourceIdentity", "OldIdentity", True, type_name=type, version=version, raw_identity=raw
+            )
+            value = self._identity_in(answer, "upgraded_identity", schema)
+        except (PluginError, CodecError) as problem:
+            return None, [self._failed(problem)]
+        return value, diagnostics(answer.diagnostics)
+
+    def move(self, request: MoveRequest) -> MoveAnswer:
+        try:
+            block = self._block("managed", request.target)
+            answer = self._call(
+                "MoveResourceState",
+                "Move",
+                source_provider_address=request.source_provider,
+                source_type_name=request.source_type,
+                source_schema_version=request.source_version,
+                source_state=self._raw(request.attributes, request.flat),
+                source_private=private_bytes(request.private),
+                target_type_name=request.target,
+            )
+            problems = diagnostics(answer.diagnostics)
+            value = self._value(answer, "target_state", implied_type(block))
+        except (PluginError, CodecError) as problem:
+            return MoveAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
+        problems += self._write_only(block, value, request.target)
+        return MoveAnswer(value, private_text(answer.target_private), tuple(problems))
+
+    def read(
+        self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
+    ) -> ReadAnswer:
+        try:
+            schema = self._resource("managed", type)
+            block = schema.block
+            client = self._started()
+            answer = self._call(
+                "ReadResource",
+                "Read",
+                type_name=type,
+                current_state=self._dynamic(current, implied_type(block)),
+                private=private_bytes(private),
+                client_capabilities=abilities(client),
+                **self._identity_out("current_identity", identity, schema),
+                **self._meta(meta),
+            )
+            problems = diagnostics(answer.diagnostics)
+            value = self._value(answer, "new_state", implied_type(block))
+            now = self._identity_in(answer, "new_identity", schema)
+        except (PluginError, CodecError) as problem:
+            return ReadAnswer(current, private, (self._failed(problem),))
+        problems += self._write_only(block, value, type) + self._unknown(value, type)
+        return ReadAnswer(value, private_text(answer.private), tuple(problems), now)
+
+    def plan(self, request: PlanRequest) -> PlanAnswer:
+        type = request.type
+        try:
+            schema = self._resource("managed", type)
+            block, wanted = schema.block, implied_type(schema.block)
+            capabilities = self._told().general.server_capabilities
+            if request.proposed.__class__ is Null and not capabilities.plan_destroy:
+                return PlanAnswer(Null(wanted), private=request.prior_private)
+            client = self._started()
+            answer = self._call(
+                "PlanResourceChange",
+                "Plan",
+                type_name=type,
+                prior_state=self._dynamic(request.prior, wanted),
+                proposed_new_state=self._dynamic(request.proposed, wanted),
+                config=self._dynamic(request.config, wanted),
+                prior_private=private_bytes(request.prior_private),
+                client_capabilities=abilities(client),
+                **self._identity_out("prior_identity", request.prior_identity, schema),
+                **self._meta(request.meta),
+            )
+            problems = diagnostics(answer.diagnostics)
+            planned = self._value(answer, "planned_state", wanted)
+            identity = self._identity_in(answer, "planned_identity", schema)
+        except (PluginError, CodecError) as problem:
+            return PlanAnswer(request.proposed, diagnostics=(self._failed(problem),))
+        return PlanAnswer(
+            planned,
+            tuple(path(p) for p in answer.requires_replace),
+            private_text(answer.planned_private),
+            answer.legacy_type_system,
+            tuple(problems + self._write_only(block, planned, type)),
+            identity,
+        )
+
+    def apply(self, request: ApplyRequest) -> ApplyAnswer:
+        type, config = request.type, request.config
+        try:
+            schema = self._resource("managed", type)
+            block, wanted = schema.block, implied_type(schema.block)
+            answer = self._call(
+                "ApplyResourceChange",
+                "Apply",
+                type_name=type,
+                prior_state=self._dynamic(request.prior, wanted),
+                planned_state=self._dynamic(request.planned, wanted),
+                config=self._dynamic(Null(wanted) if config.__class__ is Null else config, wanted),
+                planned_private=private_bytes(request.private),
+                **self._identity_out("planned_identity", request.identity, schema),
+                **self._meta(request.meta),
+            )
+            problems = diagnostics(answer.diagnostics)
+            value = self._value(answer, "new_state", wanted)
+            identity = self._identity_in(answer, "new_identity", schema)
+        except (PluginError, CodecError) as problem:
+            return ApplyAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
+        problems += self._write_only(block, value, type)
+        return ApplyAnswer(value, private_text(answer.private), answer.legacy_type_system, tuple(problems), identity)
+
+    def import_object(
+        self, type: str, id: str, identity: Value = None
+    ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
+        try:
+            schema = self._resource("managed", type)
+            wanted = implied_type(schema.block)
+            answer = self._call(
+                "ImportResourceState",
+                "Import",
+                type_name=type,
+                id=id,
+                client_capabilities=abilities(self._started()),
+                **self._identity_out("identity", identity, schema),
+            )
+            objects = [
+                ImportedObject(
+                    o.type_name,
+                    self._value(o, "state", wanted),
+                    private_text(o.private),
+                    self._identity_in(o, "identity", schema),
+                )
+                for o in answer.imported_resources
+            ]
+        except (PluginError, CodecError) as problem:
+            return [], [self._failed(problem)]
+        return objects, diagnostics(answer.diagnostics)
+
+    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
+        try:
+            wanted = implied_type(self._block("data", type))
+            client = self._started()
+            answer = self._call(
+                "ReadDataSource",
+                "DataSource",
+                type_name=type,
+                config=self._dynamic(config, wanted),
+                client_capabilities=abilities(client),
+                **self._meta(meta),
+            )
+            value = self._value(answer, "state", wanted)
+        except (PluginError, CodecError) as problem:
+            return ReadAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
+        return ReadAnswer(value, diagnostics=tuple(diagnostics(answer.diagnostics)))
+
+    def function(self, name: str) -> Function | None:
+        """Of the schema, or registered: a plugin is asked for those once, after it was configured if it will be."""
+        found: Function | None = self.schema().functions.get(name)
+        return found or self._registered.get(name)
+
+    @cached_property
+    def _registered(self) -> dict[str, Function]:
+        """Raises Failure."""
+        from planner.world.provider.plugin.functions import functions
+
+        try:
+            answer = self._call("GetFunctions", "Empty", True)
+        except UnknownCall:
+            return {}
+        except PluginError as problem:
+            raise Failure(self._broken(str(problem))) from None
+        problems = [
+            error("provider.functions", d.summary, d.detail)
+            for d in diagnostics(answer.diagnostics)
+            if d.severity == "error"
+        ]
+        if problems:
+            raise Failure(problems)
+        found: dict[str, Function] = self._readable(functions)(answer.functions, self._call_function)
+        return found
+
+    def _call_function(self, name: str, arguments: list[tuple[Value, Type]], result: Type) -> Value:
+        """The result of a provider function; each argument comes with its parameter's type. Raises FunctionError."""
+        from planner.language.functions.protocol import FunctionError
+
+        try:
+            given = [self._dynamic(value, of) for value, of in arguments]
+            answer = self._call("CallFunction", "FunctionCall", True, name=name, arguments=given)
+            if answer.HasField("error"):
+                raise FunctionError(answer.error.text, answer.error.function_argument)  # the first when it names none
+            return self._value(answer, "result", result, is_stored=False)
+        except (PluginError, CodecError) as problem:
+            raise FunctionError(f"{self._who}: {problem}") from None

@@ -1,0 +1,166 @@
+"""A plugin's schema as the bytes it came in, taken apart without being understood.
+
+A large provider tells 30 MB and more, of which a configuration uses a few types. So the message is only searched for
+where the schema of each type begins and ends (a list of some 2,000 places), which is also what is kept beside the bytes
+from run to run; a type is decoded when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
+from typing import Any
+
+from planner.world.provider.plugin.messages import messages
+
+TABLES = {
+    "resource_schemas": "Schema",
+    "data_source_schemas": "Schema",
+    "ephemeral_resource_schemas": "Schema",
+    "functions": "Function",
+    "identity_schemas": "IdentitySchema",
+}
+"""table -> the kind of message that its values are"""
+_ANSWER_TABLES = {2: "resource_schemas", 3: "data_source_schemas", 7: "functions", 8: "ephemeral_resource_schemas"}
+_IDENTITY_TABLES = {1: "identity_schemas"}
+
+Place = tuple[int, int, str]
+"""where a part begins, how many bytes it has, and their check sum"""
+Places = dict[str, dict[str, Place]]
+"""table -> name -> place"""
+
+
+def check_sum(data: bytes) -> str:
+    """So that nobody finds other bytes with the same one."""
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+class DamagedSchema(Exception):
+    """A part that is no longer what it was when it was kept."""
+
+
+class SchemaParts:
+    """The schema of a plugin that speaks a protocol `version`: `head` holds all that is in no table, as bytes; `read`
+    gives the bytes from a place on, fewer when there are no more (it may raise OSError). Raises ValueError when the
+    head is no message."""
+
+    def __init__(self, version: int, head: bytes, places: Places, read: Callable[[int, int], bytes]) -> None:
+        self.version, self.head, self.places = version, head, places
+        self._read = read
+        self._messages = messages(version)
+        self.general = _decoded(self._messages.SchemaAnswer, head)
+        """the message without its tables"""
+
+    def part(self, table: str, name: str) -> Any:
+        """One schema, as a message. Raises KeyError when there is none of that name, DamagedSchema, and ValueError when
+        its bytes are no message."""
+        start, size, check = self.places[table][name]
+        try:
+            data = self._read(start, size)
+        except OSError:
+            data = b""
+        if len(data) != size or check_sum(data) != check:
+            raise DamagedSchema
+        return _decoded(getattr(self._messages, TABLES[table]), data)
+
+
+class Table(Mapping[str, Any]):
+    """One table as a mapping of names to messages, each made by `part` when it is asked for."""
+
+    def __init__(self, names: Mapping[str, Any], part: Callable[[str], Any]) -> None:
+        self._names, self._part = names, part
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._part(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def take_apart(version: int, answer: bytes, identities: bytes = b"") -> tuple[SchemaParts, bytes]:
+    """The parts of the answers to GetProviderSchema and GetResourceIdentitySchemas, and the bytes that their places are
+    in. Raises ValueError when they are no such messages."""
+    spans: dict[str, dict[str, tuple[int, int]]] = {table: {} for table in TABLES}
+    head = _search(answer, _ANSWER_TABLES, spans, 0)
+    _search(identities, _IDENTITY_TABLES, spans, len(answer))
+    data = answer + identities
+    places = {
+        table: {name: (start, end - start, check_sum(data[start:end])) for name, (start, end) in parts.items()}
+        for table, parts in spans.items()
+    }
+    return SchemaParts(version, head, places, lambda start, size: data[start : start + size]), data
+
+
+def general_part(version: int, answer: bytes) -> Any:
+    """The answer to GetProviderSchema without its tables, as a message. Raises ValueError."""
+    return _decoded(messages(version).SchemaAnswer, _search(answer, _ANSWER_TABLES, {table: {} for table in TABLES}, 0))
+
+
+def _search(data: bytes, tables: dict[int, str], spans: dict[str, dict[str, tuple[int, int]]], base: int) -> bytes:
+    """Note where the values in the tables (fields by number) begin and end, and give the bytes of all the rest."""
+    rest = bytearray()
+    at = 0
+    while at < len(data):
+        start = at
+        number, kind, inner, at = _field(data, at, len(data))
+        table = tables.get(number) if kind == 2 else None
+        if table is None:
+            rest += data[start:at]
+            continue
+        name, span = "", (inner, inner)
+        while inner < at:
+            number, kind, begin, inner = _field(data, inner, at)
+            if kind == 2 and number == 1:
+                name = data[begin:inner].decode()
+            elif kind == 2 and number == 2:
+                span = (begin, inner)
+        spans[table][name] = (base + span[0], base + span[1])
+    return bytes(rest)
+
+
+def _field(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
+    """Number and kind of the field at a place, where its value begins, and where it ends. Raises ValueError."""
+    tag, at = _varint(data, at, end)
+    kind = tag & 7
+    first = at
+    if kind == 2:
+        size, first = _varint(data, at, end)
+        at = first + size
+    elif kind == 0:
+        at = _varint(data, at, end)[1]
+    elif kind in (1, 5):
+        at += 8 if kind == 1 else 4
+    else:
+        raise ValueError("a field of an unknown kind")
+    if at > end:
+        raise ValueError("a field that ends too late")
+    return tag >> 3, kind, first, at
+
+
+def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
+    number = shift = 0
+    while at < end and shift < 64:
+        byte = data[at]
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, at
+        shift += 7
+    raise ValueError("a number that does not end")
+
+
+def _decoded(kind: Any, data: bytes) -> Any:
+    from google.protobuf.message import DecodeError
+
+    try:
+        return kind.FromString(data)
+    except DecodeError as problem:
+        raise ValueError(str(problem)) from None

@@ -1,0 +1,174 @@
+"""The proposed new state of an object: the configuration, with what only the provider knows taken from the prior state.
+
+After OpenTofu's objchange.ProposedNew. All values are unmarked values of the schema's type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.foundation.values.identity import same_but_refinements
+from planner.foundation.values.paths import get, parts
+from planner.foundation.values.schema import (
+    AttributeSchema,
+    BlockSchema,
+    NestedAttributes,
+    NestedBlock,
+    empty_value,
+    implied_type,
+)
+from planner.foundation.values.sets import make_set
+from planner.foundation.values.types import has_dynamic
+from planner.foundation.values.value import List, Map, Null, Set, Unknown, Value, type_of
+from planner.world.provider.schema_paths import Path, Schema, attribute, attribute_at, element_type, elements, entries
+
+
+def proposed_new(schema: BlockSchema, prior: Value, config: Value) -> Value:
+    """Prior state merged with configuration: configured values win, computed ones that are not configured stay as they
+    were. A null `prior` means that the object is to be created."""
+    if prior.__class__ is Null:
+        if config.__class__ is Null:
+            return prior
+        prior = empty_value(schema)
+    return _proposed(schema, prior, config)
+
+
+def planned_unknown_object(schema: BlockSchema, config: Value) -> Value:
+    """The configuration with everything that only the provider can say unknown: a data source that is not read yet."""
+    return _proposed(schema, Unknown(implied_type(schema)), config)
+
+
+def _proposed(schema: BlockSchema, prior: Value, config: Value) -> Value:
+    if config.__class__ is Null or config.__class__ is Unknown:
+        return prior
+    out = _attributes(schema.attributes, prior, config)
+    types = implied_type(schema).attributes
+    for name, nested in schema.blocks.items():
+        if name not in schema.attributes:
+            out[name] = _nested_block(nested, attribute(prior, name, types[name]), config[name])
+    return out
+
+
+def _block_or_object(schema: Schema, prior: Value, config: Value) -> Value:
+    if isinstance(schema, BlockSchema):
+        return proposed_new(schema, prior, config)
+    if config.__class__ is Null:
+        return config
+    return _attributes(schema.attributes, prior, config)
+
+
+def _nested_block(nested: NestedBlock, prior: Value, config: Value) -> Value:
+    if config.__class__ is Unknown:
+        return config  # a dynamic block over an unknown collection
+    if nested.nesting in ("single", "group"):
+        return config if config.__class__ is Null else proposed_new(nested.block, prior, config)
+    return _collection(nested.nesting, nested.block, prior, config)
+
+
+def _attributes(schemas: dict[str, AttributeSchema], prior: Value, config: Value) -> dict[str, Value]:
+    out: dict[str, Value] = {}
+    for name, schema in schemas.items():
+        before = attribute(prior, name, schema.type)
+        wanted = attribute(config, name, schema.type)
+        if schema.computed and wanted.__class__ is Null:
+            out[name] = wanted if _was_configured(schema, before) else before
+        elif schema.nested is not None:
+            out[name] = _nested_attribute(schema.nested, before, wanted)
+        else:
+            out[name] = wanted
+    return out
+
+
+def _nested_attribute(nested: NestedAttributes, prior: Value, config: Value) -> Value:
+    if config.__class__ is Unknown or config.__class__ is Null:
+        return config
+    if nested.nesting in ("single", "group"):
+        return _attributes(nested.attributes, prior, config)
+    return _collection(nested.nesting, nested, prior, config)
+
+
+def _collection(nesting: str, schema: Schema, prior: Value, config: Value) -> Value:
+    if nesting == "list":
+        return _list(schema, prior, config)
+    return _map(schema, prior, config) if nesting == "map" else _set(schema, prior, config)
+
+
+def _list(schema: Schema, prior: Value, config: Value) -> Value:
+    """Elements correlate by index."""
+    wanted = elements(config)
+    if not wanted:
+        return config
+    unknown = prior.__class__ is Unknown
+    before = () if unknown else elements(prior)
+    out = []
+    for i, element in enumerate(wanted):
+        if unknown:
+            out.append(_block_or_object(schema, Unknown(element_type(prior.type, i)), element))
+        else:
+            out.append(_block_or_object(schema, before[i], element) if i < len(before) else element)
+    return tuple(out) if config.__class__ is tuple else List(_element(config.element, out), tuple(out))
+
+
+def _map(schema: Schema, prior: Value, config: Value) -> Value:
+    """Elements correlate by key."""
+    wanted = entries(config)
+    if not wanted:
+        return config
+    before = {} if prior.__class__ is Unknown else entries(prior)
+    out = {k: _block_or_object(schema, before[k], v) if k in before else v for k, v in wanted.items()}
+    return out if config.__class__ is dict else Map(_element(config.element, list(out.values())), out)
+
+
+def _set(schema: Schema, prior: Value, config: Value) -> Value:
+    """An element correlates with the first unused prior one that it may have come from."""
+    if config.__class__ is not Set or not config.items:
+        return config
+    unused = [] if prior.__class__ is Unknown else list(elements(prior))
+    out = []
+    for element in config.items:
+        origin = next((p for p in unused if _may_come_from(schema, p, element)), None)
+        if origin is not None:
+            unused.remove(origin)
+        out.append(_block_or_object(schema, Null(config.element) if origin is None else origin, element))
+    return make_set(_element(config.element, out), out)
+
+
+def _element(declared: Any, values: list[Value]) -> Any:
+    """The element type of the result: as declared, or what its elements have where the declared one is dynamic."""
+    return type_of(values[0]) if has_dynamic(declared) else declared
+
+
+def _was_configured(schema: AttributeSchema, prior: Value) -> bool:
+    """Whether the prior value has parts that only a configuration can have set."""
+    if not schema.optional or schema.nested is None:
+        return False
+    return _has_configured_part(schema.nested, prior, ())
+
+
+def _has_configured_part(nested: NestedAttributes, value: Value, path: Path) -> bool:
+    if value.__class__ is Null:
+        return False
+    attribute = attribute_at(nested, path)
+    if attribute is not None and not attribute.computed:
+        return True
+    return any(_has_configured_part(nested, part, (*path, step)) for step, part in parts(value))
+
+
+def _may_come_from(schema: Schema, prior: Value, config: Value) -> bool:
+    """Whether a prior set element may be what became of the configured one: they differ in computed values only."""
+    return same_but_refinements(prior, config) or _differs_by_computed(schema, prior, config, ())
+
+
+def _differs_by_computed(schema: Schema, prior: Value, config: Value, path: Path) -> bool:
+    try:
+        wanted = get(config, path)
+    except KeyError:
+        return False
+    if same_but_refinements(wanted, prior):
+        return True
+    if wanted.__class__ is Set or (wanted.__class__ in (Null, Unknown) and getattr(wanted.type, "kind", "") == "set"):
+        return False
+    attribute = attribute_at(schema, path)
+    if attribute is None or attribute.nested is not None:
+        return all(_differs_by_computed(schema, part, config, (*path, step)) for step, part in parts(prior))
+    return attribute.computed and wanted.__class__ is Null

@@ -1,0 +1,206 @@
+"""Backends: what keeps the states of workspaces. Each type is a module of planner.world.state.backends with its name,
+found when somebody asks for it; nothing else knows which there are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+
+if TYPE_CHECKING:
+    from planner.foundation.values.schema import BlockSchema
+    from planner.world.state.encryption_seal import Seal
+    from planner.world.state.journal import Journal
+    from planner.world.state.lock import LockInfo, Stop
+    from planner.world.state.model import State
+    from planner.world.state.verify import Checked
+
+DEFAULT_WORKSPACE = "default"
+
+
+class Store(Protocol):
+    """The state of one workspace: locked, read, written."""
+
+    current: State | None
+    """what was last read or written, without a journal"""
+
+    @property
+    def seal(self) -> Seal:
+        """How the state, and what stands beside it, is kept."""
+
+    def lock(
+        self, operation: str, timeout: float = 0.0, on_wait: Callable[[], None] | None = None, stop: Stop | None = None
+    ) -> list[Diagnostic]:
+        """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
+
+    def unlock(self) -> list[Diagnostic]:
+        """Give it back."""
+
+    @property
+    def locks(self) -> bool:
+        """Whether locks are taken at all."""
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether it is we who hold the lock."""
+
+    def lock_holder(self) -> str:
+        """Who holds the lock, as the end of a sentence; empty when that is not known."""
+
+    def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
+        """The holder of the lock with this id, None when there is no such lock or its holder lives."""
+
+    def force_unlock(self, lock_id: str) -> list[Diagnostic]:
+        """Remove a lock that its holder left behind."""
+
+    def read(self) -> tuple[State | None, list[Diagnostic]]:
+        """The state, None when there is none yet, or an error."""
+
+    def write(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state under the next serial, if it differs from the one before; as saved."""
+
+    def put(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state with exactly the serial and lineage that it has."""
+
+    def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
+        """Seconds between two snapshots, where `interval` is what the user wants; None: none are written. `is_urgent`:
+        the process was asked to stop and may be killed soon."""
+
+    def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
+        """Write the state that `take` returns, while the operation whose journal was begun goes on. The journal records
+        what the snapshot includes. Called by one thread at a time."""
+
+    def keep_backup(self, path: str) -> None:
+        """Keep what was there before the first write in this file from now on."""
+
+    def beside(self, name: str) -> bytes | None:
+        """A document of ours that is kept beside the state; None where there is none, or it cannot be read."""
+
+    def put_beside(self, name: str, data: bytes) -> None:
+        """Keep such a document. Where that is not possible nothing happens: nobody relies on it."""
+
+    def verify(self) -> tuple[list[Checked], list[Diagnostic]]:
+        """What is kept of the state and whether it can be relied on. Nothing is changed."""
+
+    def erase(self) -> list[Diagnostic]:
+        """Leave no state: it is somewhere else now."""
+
+    @property
+    def place(self) -> str:
+        """Where the state is, for sentences."""
+
+    @property
+    def journal(self) -> Journal | None:
+        """The journal of the operation that is under way."""
+
+    def journals(self) -> dict[str, bytes]:
+        """The journals of operations that were cut off, by where they are."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The instances with objects that the state as read does not have, although a journal recorded them."""
+
+    def adopt_journal(self) -> None:
+        """Let `read` add the objects of journals that a state which has moved on does not have."""
+
+    def discard_journal(self, place: str) -> list[Diagnostic]:
+        """Let one of them not count any more. Its bytes are kept in a file that says so."""
+
+    def begin_journal(
+        self, operation: str, begins_with: State | None = None
+    ) -> tuple[Journal | None, list[Diagnostic]]:
+        """A journal for an operation that changes the state, closed by the next `write`. `begins_with`: the state that
+        the operation begins with, as refreshing and moving made it."""
+
+
+class Backend(Protocol):
+    """Where the states of all workspaces of a configuration are. What a service does not do is an OSError."""
+
+    @property
+    def has_workspaces(self) -> bool:
+        """Whether there can be other workspaces than the default one."""
+
+    @property
+    def type(self) -> str:
+        """The word of its block."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that `open` makes this backend from."""
+
+    def store(self, workspace: str = ..., state: str = "", state_out: str = "", backup: str = "") -> Store:
+        """The store of a workspace. The files of `-state`, `-state-out` and `-backup` take precedence where a backend
+        keeps files."""
+
+    def workspaces(self) -> list[str]:
+        """The names of all workspaces: the default one first, the others sorted. Raises OSError."""
+
+    def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
+        """Raises OSError, Failure."""
+
+    def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
+        """What `init` does with the selected workspace, where a type wants that."""
+
+    def delete_workspace(self, workspace: str) -> None:
+        """Remove a workspace and its state. Raises OSError."""
+
+
+REMOVED = dict.fromkeys(
+    ("artifactory", "etcd", "etcdv3", "manta", "swift"), 'The "{}" backend is not supported in OpenTofu v1.3 or later.'
+) | {"azure": 'The "azure" backend name has been removed, please use "azurerm".'}
+"""types that there were, and what is said about them"""
+
+
+def module_of(type: str) -> Any:
+    """The module of a type of backend: `SCHEMA`, `open(settings, seal)` and `identity(settings, workspace, directory)`.
+    None when there is no such type. `open(settings, seal, only_check=True)` reports what is wrong with the settings by
+    themselves: it reads no files, looks for no credentials and sends no requests."""
+    name = f"planner.world.state.backends.{type}"
+    if not type.isidentifier() or type.startswith("_") or (name not in sys.modules and find_spec(name) is None):
+        return None
+    return import_module(name)
+
+
+def schema_of(type: str) -> BlockSchema | None:
+    """What may stand in the block of a type of backend; None when there is no such type."""
+    backend = module_of(type)
+    return None if backend is None else backend.SCHEMA
+
+
+def unknown_type(type: str) -> Diagnostic:
+    """What is said about a type that there is not."""
+    from pkgutil import iter_modules
+
+    import planner.world.state.backends
+    from planner.foundation.vocabulary.nearest import did_you_mean
+
+    known = [module.name for module in iter_modules(planner.world.state.backends.__path__)]
+    detail = REMOVED.get(type, "").format(type)
+    detail = detail or f'There is no backend type named "{type}".{did_you_mean(type, known)}'
+    return error("state.unsupported_backend", "Unsupported backend type", detail)
+
+
+def open_backend(
+    type: str, settings: Mapping[str, Any], seal: Seal | None = None, only_check: bool = False
+) -> tuple[Backend | None, list[Diagnostic]]:
+    """The backend of a type with the settings of its block (absent and None mean the default). `seal`: how its states
+    are kept, in clear by default. `only_check`: report problems of the settings and return no backend."""
+    from planner.foundation.clients.problem import ServiceError
+    from planner.world.state.encryption_seal import PLAIN
+    from planner.world.state.settings import checked
+
+    known = module_of(type)
+    if known is None:
+        return None, [unknown_type(type)]
+    whole, problems = checked(type, known.SCHEMA, settings)
+    if problems:
+        return None, problems
+    try:
+        answer: tuple[Backend | None, list[Diagnostic]] = known.open(whole, PLAIN if seal is None else seal, only_check)
+    except ServiceError as problem:
+        return None, [error("state.backend_configuration", f"error configuring backend {type}", problem.text)]
+    return answer

@@ -1,0 +1,118 @@
+"""`backend "inmem"`: states in this process alone, gone with it. Of use in tests, also those of programs around."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.values.schema import BlockSchema
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import define, evolve, field
+from planner.world.state.backend import DEFAULT_WORKSPACE
+from planner.world.state.encryption_seal import Seal
+from planner.world.state.lock import LockInfo, new_lock_info
+from planner.world.state.remote.backend import RemoteBackend
+from planner.world.state.remote.client import Held, Newer, Payload, StateClient
+from planner.world.state.settings import text
+
+SCHEMA = BlockSchema({"lock_id": text("The id with which the default workspace is locked from the beginning.")})
+
+
+@define
+class Memory:
+    """What is kept of a workspace."""
+
+    data: bytes | None = None
+    writes: int = 0
+    lock: LockInfo | None = None
+    beside: dict[str, bytes] = field(factory=dict)
+
+
+class MemoryClient(StateClient):
+    """The state of one workspace."""
+
+    def __init__(self, workspace: str) -> None:
+        self.place = f"inmem:{workspace}"
+        self._kept = InMemory.kept.setdefault(workspace, Memory())
+
+    locks = True
+    lock_path = ""
+    has_place_beside = True
+
+    def get(self) -> Payload | None:
+        return None if self._kept.data is None else Payload(self._kept.data, str(self._kept.writes))
+
+    def put(self, data: bytes, before: str | None) -> str:
+        now = "" if self._kept.data is None else str(self._kept.writes)
+        if before is not None and before != now:
+            raise Newer(f"version {now or 'none'} is there, not {before or 'none'}")
+        self._kept.data = data
+        self._kept.writes += 1
+        return str(self._kept.writes)
+
+    def delete(self) -> None:
+        self._kept.data = None
+
+    def lock(self, info: LockInfo) -> LockInfo:
+        if self._kept.lock is not None:
+            raise Held("state locked", self._kept.lock)
+        self._kept.lock = info
+        return info
+
+    def unlock(self, lock_id: str) -> None:
+        if self._kept.lock is None:
+            raise ServiceError("state not locked")
+        if self._kept.lock.id != lock_id:
+            raise ServiceError("invalid lock id")
+        self._kept.lock = None
+
+    def force_unlock(self, lock_id: str) -> None:
+        self.unlock(lock_id)
+
+    def has_lock(self, lock_id: str) -> bool:
+        return self._kept.lock is not None and self._kept.lock.id == lock_id
+
+    def holder(self) -> LockInfo | None:
+        return self._kept.lock
+
+    def get_beside(self, name: str) -> bytes | None:
+        return self._kept.beside.get(name)
+
+    def put_beside(self, name: str, data: bytes) -> None:
+        self._kept.beside[name] = data
+
+    def delete_beside(self, name: str) -> None:
+        self._kept.beside.pop(name, None)
+
+
+class InMemory(RemoteBackend):
+    """States of this process."""
+
+    type = "inmem"
+    kept: ClassVar[dict[str, Memory]] = {}
+
+    def client(self, workspace: str) -> MemoryClient:
+        return MemoryClient(workspace)
+
+    def names(self) -> list[str]:
+        return [name for name, memory in self.kept.items() if memory.data is not None]
+
+    def remove(self, workspace: str) -> None:
+        self.kept.pop(workspace, None)
+
+
+def open(settings: Mapping[str, Any], seal: Seal, only_check: bool = False) -> tuple[InMemory | None, list[Diagnostic]]:
+    """The states of this process. With `lock_id` the default one is locked by an operation `test`."""
+    if only_check:
+        return None, []
+    backend = InMemory(settings, seal)
+    if settings.get("lock_id") and InMemory.kept.get(DEFAULT_WORKSPACE) is None:
+        locked = evolve(new_lock_info("test", "", "test config"), id=settings["lock_id"])
+        InMemory.kept[DEFAULT_WORKSPACE] = Memory(lock=locked)
+    return backend, []
+
+
+def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
+    """Each process has its own."""
+    return f"inmem:#{workspace}"

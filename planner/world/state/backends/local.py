@@ -1,0 +1,458 @@
+"""States kept in local files: one store for each file, and the local backend with a file for each workspace.
+
+A file is replaced as a whole (written beside it, flushed to disk, renamed), so a crash leaves the old state or the new.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.support.digests import sha256_of
+from planner.foundation.support.disk import read_whole, replace_file, sync_directory, write_all
+from planner.foundation.support.files_read import note_look
+from planner.foundation.values.schema import BlockSchema
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.records import frozen
+from planner.world.state.backend import DEFAULT_WORKSPACE
+from planner.world.state.encrypted_files import SealedFiles
+from planner.world.state.encryption_seal import PLAIN, Seal
+from planner.world.state.errored_state import forget_rescued
+from planner.world.state.file import read_state, same_content
+from planner.world.state.history import lineage_after, successor
+from planner.world.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, is_written, mark_saving, read_journal
+from planner.world.state.lock import FileLock, LockInfo, Stop, held_by, remove_info
+from planner.world.state.model import State
+from planner.world.state.recovery import recovered, refusal
+from planner.world.state.settings import text as setting
+
+if TYPE_CHECKING:
+    from planner.world.state.verify import Checked
+
+DEFAULT_PATH = "terraform.tfstate"
+DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
+SCHEMA = BlockSchema(
+    {"path": setting("The file of the default state."), "workspace_dir": setting("The folder of others.")}
+)
+
+
+class StateStore:
+    """The state in one file. Reads from `read_path` (the same file unless given) until the first write; keeps the
+    state that was there before the first write in `backup_path` ("" keeps none)."""
+
+    def __init__(
+        self, path: str, read_path: str | None = None, backup_path: str | None = None, seal: Seal = PLAIN
+    ) -> None:
+        self.path, self.seal = path, seal
+        self.read_path = read_path or path
+        self.backup_path = f"{path}.backup" if backup_path is None else backup_path
+        self.lock_file = FileLock(path)
+        self.current: State | None = None
+        """what was last read or written, without a journal"""
+        self.journal: Journal | None = None
+        self._files = SealedFiles(seal)
+        self._lineage = ""
+        self._is_pending = False
+        self._journal_is_damaged = False
+        self.missing: tuple[str, ...] = ()
+        self._adopts = False
+        self._read = False
+        self._backed_up = False
+
+    # ------------------------------------------------------------ lock
+
+    def lock(
+        self,
+        operation: str,
+        timeout: float = 0.0,
+        on_wait: Callable[[], None] | None = None,
+        stop: Stop | None = None,
+    ) -> list[Diagnostic]:
+        """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
+        note_look(self.read_path)  # which is read through the lock, and that opens it for writing
+        return self.lock_file.acquire(operation, timeout, on_wait=on_wait, stop=stop)
+
+    def unlock(self) -> list[Diagnostic]:
+        return self.lock_file.release()
+
+    @property
+    def locks(self) -> bool:
+        return True
+
+    @property
+    def is_locked(self) -> bool:
+        return self.lock_file.held
+
+    def lock_holder(self) -> str:
+        return self.lock_file.holder()
+
+    def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
+        return held_by(self.path, lock_id)
+
+    def force_unlock(self, lock_id: str) -> list[Diagnostic]:
+        return remove_info(self.path)
+
+    @property
+    def place(self) -> str:
+        return self.path
+
+    def verify(self) -> tuple[list[Checked], list[Diagnostic]]:
+        from planner.world.state.verify import verify
+
+        return verify(self)
+
+    def beside(self, name: str) -> bytes | None:
+        try:
+            return read_whole(self._beside(name))
+        except (OSError, ValueError):
+            return None
+
+    def put_beside(self, name: str, data: bytes) -> None:
+        with suppress(OSError):
+            replace_file(self._beside(name), data, mode=0o600, durable=False)
+
+    def _beside(self, name: str) -> str:
+        """Not called like a state, for which other programs look."""
+        folder, file = os.path.split(os.path.realpath(self.path))
+        return os.path.join(folder, f".{file.removesuffix('.tfstate')}.{name}.json")
+
+    def keep_backup(self, path: str) -> None:
+        self.backup_path = path
+
+    # ------------------------------------------------------------ read and write
+
+    def read(self) -> tuple[State | None, list[Diagnostic]]:
+        """The state in the file, with what the journal of an apply that was cut off adds to it; None when there is no
+        file yet, or an error."""
+        try:
+            data = self._bytes(self.read_path)
+            said = self._files.opened(data)
+        except OSError as e:
+            return None, [_problem("read", self.read_path, e)]
+        except Failure as failure:
+            return None, list(failure.diagnostics)
+        self._is_pending = said.is_pending
+        state, diagnostics = read_state(said.data, self.read_path)
+        self.current, self._read = state, not has_errors(diagnostics)
+        if not self._read:
+            return None, diagnostics
+        if not data:
+            diagnostics = diagnostics + self._emptied()
+        state, more = self._with_journal(state, said.data)
+        return state, diagnostics + more
+
+    def _emptied(self) -> list[Diagnostic]:
+        """A warning when there is a state file with nothing in it, but a backup that knows of objects. We never leave
+        it so, and a plan would make everything anew."""
+        try:
+            if not self.backup_path or self.lock_file.made_file or not os.path.exists(self.read_path):
+                return []
+            backup = self._files.state(read_whole(self.backup_path), self.backup_path)
+        except OSError:
+            return []
+        if backup is None or not backup.resources:
+            return []
+        detail = (
+            f"{self.read_path} has no content, so nothing counts as existing. Its backup {self.backup_path} has "
+            f"{sum(1 for _ in backup.instances())} objects: if the file was emptied by mistake, put the backup in its "
+            "place."
+        )
+        return [warning("state.emptied", "The state file is empty", detail)]
+
+    # ------------------------------------------------------------ journal
+
+    @property
+    def journal_path(self) -> str:
+        return self.path + SUFFIX
+
+    def _with_journal(self, state: State | None, data: bytes) -> tuple[State | None, list[Diagnostic]]:
+        if self.journal is not None:
+            return state, []
+        recorded, problems = read_journal(self.journal_path, self.seal)
+        if recorded is None:
+            return (None if has_errors(problems) else state), problems
+        self._journal_is_damaged = bool(recorded.damage)
+        at_work, checksum = self._lock_is_elsewhere(), sha256_of(data)
+        found = recovered(state, recorded, self.journal_path, self.read_path, at_work, checksum, self._adopts)
+        self.missing = found.missing
+        return found.state, [*problems, *found.problems] if found.adds else list(found.problems)
+
+    def adopt_journal(self) -> None:
+        self._adopts = True
+
+    def _lock_is_elsewhere(self) -> bool:
+        return not self.lock_file.held and self.lock_file.is_taken()
+
+    def journals(self) -> dict[str, bytes]:
+        try:
+            return {self.journal_path: read_whole(self.journal_path)}
+        except OSError:
+            return {}
+
+    def discard_journal(self, place: str) -> list[Diagnostic]:
+        try:
+            os.replace(place, place + DISCARDED)
+        except OSError as e:
+            return [_problem("discard the journal of", place, e)]
+        return []
+
+    def begin_journal(
+        self, operation: str, begins_with: State | None = None
+    ) -> tuple[Journal | None, list[Diagnostic]]:
+        """A journal for an operation that changes the state, to be closed by the next `write`. What an older one holds
+        is saved first. `begins_with`: the state that the operation begins with, as refreshing and moving made it."""
+        if is_written(self.journal_path):
+            detail = (
+                f"Another process is writing {self.journal_path}, although nobody keeps the lock of the state. What it "
+                "records would be lost: wait until it has ended."
+            )
+            return None, [error("state.journal", "Another operation is at work", detail)]
+        state, problems = self.read()
+        if has_errors(problems):
+            return None, problems
+        if self.missing:
+            return None, [refusal(self.read_path, self.missing)]
+        if os.path.exists(self.journal_path):
+            _, problems = self.write(state or State())
+            if has_errors(problems):
+                return None, problems
+        base = self.current
+        self._lineage = lineage_after(base)
+        serial = base.serial if base is not None else 0
+        self.journal = Journal(
+            self.journal_path, self._lineage, serial, operation, base, begins_with, self.seal, self._permissions()
+        )
+        return self.journal, []
+
+    def _permissions(self) -> int:
+        """Those of the state: who may go on with it may read its journal."""
+        try:
+            return os.stat(self.path).st_mode & 0o666
+        except OSError:
+            return 0o600
+
+    def write(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state, and return it with its new serial. The serial grows only when the content differs from what
+        was last read or written; a new file gets a lineage of its own."""
+        if not self._read:
+            _, diagnostics = self.read()
+            if has_errors(diagnostics):
+                return state, diagnostics
+        return self.put(successor(self.current, state, self._lineage)[0])
+
+    def put(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state with exactly the serial and lineage that it has."""
+        problems = self._save(state, self._mark_saving)
+        return state, problems or self._end_journal()
+
+    def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
+        return 0.0 if is_urgent else interval
+
+    def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
+        if self.journal is None:
+            return []
+        return self.journal.write_snapshot(
+            take, lambda state: successor(self.current, state, self._lineage), self._save
+        )
+
+    def _mark_saving(self, state: State, checksum: str) -> None:
+        if self.journal is not None:
+            self.journal.saving(state, checksum)
+        elif not self.missing and os.path.exists(self.journal_path):
+            mark_saving(self.journal_path, state, checksum, self.seal)
+
+    def _save(self, state: State, mark: Callable[[State, str], None]) -> list[Diagnostic]:
+        """Replace the file by this state, after `mark` has recorded it with its checksum in the journal."""
+        try:
+            text = self._files.text(state)
+        except ValueError as bad:  # a value without a JSON form
+            return [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
+        try:
+            mark(state, sha256_of(text))
+            before = self._bytes(self.path)
+            if not self._files.says(before, text):
+                self._back_up(before, state)
+                self._replace(self._files.sealed(text))
+        except Failure as failure:
+            return list(failure.diagnostics)
+        except OSError as e:
+            return [_problem("write", e.filename or self.path, e)]
+        self.read_path = self.path
+        self.current, self._read, self._is_pending = state, True, False
+        return []
+
+    def erase(self) -> list[Diagnostic]:
+        """Leave an empty file, after keeping what it held as the backup: the state is somewhere else now."""
+        try:
+            before = self._bytes(self.path)
+            if before and self.backup_path:
+                replace_file(self.backup_path, self._files.backup(before))
+            if before:
+                self._replace(b"")
+        except OSError as e:
+            return [_problem("erase", e.filename or self.path, e)]
+        self.current, self._read = None, False
+        return []
+
+    def _end_journal(self) -> list[Diagnostic]:
+        """The state file has everything: the journal is not needed any more."""
+        if self.journal is not None:
+            self.journal.close()
+            self.journal = None
+        else:
+            forget_rescued(self.current, self.seal)
+        try:
+            if os.path.exists(self.journal_path) and not self.missing:
+                if self._journal_is_damaged:
+                    os.replace(self.journal_path, self.journal_path + DAMAGED)
+                else:
+                    os.remove(self.journal_path)
+                sync_directory(os.path.dirname(os.path.realpath(self.path)))
+        except OSError as e:
+            detail = f"{self.journal_path}: {e.strerror or e}. The state has all that it says, so it does no harm."
+            return [warning("state.journal_left", "Cannot remove the journal", detail)]
+        return []
+
+    def _bytes(self, path: str) -> bytes:
+        descriptor = self.lock_file.descriptor
+        if descriptor is not None and path == self.path:
+            parts, at = [], 0
+            while part := os.pread(descriptor, 1 << 24, at):
+                parts.append(part)
+                at += len(part)
+            return b"".join(parts)
+        try:
+            return read_whole(path)
+        except FileNotFoundError:
+            return b""
+
+    def _back_up(self, before: bytes, state: State) -> None:
+        if self._backed_up or not before or not self.backup_path:
+            return
+        old = self._files.state(before, self.path)
+        if old is None or not same_content(old, state):
+            self._write_backup(self._files.backup(before))
+            self._backed_up = True
+        elif self._is_pending and os.path.exists(self.backup_path):  # the one of before must not stay in clear
+            resealed = self._files.resealed(read_whole(self.backup_path))
+            if resealed is not None:
+                self._write_backup(resealed)
+
+    def _write_backup(self, data: bytes) -> None:
+        try:
+            replace_file(self.backup_path, data)
+        except PermissionError:
+            with builtins.open(self.backup_path, "wb") as file:  # where the folder takes no new files
+                file.write(data)
+
+    def _replace(self, data: bytes) -> None:
+        """Put the bytes in place of the file at once. Where the folder takes no new files, write in place."""
+        target = os.path.realpath(self.path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+
+        lock = self.lock_file
+        try:
+            replace_file(target, data, ready=lock.prepare)
+        except PermissionError:
+            self._overwrite(target, data)
+        finally:
+            lock.follow()
+
+    def _overwrite(self, path: str, data: bytes) -> None:
+        held = self.lock_file.descriptor
+        descriptor = held if held is not None else os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            write_all(descriptor, data)
+            os.ftruncate(descriptor, len(data))
+            os.fsync(descriptor)
+        finally:
+            if held is None:
+                os.close(descriptor)
+
+
+def _problem(verb: str, path: str, e: OSError) -> Diagnostic:
+    return error("state.file", f"Cannot {verb} the state file", f"{path}: {e.strerror or e}.")
+
+
+# ---------------------------------------------------------------- the local backend
+
+
+@frozen
+class LocalBackend:
+    """`backend "local"`: the state of the default workspace in `path`, of any other in a folder of its own."""
+
+    path: str = DEFAULT_PATH
+    workspace_directory: str = DEFAULT_WORKSPACE_DIRECTORY
+    seal: Seal = PLAIN
+
+    @property
+    def type(self) -> str:
+        return "local"
+
+    @property
+    def has_workspaces(self) -> bool:
+        return True
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {"path": self.path, "workspace_dir": self.workspace_directory}
+
+    def state_path(self, workspace: str = DEFAULT_WORKSPACE) -> str:
+        """Where the state of a workspace is."""
+        if workspace in (DEFAULT_WORKSPACE, ""):
+            return self.path
+        return os.path.join(self.workspace_directory, workspace, DEFAULT_PATH)
+
+    def store(
+        self, workspace: str = DEFAULT_WORKSPACE, state: str = "", state_out: str = "", backup: str = ""
+    ) -> StateStore:
+        """The store of a workspace; `-state`, `-state-out` and `-backup` ("-": none) take precedence."""
+        read_path = state or self.state_path(workspace)
+        path = state_out or read_path
+        return StateStore(path, read_path, "" if backup == "-" else backup or f"{path}.backup", self.seal)
+
+    def workspaces(self) -> list[str]:
+        """The names of all workspaces: the default one first, the others sorted. Raises OSError."""
+        try:
+            names = sorted(e.name for e in os.scandir(self.workspace_directory) if e.is_dir())
+        except FileNotFoundError:
+            names = []
+        return [DEFAULT_WORKSPACE, *names]
+
+    def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
+        """Make the folder of a workspace. Raises OSError."""
+        os.makedirs(os.path.join(self.workspace_directory, workspace), exist_ok=True)
+
+    def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
+        return []
+
+    def delete_workspace(self, workspace: str) -> None:
+        """Remove a workspace and its state. Raises OSError."""
+        import shutil
+
+        shutil.rmtree(os.path.join(self.workspace_directory, workspace))
+
+
+def open(
+    settings: Mapping[str, Any], seal: Seal = PLAIN, only_check: bool = False
+) -> tuple[LocalBackend | None, list[Diagnostic]]:
+    """The backend with the settings of its block (absent and None mean the default)."""
+    problems = [_setting(f'"{name}" must not be empty.') for name, value in settings.items() if value == ""]
+    if problems or only_check:
+        return None, problems
+    path, folder = settings.get("path"), settings.get("workspace_dir")
+    return LocalBackend(path or DEFAULT_PATH, folder or DEFAULT_WORKSPACE_DIRECTORY, seal), []
+
+
+def _setting(detail: str) -> Diagnostic:
+    return error("state.backend_setting", "Invalid backend configuration", detail)
+
+
+def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
+    """A local state is its file, by its real path. `directory`: where relative paths begin."""
+    path, folder = settings.get("path") or DEFAULT_PATH, settings.get("workspace_dir") or DEFAULT_WORKSPACE_DIRECTORY
+    return os.path.realpath(os.path.join(directory, LocalBackend(str(path), str(folder)).state_path(workspace)))

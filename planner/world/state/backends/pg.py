@@ -1,0 +1,470 @@
+"""`backend "pg"`: states in rows of a PostgreSQL table, locked by advisory locks of the session.
+
+A lock lives as long as its connection, so one that a killed process held is gone. When a connection breaks in the
+middle and nobody has written meanwhile, the lock is taken again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from hashlib import md5
+from socket import SHUT_RDWR, socket
+from threading import RLock, Timer
+from typing import Any, TypeVar
+
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.support.signals import STOP
+from planner.foundation.support.stop import is_reading
+from planner.foundation.values.schema import BlockSchema
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.world.state.backend import DEFAULT_WORKSPACE
+from planner.world.state.encryption_seal import Seal
+from planner.world.state.lock import LockInfo
+from planner.world.state.remote.backend import RemoteBackend
+from planner.world.state.remote.client import Held, Newer, Payload, StateClient
+from planner.world.state.settings import Reading, flag, text
+
+SCHEMA = BlockSchema(
+    {
+        "conn_str": text("Postgres connection string; a `postgres://` URL"),
+        "schema_name": text("Name of the automatically managed Postgres schema to store state"),
+        "table_name": text("Name of the automatically managed Postgres table to store state"),
+        "index_name": text("Name of the automatically managed Postgres index used for stored state"),
+        "skip_schema_creation": flag("If set to `true`, OpenTofu won't try to create the Postgres schema"),
+        "skip_table_creation": flag("If set to `true`, OpenTofu won't try to create the Postgres table"),
+        "skip_index_creation": flag("If set to `true`, OpenTofu won't try to create the Postgres index"),
+    }
+)
+T = TypeVar("T")
+CONNECTING = 30
+LONGEST = 300.0
+"""seconds that the server may take for a connection, and for all that is done in one transaction"""
+
+
+@frozen(repr=False)
+class Table:
+    """A table with states, and what is made of it where there is none."""
+
+    connection: str
+    schema: str
+    name: str
+    index: str
+    makes_schema: bool
+    makes_table: bool
+    makes_index: bool
+
+    @property
+    def quoted(self) -> str:
+        return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+    @property
+    def beside(self) -> str:
+        """The table of what is kept beside states; only made when something is."""
+        return f"{quoted(self.schema)}.{quoted(f'planner_{self.name}')}"
+
+    @property
+    def creation_lock(self) -> int:
+        """The number of the lock under which rows are made: that of OpenTofu."""
+        return -fnv1(f"{self.schema}\0{self.name}".encode())
+
+
+def quoted(name: str) -> str:
+    """An identifier."""
+    return '"' + name.partition("\0")[0].replace('"', '""') + '"'
+
+
+def fnv1(data: bytes) -> int:
+    """The hash FNV-1 with 32 bits. http://www.isthe.com/chongo/tech/comp/fnv/"""
+    found = 0x811C9DC5
+    for byte in data:
+        found = (found * 0x01000193) & 0xFFFFFFFF ^ byte
+    return found
+
+
+class Session:
+    """One connection, opened when it is needed and again when it broke. May be used by several threads, in turn."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.number = 0
+        """counts connections: locks belong to one"""
+        self._connection: Any = None
+        self._mutex = RLock()
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query. Raises ServiceError."""
+        return self.do(lambda cursor: list(cursor.execute(query, values).fetchall()))
+
+    def run(self, query: str, *values: Any) -> None:
+        """Run a command. Raises ServiceError."""
+        self.do(lambda cursor: cursor.execute(query, values))
+
+    def make(self, query: str) -> None:
+        """Make what is missing. `IF NOT EXISTS` does not keep two that do so at once from failing: the one that comes
+        second finds it there. Raises ServiceError."""
+        errors = _psycopg().errors
+
+        def made(cursor: Any) -> None:
+            try:
+                with suppress(errors.DuplicateSchema, errors.DuplicateTable, errors.DuplicateObject):
+                    cursor.execute(query)
+            except errors.UniqueViolation as problem:
+                if problem.diag.schema_name != "pg_catalog":  # then it is the content that stands in the way
+                    raise
+
+        self.do(made)
+
+    def do(self, work: Callable[[Any], T]) -> T:
+        """What is done with a cursor, in one transaction of its own or none. Raises ServiceError."""
+        psycopg = _psycopg()
+        with self._mutex:
+            connection = self._open(psycopg)
+            try:
+                with _in_time(connection), connection.cursor() as cursor:
+                    return work(cursor)
+            except psycopg.Error as problem:
+                lost = connection.closed or connection.broken
+                if lost:
+                    self._drop()
+                raise ServiceError(_said(problem), may_pass=bool(lost)) from None
+
+    def transaction(self, work: Callable[[Any], T]) -> T:
+        """The same, all of it or nothing."""
+
+        def within(cursor: Any) -> T:
+            with cursor.connection.transaction():
+                return work(cursor)
+
+        return self.do(within)
+
+    def close(self) -> None:
+        with self._mutex:
+            self._drop()
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):
+                connection.close()
+
+    def _open(self, psycopg: Any) -> Any:
+        if self._connection is not None and not self._connection.closed:
+            return self._connection
+        try:
+            self._connection = psycopg.connect(self.table.connection, autocommit=True, **_patience(psycopg, self.table))
+        except psycopg.Error as problem:
+            if not isinstance(problem, psycopg.OperationalError):
+                raise ServiceError(f"the connection string cannot be read: {_secretless(problem)}") from None
+            raise ServiceError(_secretless(problem), may_pass=True) from None
+        self.number += 1
+        return self._connection
+
+
+@contextmanager
+def _in_time(connection: Any) -> Iterator[None]:
+    """Break the connection off when the server takes longer than LONGEST, or when a stop ends what this thread waits
+    for. The connection then is broken."""
+
+    def end() -> None:
+        with suppress(Exception), socket(fileno=os.dup(connection.fileno())) as one:  # it may be closed by now
+            one.shutdown(SHUT_RDWR)
+
+    timer = Timer(LONGEST, end)
+    timer.daemon = True
+    timer.start()
+    if is_reading():
+        STOP.listen(end)
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if is_reading():
+            STOP.forget(end)
+
+
+def _patience(psycopg: Any, table: Table) -> dict[str, int]:
+    """How long to wait for a connection, unless the connection string or the environment says it."""
+    given = psycopg.conninfo.conninfo_to_dict(table.connection)
+    return {} if "connect_timeout" in given or "PGCONNECT_TIMEOUT" in os.environ else {"connect_timeout": CONNECTING}
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        detail = 'the backend "pg" needs psycopg: install the extra "pg" (pip install "planner[pg]")'
+        raise ServiceError(detail) from None
+    return psycopg
+
+
+_TOLD = re.compile(r"""(?s)(?: after| in|:) "(?![a-z_]+"$).*|(?<=['"])[^'"\s]*@""")
+"""parts of connection strings in messages about them that may be a password, or half of one"""
+
+
+def _secretless(problem: Exception) -> str:
+    """What is said about a connection, without what may be the password of a string that is not well formed."""
+    return _TOLD.sub("", _said(problem))
+
+
+def _said(problem: Exception) -> str:
+    diag = getattr(problem, "diag", None)
+    primary = getattr(diag, "message_primary", None)
+    return f"pq: {primary}" if primary else str(problem).strip()
+
+
+class PgClient(StateClient):
+    """The state in a row. Its version is the sum of what is in it."""
+
+    def __init__(self, session: Session, workspace: str) -> None:
+        self._session, self._table, self._name = session, session.table, workspace
+        self._lock: LockInfo | None = None
+        self._locked_in = 0
+        self._seen = ""
+        """the version that was last read or written"""
+        self._has_beside: bool | None = None
+
+    @property
+    def place(self) -> str:
+        return f"pg:{self._table.schema}.{self._table.name}/{self._name}"
+
+    @property
+    def locks(self) -> bool:
+        return True
+
+    @property
+    def lock_path(self) -> str:
+        return ""
+
+    def get(self) -> Payload | None:
+        rows = self._session.rows(f"SELECT data FROM {self._table.quoted} WHERE name = %s", self._name)
+        data = rows[0][0].encode() if rows and rows[0][0] else b""
+        self._seen = _sum(data)
+        return Payload(data, self._seen) if data else None
+
+    def put(self, data: bytes, before: str | None) -> str:
+        table = self._table
+
+        def write(cursor: Any) -> None:
+            if before is not None:
+                cursor.execute(
+                    f"SELECT md5(data) FROM {table.quoted} WHERE name = %s AND data != '' FOR UPDATE", [self._name]
+                )
+                found = cursor.fetchone()
+                now = found[0] if found is not None else ""
+                if now != before:
+                    raise Newer(f"{self.place} has another content than was read")
+            cursor.execute(
+                f"INSERT INTO {table.quoted} (name, data) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET data = %s "
+                f"WHERE {quoted(table.name)}.name = %s",
+                [self._name, data.decode(), data.decode(), self._name],
+            )
+
+        self._session.transaction(write)
+        self._seen = _sum(data)
+        return self._seen
+
+    def delete(self) -> None:
+        self._session.run(f"DELETE FROM {self._table.quoted} WHERE name = %s", self._name)
+
+    # ------------------------------------------------------------ lock
+
+    def lock(self, info: LockInfo) -> LockInfo:
+        table, creation = self._table, self._table.creation_lock
+        rows = self._session.rows(
+            f"SELECT id, pg_try_advisory_lock(id), pg_try_advisory_lock(%s) FROM {table.quoted} WHERE name = %s",
+            creation,
+            self._name,
+        )
+        if not rows:
+            if not self._session.rows("SELECT pg_try_advisory_lock(%s)", creation)[0][0]:
+                raise Held(f"Already locked for workspace creation: {self._name}", info)
+            number = creation
+        else:
+            number, has_row, has_creation = rows[0]
+            if not has_row:
+                if has_creation:
+                    self._give_back(creation)
+                raise Held(f"Workspace is already locked: {self._name}", info)
+            if not has_creation:
+                self._give_back(number)
+                raise Held(f"Cannot lock workspace; already locked for workspace creation: {self._name}", info)
+            self._give_back(creation)
+        self._lock = evolve(info, path=str(number))
+        self._locked_in = self._session.number
+        return self._lock
+
+    def _give_back(self, number: int) -> None:
+        self._session.rows("SELECT pg_advisory_unlock(%s)", number)
+
+    def unlock(self, lock_id: str) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None and self._session.number == self._locked_in:
+            self._give_back(int(lock.path))
+
+    def force_unlock(self, lock_id: str) -> None:
+        """Nothing: a lock is its holder's connection, and ends with it."""
+
+    def has_lock(self, lock_id: str) -> bool:
+        """Whether the connection is the one that has the lock; else it is taken again, if nobody has written."""
+        if self._lock is None:
+            return False
+        self._session.rows("SELECT 1")
+        if self._session.number == self._locked_in:
+            return True
+        seen = self._seen
+        try:
+            self.lock(self._lock)
+        except Held:
+            return False
+        rows = self._session.rows(
+            f"SELECT md5(data) FROM {self._table.quoted} WHERE name = %s AND data != ''", self._name
+        )
+        return (rows[0][0] if rows else "") == seen
+
+    def holder(self) -> LockInfo | None:
+        """A process that holds the lock of the row: PostgreSQL knows no more."""
+        rows = self._session.rows(
+            "SELECT a.pid, coalesce(host(a.client_addr), ''), coalesce(to_char(a.backend_start AT TIME ZONE 'UTC', "
+            "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), '') FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
+            "WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND a.pid != pg_backend_pid() "
+            "AND ((l.classid::bigint << 32) | l.objid::bigint) = "
+            f"coalesce((SELECT id FROM {self._table.quoted} WHERE name = %s), %s) LIMIT 1",
+            self._name,
+            self._table.creation_lock,
+        )
+        if not rows:
+            return None
+        pid, address, since = rows[0]
+        return LockInfo("", "", f"connection {pid} of the server", address, "", since, "")
+
+    # ------------------------------------------------------------ beside
+
+    @property
+    def has_place_beside(self) -> bool:
+        return True
+
+    def _is_there(self) -> bool:
+        if self._has_beside is None:
+            self._has_beside = self._session.rows("SELECT to_regclass(%s)", self._table.beside)[0][0] is not None
+        return self._has_beside
+
+    def get_beside(self, name: str) -> bytes | None:
+        if not self._is_there():
+            return None
+        query = f"SELECT data FROM {self._table.beside} WHERE name = %s AND document = %s"
+        rows = self._session.rows(query, self._name, name)
+        return bytes(rows[0][0]) if rows else None
+
+    def put_beside(self, name: str, data: bytes) -> None:
+        table = self._table.beside
+        if not self._is_there():
+            self._session.make(
+                f"CREATE TABLE IF NOT EXISTS {table} "
+                "(name text, document text, data bytea, PRIMARY KEY (name, document))"
+            )
+            self._has_beside = True
+        self._session.run(
+            f"INSERT INTO {table} (name, document, data) VALUES (%s, %s, %s) "
+            "ON CONFLICT (name, document) DO UPDATE SET data = excluded.data",
+            self._name,
+            name,
+            data,
+        )
+
+    def delete_beside(self, name: str) -> None:
+        if self._is_there():
+            query = f"DELETE FROM {self._table.beside} WHERE name = %s AND document = %s"
+            self._session.run(query, self._name, name)
+
+
+def _sum(data: bytes) -> str:
+    return md5(data, usedforsecurity=False).hexdigest() if data else ""
+
+
+class PgBackend(RemoteBackend):
+    """States in a table."""
+
+    type = "pg"
+
+    def __init__(self, settings: Mapping[str, Any], seal: Seal, table: Table) -> None:
+        super().__init__(settings, seal)
+        self.table = table
+        self._session: Session | None = None
+
+    def session(self) -> Session:
+        """The connection, with the table in place. Raises ServiceError."""
+        if self._session is None:
+            session = Session(self.table)
+            _prepare(session, self.table)
+            self._session = session
+        return self._session
+
+    def client(self, workspace: str) -> PgClient:
+        return PgClient(self.session(), workspace)
+
+    def names(self) -> list[str]:
+        query = f"SELECT name FROM {self.table.quoted} WHERE name != %s ORDER BY name"
+        return [name for (name,) in self.session().rows(query, DEFAULT_WORKSPACE)]
+
+
+def _prepare(session: Session, table: Table) -> None:
+    """What the block allows to make is made where it is missing. Looking first needs fewer rights."""
+    if table.makes_schema:
+        query = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = %s"
+        if not session.rows(query, table.schema)[0][0]:
+            session.make(f"CREATE SCHEMA IF NOT EXISTS {quoted(table.schema)}")
+    if table.makes_table and session.rows("SELECT to_regclass(%s)", table.quoted)[0][0] is None:
+        session.make("CREATE SEQUENCE IF NOT EXISTS public.global_states_id_seq AS bigint")
+        session.make(
+            f"CREATE TABLE IF NOT EXISTS {table.quoted} (id bigint NOT NULL DEFAULT "
+            "nextval('public.global_states_id_seq') PRIMARY KEY, name text UNIQUE, data text)"
+        )
+    index = f"{quoted(table.schema)}.{quoted(table.index)}"
+    if table.makes_index and session.rows("SELECT to_regclass(%s)", index)[0][0] is None:
+        session.make(f"CREATE UNIQUE INDEX IF NOT EXISTS {quoted(table.index)} ON {table.quoted} (name)")
+
+
+def open(
+    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
+) -> tuple[PgBackend | None, list[Diagnostic]]:
+    """The backend with the settings of its block, and what the variables PG_* say."""
+    read = Reading(settings)
+    table = Table(
+        connection=read.text("conn_str", "PG_CONN_STR"),
+        schema=read.text("schema_name", "PG_SCHEMA_NAME", default="terraform_remote_state"),
+        name=read.text("table_name", "PG_TABLE_NAME", default="states"),
+        index=read.text("index_name", "PG_INDEX_NAME", default="states_by_name"),
+        makes_schema=not read.flag("skip_schema_creation", "PG_SKIP_SCHEMA_CREATION"),
+        makes_table=not read.flag("skip_table_creation", "PG_SKIP_TABLE_CREATION"),
+        makes_index=not read.flag("skip_index_creation", "PG_SKIP_INDEX_CREATION"),
+    )
+    return (None, read.problems) if read.problems or only_check else (PgBackend(settings, seal, table), [])
+
+
+def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
+    """A state is its row: of a database, whoever asks."""
+    from urllib.parse import parse_qsl
+
+    def said(name: str, variable: str, default: str) -> str:
+        return str(settings.get(name) or os.environ.get(variable) or default)
+
+    _, is_url, text = said("conn_str", "PG_CONN_STR", "").rpartition("://")
+    if is_url:
+        place, _, query = text.partition("?")
+        hosts, slash, database = place.rpartition("@")[2].partition("/")
+        where = (hosts if ":" in hosts else f"{hosts}:5432") + slash + database
+        words = parse_qsl(query)
+    else:
+        where, words = "", _WORD.findall(text)
+    where = " ".join(filter(None, (where, *sorted(f"{name}={value}" for name, value in words if name in _PLACE))))
+    schema = said("schema_name", "PG_SCHEMA_NAME", "terraform_remote_state")
+    return f"pg:{where}/{schema}.{said('table_name', 'PG_TABLE_NAME', 'states')}#{workspace}"
+
+
+_WORD = re.compile(r"""(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)""")
+_PLACE = frozenset(("host", "hostaddr", "port", "dbname", "service"))
+"""what a connection string says of where a database is"""

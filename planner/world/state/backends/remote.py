@@ -1,0 +1,106 @@
+"""`backend "remote"`: states in workspaces of Terraform Enterprise or a server like it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from planner.foundation.values.schema import BlockSchema, NestedBlock
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.world.state.backend import DEFAULT_WORKSPACE
+from planner.world.state.encryption_seal import Seal
+from planner.world.state.remote.tfe import NO_DEFAULT, Made, Organization, TfeBackend, TfeClient
+from planner.world.state.settings import Reading, text
+
+SCHEMA = BlockSchema(
+    {
+        "hostname": text("The remote backend hostname to connect to."),
+        "organization": text("The name of the organization containing the targeted workspace(s).", required=True),
+        "token": text(
+            "The token used to authenticate with the remote backend. If credentials for the host are configured in "
+            "the CLI Config File, then those will be used instead."
+        ),
+    },
+    {
+        "workspaces": NestedBlock(
+            BlockSchema(
+                {
+                    "name": text("The workspace that the default one is. There are no others then."),
+                    "prefix": text("What names of workspaces begin with, which is left out here."),
+                }
+            ),
+            "single",
+        )
+    },
+)
+
+
+class NamedBackend(TfeBackend):
+    """One workspace with a name of its own, or all whose names begin alike."""
+
+    type = "remote"
+
+    def __init__(
+        self, settings: Mapping[str, Any], seal: Seal, organization: Organization, name: str, prefix: str
+    ) -> None:
+        super().__init__(settings, seal, organization)
+        self._name, self._prefix = name, prefix
+
+    @property
+    def has_workspaces(self) -> bool:  # type: ignore[override]
+        return bool(self._prefix)
+
+    def client(self, workspace: str) -> TfeClient:
+        if workspace == DEFAULT_WORKSPACE:
+            return TfeClient(self.organization, self._name, Made(), "" if self._name else NO_DEFAULT)
+        refused = "" if self._prefix else "workspaces not supported"
+        name = workspace if workspace.startswith(self._prefix) else f"{self._prefix}{workspace}"
+        return TfeClient(self.organization, name, Made(), refused)
+
+    def workspaces(self) -> list[str]:
+        return sorted(self.names()) if self._prefix else [DEFAULT_WORKSPACE]
+
+    def names(self) -> list[str]:
+        found = self.listed(**{"search[name]": self._prefix})
+        return [name.removeprefix(self._prefix) for name in found if name.startswith(self._prefix)]
+
+
+def open(
+    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
+) -> tuple[NamedBackend | None, list[Diagnostic]]:
+    """The backend with the settings of its block."""
+    read = Reading(settings)
+    if not read.text("organization"):
+        read.wrong("Invalid organization value", 'The "organization" attribute value must not be empty.')
+    block = settings.get("workspaces") or {}
+    name, prefix = str(block.get("name") or ""), str(block.get("prefix") or "")
+    if not name and not prefix:
+        read.wrong("Invalid workspaces configuration", 'Either workspace "name" or "prefix" is required.')
+    if name and prefix:
+        read.wrong("Invalid workspaces configuration", 'Only one of workspace "name" or "prefix" is allowed.')
+    if read.problems or only_check:
+        return None, read.problems
+    if not read.text("hostname"):
+        read.wrong(
+            "Hostname is required for the remote backend",
+            'OpenTofu does not provide a default "hostname" attribute, so it must be set to the hostname of the remote '
+            "backend.",
+        )
+    if read.problems:
+        return None, read.problems
+    services = ("state.v2",) if os.environ.get("TF_FORCE_LOCAL_BACKEND") else ("tfe.v2.1",)
+    organization = Organization(
+        "remote", read.text("hostname"), read.text("organization"), read.text("token"), services
+    )
+    return NamedBackend(settings, seal, organization, name, prefix), []
+
+
+def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
+    """A state is its workspace, as the organization knows it: that of `cloud` is the same."""
+    block = settings.get("workspaces") or {}
+    name = block.get("name") or ""
+    if workspace != DEFAULT_WORKSPACE or not name:
+        prefix = str(block.get("prefix") or "")
+        name = workspace if workspace.startswith(prefix) else f"{prefix}{workspace}"
+    return f"tfe:{settings.get('hostname') or ''}/{settings.get('organization') or ''}/{name}"

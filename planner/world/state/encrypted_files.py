@@ -1,0 +1,82 @@
+"""States in local files, between their text and what is written."""
+
+from __future__ import annotations
+
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.world.state.encryption_seal import PLAIN, Seal, Unsealed
+from planner.world.state.file import read_state, write_state
+from planner.world.state.model import State
+
+
+class SealedFiles:
+    """How the files of one state are written and read. What was written or read last is known: it is read again before
+    it is replaced."""
+
+    def __init__(self, seal: Seal = PLAIN) -> None:
+        self.seal = seal
+        self._kept, self._said = b"", Unsealed(b"")
+
+    def text(self, state: State) -> bytes:
+        """What a state file says in clear: laid out for people, or short where nobody reads it. Raises ValueError."""
+        return write_state(state, compact=not self.seal.is_plain)
+
+    def sealed(self, text: bytes) -> bytes:
+        """The bytes to write. Raises Failure."""
+        if self.seal.is_plain:
+            return text
+        return self._sealed(text)
+
+    def _sealed(self, text: bytes) -> bytes:
+        from planner.foundation.encryption.envelope import indented
+
+        self._kept, self._said = indented(self.seal.seal(text)), Unsealed(text)
+        return self._kept
+
+    def opened(self, data: bytes) -> Unsealed:
+        """What bytes of a file say; nothing for none. Raises Failure."""
+        if self.seal is PLAIN or not data:
+            return Unsealed(data)
+        if data != self._kept:
+            self._said = self.seal.unseal(data)
+            self._kept = data
+        return self._said
+
+    def says(self, data: bytes, text: bytes) -> bool:
+        """Whether the bytes of a file say just this, and are as they would be written today."""
+        if self.seal is PLAIN:
+            return data == text
+        try:
+            said = self.opened(data)
+        except Failure:
+            return False
+        return bool(data) and said.data == text and not said.is_pending
+
+    def backup(self, data: bytes) -> bytes:
+        """The bytes of a file as those of a backup of it: one in clear becomes none."""
+        if self.seal is PLAIN:
+            return data
+        try:
+            return self.seal.seal(self.seal.unseal(data).data)
+        except Failure:
+            return self._sealed_if_clear(data)
+
+    def _sealed_if_clear(self, data: bytes) -> bytes:
+        """Bytes that may not be read: a state in clear is encrypted, whatever else it is stays as it is."""
+        from planner.world.state.encrypted_seal import no_state
+
+        return data if no_state(data) or self.seal.is_plain else self.seal.seal(data)
+
+    def resealed(self, data: bytes) -> bytes | None:
+        """The bytes of a backup as they would be written today; None where they are so, or cannot be read."""
+        try:
+            said = self.seal.unseal(data)
+            return self.seal.seal(said.data) if said.is_pending and not self.seal.is_plain else None
+        except Failure:
+            return None
+
+    def state(self, data: bytes, name: str) -> State | None:
+        """The state in the bytes of a file; None where there is none, or it cannot be read."""
+        try:
+            return read_state(self.opened(data).data, name)[0]
+        except Failure:
+            return None

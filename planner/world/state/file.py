@@ -1,0 +1,232 @@
+"""State files: bytes (of versions 1 to 4) to State, and back (to version 4), with every problem as a diagnostic.
+
+Written in OpenTofu's order: resources by module, mode, type and name; instances by key, the current object before the
+deposed ones; outputs by name. Reading and writing a file that OpenTofu wrote gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.foundation.support.collector import collector_paused
+from planner.foundation.support.exact_json import JsonError, dumps, loads
+from planner.foundation.values.types import type_to_json
+from planner.foundation.vocabulary.address import format_key, key_order
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
+from planner.world.state.model import InstanceKey, ObjectState, OutputState, ResourceState, State
+from planner.world.state.reader import StateReader
+from planner.world.state.resource_texts import Texts, cut, kept
+from planner.world.state.shape import MalformedError
+
+# ---------------------------------------------------------------- reading
+
+
+def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnostic]]:
+    """The state in a file's bytes and the problems found. None for an empty file, and whenever there are errors.
+
+    `name` is the file's name for the messages."""
+    if not data:
+        return None, []
+    where = f"The state file {name}" if name else "The state"
+    with collector_paused():
+        return _read(data, where)
+
+
+def read_with_texts(data: bytes, name: str) -> tuple[State | None, Texts | None, list[Diagnostic]]:
+    """The same with the texts of its resources, if the state is large and in the form that services keep."""
+    with collector_paused():
+        pieces = cut(data)
+        if pieces is None:
+            state, problems = read_state(data, name)
+            return state, None, problems
+        root, texts = pieces
+        state, problems = _from(root, f"The state file {name}" if name else "The state")
+        return state, None if state is None else kept(state, texts), problems
+
+
+def _read(data: bytes, where: str) -> tuple[State | None, list[Diagnostic]]:
+    try:
+        root = loads(data)
+    except JsonError as e:
+        return None, [_unsupported(f"{where} is not valid JSON: {e.reason}, at byte offset {e.offset}.")]
+    return _from(root, where)
+
+
+def _from(root: Any, where: str) -> tuple[State | None, list[Diagnostic]]:
+    problem = _version_problem(root, where)
+    if problem:
+        return None, [_unsupported(problem)]
+    reader = StateReader(where)
+    try:
+        state = reader.state(_current(root))
+    except MalformedError as e:
+        reader.problem("state.malformed", "Invalid state file", f"{where} is damaged: {e}.")
+        return None, reader.diagnostics
+    return (None if has_errors(reader.diagnostics) else state), reader.diagnostics
+
+
+def _current(root: dict[str, Any]) -> dict[str, Any]:
+    if root["version"] == 4:
+        return root
+    return _upgraded(root)
+
+
+def _upgraded(root: dict[str, Any]) -> dict[str, Any]:
+    from planner.world.state.upgrade import upgraded
+
+    return upgraded(root)
+
+
+def _unsupported(detail: str) -> Diagnostic:
+    return error("state.unsupported_format", "Unsupported state file format", detail)
+
+
+def _version_problem(root: Any, where: str) -> str | None:
+    if not isinstance(root, dict):
+        return f"{where} holds no JSON object."
+    version = root.get("version")
+    if version is None:
+        if root.get("encryption_version"):
+            return "This state file is encrypted and can not be read without an encryption configuration"
+        return f'{where} has no "version", which says how to read the rest.'
+    if not isinstance(version, int) or isinstance(version, bool) or version < 0:
+        return f"The version of {where[0].lower()}{where[1:]} is not a whole number."
+    if 1 <= version <= 4:
+        return None
+    if version < 1:
+        return f"{where} has format version {version}, which never existed."
+    writer = root.get("terraform_version")
+    by = f" It was written by version {writer}." if isinstance(writer, str) and writer else ""
+    return f"{where} has format version {version}; the newest that can be read is 4.{by}"
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_state(state: State, compact: bool = False, texts: Texts | None = None) -> bytes:
+    """The bytes of a state file, indented unless `compact`, ending with a line break. Resources whose `texts` are known
+    are not encoded again (compact ones only)."""
+    with collector_paused():
+        if texts is None or not compact:
+            return dumps(state_document(state), indent=not compact) + b"\n"
+        head = dumps(state_document(evolve(state, resources={})))
+        begin, mark, end = head.rpartition(b'"resources":[]')
+        assert mark
+        every = (texts.of(r) or dumps(_resource(r)) for r in _kept(state))
+        return begin + b'"resources":[' + b",".join(every) + b"]" + end + b"\n"
+
+
+def _kept(state: State) -> list[ResourceState]:
+    """The resources that a file has, in its order."""
+    kept = (r for r in state.resources.values() if r.mode != "ephemeral")
+    return sorted(kept, key=lambda r: (r.module, r.mode, r.type, r.name))
+
+
+def state_document(state: State) -> dict[str, Any]:
+    """The state as the JSON object of a version 4 file, keys in the file's order; the version is our own."""
+    outputs = {name: _output(state.outputs[name]) for name in sorted(state.outputs)}
+    return {
+        "version": 4,
+        "terraform_version": COMPATIBLE_VERSION,
+        "serial": state.serial,
+        "lineage": state.lineage,
+        "outputs": outputs,
+        "resources": [_resource(r) for r in _kept(state)],
+        "check_results": _check_results(state.check_results),
+    }
+
+
+def same_content(a: State | None, b: State | None) -> bool:
+    """Whether two states say the same, whatever their serial and lineage."""
+    if a is None or b is None:
+        return a is b
+    if a is b:
+        return True
+    first, second = _without_common(a, b), _without_common(b, a)
+    if first.resources.keys() != second.resources.keys():
+        kept = {name for s in (first, second) for name, r in s.resources.items() if r.mode != "ephemeral"}
+        if any(name not in first.resources or name not in second.resources for name in kept):
+            return False
+    with collector_paused():
+        one, other = (dumps({**state_document(s), "serial": 0, "lineage": ""}) for s in (first, second))
+    return one == other
+
+
+def _without_common(state: State, other: State) -> State:
+    """The state without resources that the other has as the very same objects: they need not be written out."""
+    theirs = other.resources
+    return evolve(state, resources={k: r for k, r in state.resources.items() if theirs.get(k) is not r})
+
+
+def _output(output: OutputState) -> dict[str, Any]:
+    from planner.foundation.values.json_codec import to_json
+
+    raw = {"value": to_json(output.value, output.type), "type": type_to_json(output.type)}
+    if output.sensitive:
+        raw["sensitive"] = True
+    if output.deprecated:
+        raw["deprecated"] = output.deprecated
+    return raw
+
+
+def _resource(resource: ResourceState) -> dict[str, Any]:
+    raw: dict[str, Any] = {"module": resource.module} if resource.module else {}
+    raw.update(mode=resource.mode, type=resource.type, name=resource.name)
+    keyed = any(i.provider_key is not None for i in resource.instances.values())
+    if not keyed:
+        raw["provider"] = resource.provider
+    objects = []
+    for key in sorted(resource.instances, key=key_order):
+        instance = resource.instances[key]
+        provider = f"{resource.provider}{format_key(instance.provider_key)}" if keyed else None
+        if instance.current is not None:
+            objects.append(_object_json(key, "", provider, instance.current))
+        for deposed in sorted(instance.deposed):
+            objects.append(_object_json(key, deposed, provider, instance.deposed[deposed]))
+    raw["instances"] = objects
+    return raw
+
+
+def _object_json(key: InstanceKey, deposed: str, provider: str | None, obj: ObjectState) -> dict[str, Any]:
+    raw: dict[str, Any] = {}
+    if key is not None:
+        raw["index_key"] = key
+    if obj.tainted:
+        raw["status"] = "tainted"
+    if deposed:
+        raw["deposed"] = deposed
+    if provider:
+        raw["provider"] = provider
+    raw["schema_version"] = obj.schema_version
+    if obj.attributes_flat is None:
+        raw["attributes"] = obj.attributes
+    elif obj.attributes_flat:
+        raw["attributes_flat"] = dict(sorted(obj.attributes_flat.items()))
+    raw["sensitive_attributes"] = [[_step_json(step) for step in path] for path in obj.sensitive_paths]
+    if obj.private:
+        raw["private"] = obj.private
+    if obj.dependencies:
+        raw["dependencies"] = tuple(obj.dependencies)
+    if obj.create_before_destroy:
+        raw["create_before_destroy"] = True
+    if obj.skip_destroy:
+        raw["skip_destroy"] = True
+    if obj.identity is not None:
+        raw["identity"] = obj.identity
+        raw["identity_schema_version"] = obj.identity_schema_version
+    return raw
+
+
+def _step_json(step: tuple[str, Any]) -> dict[str, Any]:
+    kind, value = step
+    if kind == "attr":
+        return {"type": "get_attr", "value": value}
+    return {"type": "index", "value": {"value": value, "type": "string" if isinstance(value, str) else "number"}}
+
+
+def _check_results(results: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
+    if not results:
+        return None
+    return sorted(results, key=lambda r: (r["object_kind"], r["config_addr"]))

@@ -1,0 +1,567 @@
+"""The journal of an apply: what was begun and what came of it, line by line beside the state file.
+
+A state file is replaced only when an apply ends. Until then each operation's start, and every instance as it is after a
+change, is appended to `STATE.journal`, on the disk before anything that depends on it starts. After a crash the journal
+is read together with the state: finished work counts, and what was under way is named.
+
+Each line (planner.world.state.journal_lines) has sums and one JSON object: `begin` with the lineage and serial of the
+state it adds to, `start` and `end` of operations, `instance` with all objects of an instance as state files write them,
+`snapshot` with the serial of a state that is about to be written while the apply goes on
+(planner.world.state.snapshots), `kept` when it was written, and at the end `saving` with the serial of the state file
+that is about to take the journal's place. Both have the checksum of the state file: another program may write one with
+that serial. A last line that is cut off was never promised to anybody and is left out; damaged and missing ones are
+reported, the others count."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from time import gmtime, strftime
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from planner.foundation.support.disk import read_whole, sync_directory, write_all
+from planner.foundation.vocabulary.address import format_key, format_resource
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.world.state.build import StateBuilder
+from planner.world.state.encryption_seal import PLAIN, Seal
+from planner.world.state.file import state_document
+from planner.world.state.journal_lines import Lines, line_of, read_lines, text_of
+from planner.world.state.model import InstanceKey, InstanceState, ResourceState, State
+from planner.world.state.reader import StateReader
+from planner.world.state.shape import LARGEST, MalformedError
+
+if TYPE_CHECKING:
+    from planner.world.state.encrypted_journal import LineSeal
+
+SUFFIX = ".journal"
+DAMAGED = ".damaged"
+DISCARDED = ".discarded"
+Follow: TypeAlias = "Callable[[State], tuple[State, bool]]"
+Mark: TypeAlias = "Callable[[State, str], None]"
+Save: TypeAlias = "Callable[[State, Mark], list[Diagnostic]]"
+
+
+@frozen
+class Begun:
+    """An operation that was begun: on the object of an address ("" or a deposed key), what, and when (RFC 3339)."""
+
+    address: str
+    deposed: str
+    action: str
+    time: str
+
+
+@frozen
+class Change:
+    """An instance as it was after a change; `resource` has it alone, None when nothing is left of it."""
+
+    address: str
+    key: InstanceKey
+    resource: ResourceState | None
+
+
+@frozen
+class Written:
+    """A state that was about to be written. `checksum`: SHA-256 of the file in clear, in hex ("" in journals of earlier
+    versions). Of a snapshot: `changes` is how many changes it includes, `is_kept` whether writing it succeeded."""
+
+    lineage: str
+    serial: int
+    checksum: str = ""
+    changes: int = 0
+    is_kept: bool = False
+
+    def is_it(self, state: State, checksum: str) -> bool:
+        """Whether a state is the one, read from a file with this checksum."""
+        return (self.lineage, self.serial) == (state.lineage, state.serial) and self.checksum in ("", checksum)
+
+
+@frozen(eq=False)
+class Recorded:
+    """The content of a journal. `in_flight`: operations that never ended. `saved`: the state file that took in
+    everything, if that was about to be written: then nothing came after it. `damage`: what is wrong with the journal.
+    `is_torn`: its last line was cut off while it was written, so nothing went on from there."""
+
+    lineage: str
+    serial: int
+    operation: str
+    time: str
+    changes: list[Change] = field(factory=list)
+    in_flight: list[Begun] = field(factory=list)
+    saved: Written | None = None
+    damage: tuple[str, ...] = ()
+    is_torn: bool = False
+    snapshots: tuple[Written, ...] = ()
+
+    def changes_after(self, state: State, checksum: str = "") -> list[Change]:
+        """The changes that a state does not include, as far as that is known: those recorded after the last snapshot
+        that it is or follows. `checksum`: of the file that it was read from."""
+        included = 0
+        for snapshot in self.snapshots if not self.damage else ():
+            follows = snapshot.is_kept and snapshot.lineage == state.lineage and snapshot.serial <= state.serial
+            if follows or snapshot.is_it(state, checksum):
+                included = snapshot.changes
+        return self.changes[included:]
+
+
+class Journal:
+    """A journal that is being written, from the first line on: there is no file before. All methods may be called from
+    several threads. Where the folder takes no new files none is kept, and `unkept` says so.
+
+    It adds to the state `stored`; when the work begins with another one, `begins_with`, the difference comes first.
+    `mode`: the permissions of the file."""
+
+    def __init__(
+        self,
+        path: str,
+        lineage: str,
+        serial: int,
+        operation: str,
+        stored: State | None = None,
+        begins_with: State | None = None,
+        seal: Seal = PLAIN,
+        mode: int = 0o600,
+    ) -> None:
+        self.path, self.lineage, self.serial, self.operation = path, lineage, serial, operation
+        self.unkept = False
+        self._stored, self._begins_with = stored, begins_with
+        self._seal, self._mode = seal, mode
+        self._line_seal: LineSeal | None = None
+        self._length = self._chain = 0
+        self._lock = threading.RLock()
+        self._syncing = threading.Lock()
+        self._synced = 0
+        self._count = 0
+        self.changes = 0
+        """how many changes of instances were recorded"""
+        self._problem: OSError | None = None
+        self._refusal: Diagnostic | None = None
+        self._descriptor = -1
+
+    def refuse(self, problem: Diagnostic) -> None:
+        """Let nothing new begin from now on, for this reason."""
+        self._refusal = problem
+
+    def start(self, address: str, deposed: str, action: str, durable: bool) -> int:
+        """An operation is about to begin; its number. `durable`: on the disk before this returns. Raises Failure when
+        the journal cannot be written: then nothing new may be begun."""
+        if self._refusal is not None:
+            raise Failure(self._refusal)
+        with self._lock:
+            self._count += 1
+            number = self._count
+        self._append({"start": number, "address": address, "deposed": deposed, "action": action, "time": _now()})
+        if durable:
+            self._flush()
+        if self._problem is not None:
+            detail = (
+                f"{self.path} takes no more lines: {self._problem.strerror or self._problem}. Nothing new is begun, "
+                "because after a crash nobody would know of it."
+            )
+            raise Failure(error("state.journal", "Cannot write the journal", detail, address=address))
+        return number
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything that it was told is on the disk, so that nothing is lost without the state file."""
+        return self._descriptor >= 0 and self._problem is None
+
+    def end(self, number: int, durable: bool) -> None:
+        """An operation has ended, and what came of it is recorded."""
+        self._append({"end": number})
+        if durable:
+            self._flush()
+
+    def instance(self, resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
+        """An instance has changed."""
+        self._append(_instance(resource, key, instance))
+        self.changes += 1
+
+    def flush(self) -> None:
+        """Put everything on the disk that was said so far."""
+        self._flush()
+
+    def write_snapshot(self, take: Callable[[], State], follow: Follow, save: Save) -> list[Diagnostic]:
+        """Write the state that `take` returns while the apply goes on: `follow` gives it its serial and whether it
+        differs from the stored one, `save` writes it after recording its checksum here."""
+        included = self.changes  # counted first: a state taken later has all of them
+        new, differs = follow(take())
+        if not differs:
+            return []
+        problems = save(new, lambda state, checksum: self.snapshot(state, checksum, included))
+        if not problems:
+            self.kept(new)
+        return problems
+
+    def snapshot(self, state: State, checksum: str, changes: int) -> None:
+        """A state that includes the first `changes` changes is about to be written, and the apply goes on."""
+        self._mark("snapshot", state, checksum=checksum, changes=changes)
+
+    def kept(self, state: State) -> None:
+        """The state announced by `snapshot` was written."""
+        self._mark("kept", state)
+
+    def saving(self, state: State, checksum: str) -> None:
+        """A state file with everything is about to be written."""
+        self._mark("saving", state, checksum=checksum)
+
+    def _mark(self, kind: str, state: State, **more: Any) -> None:
+        if self._descriptor >= 0:
+            self._append(_mark(kind, state, **more))
+            self._flush()
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _append(self, *lines: dict[str, Any]) -> None:
+        texts = [text_of(line) for line in lines] if self._seal.is_plain else []
+        with self._lock:
+            if self._descriptor < 0:
+                self._open()
+            if self._problem is not None or self.unkept:
+                return
+            if self._line_seal is not None:
+                texts = [text_of(self._line_seal.sealed(line)) for line in lines]
+            whole = b""
+            for text in texts:
+                line, self._chain = line_of(text, self._chain)
+                whole += line
+            try:
+                write_all(self._descriptor, whole)
+                self._length += len(whole)
+            except OSError as problem:
+                self._problem = problem
+                with suppress(OSError):
+                    os.ftruncate(self._descriptor, self._length)
+
+    def _open(self) -> None:
+        if self._problem is not None or self.unkept:
+            return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            self._descriptor = os.open(self.path, flags, 0o600)
+        except PermissionError:
+            self.unkept = True
+            return
+        except OSError as problem:
+            self._problem = problem
+            return
+        hold(self._descriptor)
+        with suppress(OSError):
+            os.fchmod(self._descriptor, self._mode)
+        if not self._seal.is_plain and not self._begin_sealed():
+            return
+        begin = {"version": 1, "lineage": self.lineage, "serial": self.serial, "operation": self.operation}
+        lines = [{"begin": {**begin, "time": _now()}}]
+        if self._begins_with is not None:
+            changes = [_instance(*change) for change in differences(self._stored or State(), self._begins_with)]
+            self.changes += len(changes)
+            lines += changes
+        self._append(*lines)
+        self._flush()
+        try:
+            sync_directory(os.path.dirname(os.path.realpath(self.path)))
+        except OSError as problem:
+            self._problem = self._problem or problem
+
+    def _begin_sealed(self) -> bool:
+        """Write the key that the lines are encrypted with; whether there is one."""
+        from planner.world.state.encrypted_journal import new_line_seal
+
+        try:
+            line_seal, head = new_line_seal(self._seal)
+        except Failure as failure:
+            self._problem = OSError(errno.EIO, failure.diagnostics[0].detail)
+            return False
+        line, self._chain = line_of(text_of(head), self._chain)
+        try:
+            write_all(self._descriptor, line)
+        except OSError as problem:
+            self._problem = problem
+            return False
+        self._length += len(line)
+        self._line_seal = line_seal
+        return True
+
+    def _flush(self) -> None:
+        """Bring what was appended so far to the disk. What several threads wait for is brought there together, by the
+        one whose turn it is when the turn before has ended."""
+        if self._descriptor < 0:
+            return
+        length = self._length
+        with self._syncing:
+            if self._synced >= length:
+                return
+            length = self._length
+            try:
+                os.fsync(self._descriptor)
+                self._synced = length
+            except OSError as problem:
+                self._problem = self._problem or problem
+
+
+def hold(descriptor: int) -> None:
+    """Show that this journal is being written, as long as the file is open."""
+    import fcntl
+
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_written(path: str) -> bool:
+    """Whether a process is writing this journal."""
+    import fcntl
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # files cannot be locked here, so nobody holds one
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> None:
+    """Add to the journal of a process that is gone that a state file with everything in it is about to be written. A
+    last line that was cut off goes; whatever else stands there stays, on a line of its own. Raises OSError, Failure."""
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+    try:
+        data = read_whole(path)
+        lines = read_lines(data)
+        if lines.is_torn:
+            os.ftruncate(descriptor, lines.size)
+            data = data[: lines.size]
+        line, _ = line_of(text_of(_as_sealed(_mark("saving", state, checksum=checksum), lines, seal)), lines.chain)
+        write_all(descriptor, line if data.endswith(b"\n") else b"\n" + line)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _as_sealed(entry: dict[str, Any], lines: Lines, seal: Seal) -> dict[str, Any]:
+    """What stands for an entry behind these lines. Raises Failure."""
+    if seal is PLAIN or not lines.entries:
+        return entry
+    line_seal = _opened(lines.entries, seal)[2]
+    return entry if line_seal is None else line_seal.sealed(entry)
+
+
+def _opened(entries: list[dict[str, Any]], seal: Seal) -> tuple[list[dict[str, Any]], tuple[str, ...], LineSeal | None]:
+    from planner.world.state.encrypted_journal import opened_lines
+
+    return opened_lines(entries, seal)
+
+
+def _instance(resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> dict[str, Any]:
+    r = resource
+    line: dict[str, Any] = {"instance": format_resource(r.module, r.mode, r.type, r.name), "key": key}
+    if instance is not None:
+        only = ResourceState(r.module, r.mode, r.type, r.name, r.provider, {key: instance})
+        line["resources"] = state_document(State(resources={only.address: only}))["resources"]
+    return line
+
+
+def differences(old: State, new: State) -> Iterator[tuple[ResourceState, InstanceKey, InstanceState | None]]:
+    """The instances in which a state differs from another, as the new one has them; None for those that it has not."""
+    for address, resource in old.resources.items():
+        kept = new.resources.get(address)
+        for key in resource.instances if kept is not resource else ():
+            if kept is None or key not in kept.instances:
+                yield resource, key, None
+    for address, resource in new.resources.items():
+        before = old.resources.get(address)
+        if before is resource:
+            continue
+        known = before.instances if before is not None and before.provider == resource.provider else {}
+        for key, instance in resource.instances.items():
+            if known.get(key) != instance:
+                yield resource, key, instance
+
+
+def _mark(kind: str, state: State, **more: Any) -> dict[str, Any]:
+    return {kind: {"lineage": state.lineage, "serial": state.serial, **more}}
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_journal(path: str, seal: Seal = PLAIN) -> tuple[Recorded | None, list[Diagnostic]]:
+    """What a journal says; None when there is none, when it holds nothing, or with an error."""
+    try:
+        data = read_whole(path)
+    except FileNotFoundError:
+        return None, []
+    except OSError as problem:
+        return None, [error("state.journal", "Cannot read the journal", f"{path}: {problem.strerror or problem}.")]
+    return journal_in(data, path, seal)
+
+
+def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[Recorded | None, list[Diagnostic]]:
+    """What the bytes of a journal say, which came from `path`; None when it holds nothing, or with an error."""
+    lines = read_lines(data)
+    move = "Move it away if the state is right without it."
+    if not lines.has_beginning:
+        detail = f"The first line of {path}, which says what it belongs to, is damaged or missing. {move}"
+        return None, [error("state.journal", "Invalid journal", detail)]
+    if not lines.entries:
+        return None, []  # the process ended before anything began
+    if seal is not PLAIN or "key" in lines.entries[0]:
+        try:
+            entries, damage, _ = _opened(lines.entries, seal)
+        except Failure as failure:
+            why = " ".join(f"{d.detail}" for d in failure.diagnostics)
+            return None, [error("state.journal", "Cannot read the journal", f"{path}: {why} {move}")]
+        lines = evolve(lines, entries=entries, damage=(*lines.damage, *damage))
+        if not entries:
+            return None, []
+    try:
+        recorded = _recorded(lines, path)
+    except (KeyError, TypeError, ValueError, AttributeError, MalformedError) as problem:
+        detail = f"{path} does not say what a journal says ({problem}). {move}"
+        return None, [error("state.journal", "Invalid journal", detail)]
+    if not recorded.damage:
+        return recorded, []
+    what = ", ".join(recorded.damage)
+    detail = (
+        f"{what[0].upper()}{what[1:]} in {path}, so what was done then may be missing in the state: compare with the "
+        f"real objects, and import what is missing. Everything else in the journal counts. It is kept as "
+        f"{path}{DAMAGED} when the state is saved."
+    )
+    return recorded, [warning("state.journal_damaged", "The journal is damaged", detail)]
+
+
+def _recorded(lines: Lines, path: str) -> Recorded:
+    entries = lines.entries
+    begin = entries[0]["begin"]
+    if begin["version"] != 1:
+        raise MalformedError(f"its version is {begin['version']}; this planner reads version 1")
+    changes: list[Change] = []
+    begun: dict[int, Begun] = {}
+    snapshots: list[Written] = []
+    saved = None
+    for entry in entries[1:]:
+        if "start" in entry:
+            begun[_whole(entry, "start")] = Begun(*(_text(entry, n) for n in ("address", "deposed", "action", "time")))
+        elif "end" in entry:
+            begun.pop(_whole(entry, "end"), None)
+        elif "instance" in entry:
+            changes.append(_change(entry, path))
+        elif "snapshot" in entry:
+            snapshots.append(_written(entry["snapshot"]))
+        elif "kept" in entry:
+            kept = _written(entry["kept"])
+            snapshots = [s if s.serial != kept.serial else evolve(s, is_kept=True) for s in snapshots]
+        elif "saving" in entry:
+            saved = _written(entry["saving"])
+    order = [begun[number] for number in sorted(begun)]
+    head = _text(begin, "lineage"), _whole(begin, "serial"), _text(begin, "operation"), _text(begin, "time")
+    return Recorded(*head, changes, order, saved, lines.damage, lines.is_torn, tuple(snapshots))
+
+
+def _written(entry: dict[str, Any]) -> Written:
+    checksum = _text(entry, "checksum") if "checksum" in entry else ""
+    changes = _whole(entry, "changes") if "changes" in entry else 0
+    return Written(_text(entry, "lineage"), _whole(entry, "serial"), checksum, changes)
+
+
+def _change(entry: dict[str, Any], path: str) -> Change:
+    address, key, resource = _text(entry, "instance"), entry["key"], None
+    if key is not None and key.__class__ is not str:
+        key = _whole(entry, "key")
+    if "resources" in entry:
+        reader = StateReader(f"The journal {path}")
+        state = reader.state({"version": 4, "terraform_version": "", "serial": 0, "resources": entry["resources"]})
+        if reader.diagnostics:
+            raise MalformedError(reader.diagnostics[0].detail)
+        (resource,) = state.resources.values()
+        if resource.address != address or [*resource.instances] != [key]:
+            raise MalformedError(f"what it says of {address}{format_key(key)} is of something else")
+    return Change(address, key, resource)
+
+
+def _text(entry: dict[str, Any], name: str) -> str:
+    """A member that others may have written. Raises MalformedError, KeyError."""
+    value = entry[name]
+    if value.__class__ is not str:
+        raise MalformedError(f'"{name}" is not a string')
+    return str(value)
+
+
+def _whole(entry: dict[str, Any], name: str) -> int:
+    value = entry[name]
+    if value.__class__ is not int or not 0 <= value < LARGEST:
+        raise MalformedError(f'"{name}" is not a whole number')
+    return int(value)
+
+
+def replayed(state: State, recorded: Recorded, checksum: str = "") -> State:
+    """The state, or a snapshot that the same apply wrote, with everything that the journal adds to it, under the next
+    serial."""
+    builder = StateBuilder(state)
+    for change in recorded.changes_after(state, checksum):
+        builder.put_instance(change.address, change.key, change.resource)
+    return evolve(builder.snapshot(), lineage=recorded.lineage, serial=max(recorded.serial, state.serial) + 1)
+
+
+_DOUBTS = {
+    "create": "It may exist now without being in the state: then import it or delete it by hand, and apply again.",
+    "update": "It may be as before, or changed in part or whole. The next plan compares it with the configuration.",
+    "delete": "It may be gone or still there. The next plan finds out.",
+}
+
+
+def story(path: str, recorded: Recorded, count: int) -> list[Diagnostic]:
+    """Warnings about a journal that nobody finished, which adds `count` changes to the state."""
+    how = "ended without warning before it could save the state"
+    if recorded.saved is not None:
+        how = "came to its end, but the state could not be saved"
+    detail = (
+        f"The {recorded.operation} of {recorded.time} {how}. Its journal {path} has {count} "
+        f"change{'' if count == 1 else 's'}, which count as part of the state from now on, "
+        "for other programs when planner has written it (`planner state journal -adopt` writes it at once)."
+    )
+    if recorded.is_torn:
+        detail += " Its last line was cut off while it was written: nothing had gone on from there."
+    return [warning("state.recovered", "An interrupted operation was recovered", detail), *unfinished(recorded)]
+
+
+def unfinished(recorded: Recorded, has_moved_on: bool = False) -> list[Diagnostic]:
+    """A warning for each operation that was begun and never ended. `has_moved_on`: the state was changed since, so
+    those of objects that are on record are over."""
+    problems = []
+    for begun in recorded.in_flight:
+        if has_moved_on and (begun.action != "create" or _exists(recorded, begun)):
+            continue
+        what = f"deposed object {begun.deposed} of {begun.address}" if begun.deposed else begun.address
+        if begun.action == "create" and _exists(recorded, begun):
+            came = "The object exists, but making it was not over: it is tainted, so the next plan replaces it."
+        else:
+            came = f"Nobody knows what came of it. {_DOUBTS.get(begun.action, '')}"
+        detail = f"The {begun.action} of {what} was under way at {begun.time} when the process ended. {came}"
+        problems.append(warning("state.in_flight", "Operation interrupted", detail.rstrip(), address=begun.address))
+    return problems
+
+
+def _exists(recorded: Recorded, begun: Begun) -> bool:
+    """Whether the journal has the object of a creation that did not end."""
+    last = None
+    for change in recorded.changes:
+        if change.address + format_key(change.key) == begun.address:
+            last = change.resource.instances[change.key] if change.resource is not None else None
+    return last is not None and last.current is not None
+
+
+def _now() -> str:
+    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime())

@@ -1,0 +1,89 @@
+"""The lines of a journal: each with a sum of its own and one over all that went before, so that what was changed, what
+is missing between lines and what was cut off at the end can be told apart.
+
+A line is `CHAIN OWN JSON`, both sums CRC-32 in eight hexadecimal digits: OWN of the JSON text, CHAIN of it going on
+from the line before (from 0 in the first). Lines used to have OWN alone; such journals are still read.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import Any
+
+from planner.foundation.support.exact_json import JsonError, dumps, loads
+from planner.foundation.vocabulary.records import field, frozen
+
+_LINE = re.compile(rb"(?:([0-9a-f]{8}) )?([0-9a-f]{8}) (\{[^\x00-\x1f]*)")
+_BEGINNING = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (?:[0-9a-f]{0,8}|(?:[0-9a-f]{8} )?\{[^\x00-\x1f]*|[0-9a-f]{8} )")
+
+
+def text_of(entry: dict[str, Any]) -> bytes:
+    """What a line says. Raises TypeError for what has no JSON form."""
+    return dumps(entry, escape_html=False)
+
+
+def line_of(text: bytes, chain: int) -> tuple[bytes, int]:
+    """The line with this text after lines of this chain, and the chain after it."""
+    chain = zlib.crc32(text, chain)
+    return b"%08x %08x %s\n" % (chain, zlib.crc32(text), text), chain
+
+
+@frozen
+class Lines:
+    """What could be read. `chain`: that of the last line; `size`: bytes of all whole lines. `is_torn`: the last line
+    was cut off while it was written, as when a process is killed. `damage`: what else is wrong, in words."""
+
+    entries: list[dict[str, Any]] = field(factory=list)
+    chain: int = 0
+    size: int = 0
+    is_torn: bool = False
+    damage: tuple[str, ...] = ()
+    has_beginning: bool = True
+
+
+def read_lines(data: bytes) -> Lines:
+    """The entries of the lines that are as they were written, in their order."""
+    *lines, tail = data.split(b"\n")
+    if _entry(tail)[0] is not None:  # only its line break is missing
+        lines.append(tail)
+        tail = b""
+    entries: list[dict[str, Any]] = []
+    damaged: list[int] = []
+    missing: list[int] = []
+    chain: int | None = 0
+    for number, line in enumerate(lines, 1):
+        entry, sum, text = _entry(line)
+        if entry is None:
+            damaged.append(number)
+            chain = None  # whatever it was, the next line goes on from there
+            continue
+        if sum is not None and chain is not None and zlib.crc32(text, chain) != sum:
+            missing.append(number)
+        chain = sum if sum is not None else chain
+        entries.append(entry)
+    damage = [*_named(damaged, "Line {} is damaged", "Lines {} are damaged")]
+    damage += _named(missing, "lines are missing before line {}", "lines are missing before each of lines {}")
+    is_torn = bool(tail and _BEGINNING.fullmatch(tail))
+    if tail and not is_torn:
+        damage.append(f"the last {len(tail)} bytes are not a line of a journal")
+    has_beginning = not (damaged[:1] == [1] or missing[:1] == [1]) and bool(entries or not damage)
+    return Lines(entries, chain or 0, len(data) - len(tail), is_torn, tuple(damage), has_beginning)
+
+
+def _entry(line: bytes) -> tuple[dict[str, Any] | None, int | None, bytes]:
+    """What a line says, its chain and its text; None for one that does not say what was written."""
+    match = _LINE.fullmatch(line)
+    if match is None or zlib.crc32(match[3]) != int(match[2], 16):
+        return None, None, b""
+    try:
+        entry = loads(match[3])
+    except JsonError:
+        return None, None, b""
+    return entry, int(match[1], 16) if match[1] else None, match[3]
+
+
+def _named(numbers: list[int], one: str, several: str) -> list[str]:
+    if not numbers:
+        return []
+    return [(one if len(numbers) == 1 else several).format(", ".join(map(str, numbers)))]

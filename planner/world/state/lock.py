@@ -1,0 +1,385 @@
+"""The lock on a state file: a record lock on the file, and a file beside it that says who holds it.
+
+Where the system has them the record locks belong to an open file, else (POSIX) to a process, which then loses them when
+it closes any other descriptor of the file. The two keep each other out, and both are OpenTofu's, so that the two
+programs keep each other out as well: `.NAME.lock.info` holds a JSON object with ID, Operation, Info, Who, Version,
+Created and Path.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+
+from planner.foundation.support.disk import check_kind, read_whole, remove_leftovers, replace_file
+from planner.foundation.support.random_id import random_uuid
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
+
+_MEMBERS = ("ID", "Operation", "Info", "Who", "Version", "Created", "Path")
+_MOST_INFO = 1 << 16
+"""bytes of a lock info"""
+SLOW = 0.4
+"""Seconds after which waiting is worth a message."""
+
+
+class Stop(Protocol):
+    """A request to give up waiting."""
+
+    requested: bool
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so long, or until it is requested; whether it is."""
+        ...
+
+
+def wait(seconds: float, stop: Stop | None) -> None:
+    """Wait so long, or until a stop is requested."""
+    if stop is not None:
+        stop.wait(seconds)
+    else:
+        time.sleep(seconds)
+
+
+@frozen
+class LockInfo:
+    """Who holds a lock, since when (RFC 3339, UTC) and what for."""
+
+    id: str
+    operation: str
+    info: str
+    who: str
+    version: str
+    created: str
+    path: str
+
+    def to_json(self) -> bytes:
+        values = (self.id, self.operation, self.info, self.who, self.version, self.created, self.path)
+        if all(_is_plain(value) for value in values):
+            members = ",".join([f'"{name}":"{value}"' for name, value in zip(_MEMBERS, values, strict=True)])
+            return f"{{{members}}}".encode()
+        return _json(dict(zip(_MEMBERS, values, strict=True)))
+
+    def describe(self) -> str:
+        """Several lines, each a name and a value."""
+        rows = (
+            ("ID", self.id),
+            ("Path", self.path),
+            ("Operation", self.operation),
+            ("Who", self.who),
+            ("Version", self.version),
+            ("Created", _moment(self.created)),
+            ("Info", self.info),
+        )
+        return "\n".join(["Lock Info:", *(f"  {name + ':':<10} {value}" for name, value in rows)])
+
+
+def _is_plain(text: str) -> bool:
+    """Whether JSON writes it as it is, in quotes: so most locks need no encoder."""
+    return text.isascii() and text.isprintable() and not any(sign in text for sign in '"\\<>&')
+
+
+def _json(members: dict[str, str]) -> bytes:
+    from planner.foundation.support.exact_json import dumps
+
+    return dumps(members)
+
+
+def _moment(created: str) -> str:
+    """A time as the ecosystem's programs show it."""
+    date, t, rest = created.partition("T")
+    return f"{date} {rest[:-1]} +0000 UTC" if t and rest.endswith("Z") else created
+
+
+def new_lock_info(operation: str, path: str, info: str = "") -> LockInfo:
+    """A lock info for this process and moment."""
+    seconds, parts = divmod(time.time_ns() // 1000, 1_000_000)
+    moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    created = f"{moment}.{parts:06}".rstrip("0").rstrip(".") + "Z"
+    return LockInfo(random_uuid(), operation, info, myself(), COMPATIBLE_VERSION, created, path)
+
+
+def myself() -> str:
+    """Who runs this process: USER@HOST, with the number of a user without a name."""
+    names = (os.environ.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME"))
+    return f"{next(filter(None, names), None) or _account()}@{os.uname().nodename}"
+
+
+def _account() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def info_path(state_path: str) -> str:
+    """Where the lock info of a state file stands."""
+    directory, name = os.path.split(state_path)
+    return os.path.join(directory, f".{name.removeprefix('.')}.lock.info")
+
+
+def read_lock_info(state_path: str) -> LockInfo | None:
+    """Who holds the lock; None when nobody says so."""
+    try:
+        data = read_whole(info_path(state_path))
+    except OSError:
+        return None
+    return lock_info_of(data)
+
+
+def lock_info_of(data: bytes) -> LockInfo | None:
+    """The lock info that a JSON object says; None when it is none. Others may have written it."""
+    from planner.foundation.support.exact_json import JsonError, loads
+
+    if len(data) > _MOST_INFO:
+        return None
+    try:
+        raw = loads(data)
+    except JsonError:
+        return None
+    if not isinstance(raw, dict):
+        return None
+    texts = (str(raw.get(name) or "") for name in _MEMBERS)
+    return LockInfo(*("".join(c if c.isprintable() else "?" for c in text) for text in texts))
+
+
+def _take(descriptor: int) -> None:
+    """Raises BlockingIOError or PermissionError when somebody else has it."""
+    _set_lock(descriptor, "F_WRLCK")
+
+
+def _give_back(descriptor: int) -> None:
+    """Also for children of this process that may have the same open file."""
+    with suppress(OSError):
+        _set_lock(descriptor, "F_UNLCK")
+
+
+def _set_lock(descriptor: int, kind: str) -> None:
+    import fcntl
+    import struct
+    import sys
+
+    if sys.platform == "linux":
+        # struct flock: l_type, l_whence, l_start, l_len (0: to the end), l_pid
+        whole = struct.pack("@hhqqi4x", getattr(fcntl, kind), os.SEEK_SET, 0, 0, 0)
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, whole)
+    else:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB if kind == "F_WRLCK" else fcntl.LOCK_UN)
+
+
+class FileLock:
+    """The lock on one state file. While it is held, `descriptor` is open on the file: reading it through another
+    descriptor of the same process could drop the lock when that one is closed."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.descriptor: int | None = None
+        self.info: LockInfo | None = None
+        self._created = False
+        self._replaced: list[int] = []
+        self._next: int | None = None
+
+    @property
+    def held(self) -> bool:
+        return self.info is not None
+
+    @property
+    def made_file(self) -> bool:
+        """Whether there was no state file before the lock was taken on one."""
+        return self._created
+
+    def acquire(
+        self,
+        operation: str,
+        timeout: float = 0.0,
+        info: str = "",
+        on_wait: Callable[[], None] | None = None,
+        stop: Stop | None = None,
+    ) -> list[Diagnostic]:
+        """Take the lock, trying again for `timeout` seconds. `on_wait` is called once when that takes long; `stop`
+        gives up early."""
+        began = time.monotonic()
+        told, delay = False, 0.05
+        while True:
+            try:
+                if self._try():
+                    break
+            except OSError as e:
+                self._close()
+                return [_os_problem("lock", self.path, e)]
+            waited = time.monotonic() - began
+            stopped = stop is not None and stop.requested
+            if waited >= timeout or stopped:
+                self._close()
+                return [_given_up(self.path)] if stopped else [self._taken()]
+            if waited >= SLOW and not told and on_wait is not None:
+                told = True
+                on_wait()
+            wait(min(delay, timeout - waited), stop)
+            delay = min(delay * 2, 1.0)
+        self.info = new_lock_info(operation, self.path, info)
+        try:
+            for path in (self.path, info_path(self.path)):
+                remove_leftovers(path)
+            replace_file(info_path(self.path), self.info.to_json(), 0o600, durable=False)
+        except OSError as e:
+            self.release()
+            return [_os_problem("write the lock info of", self.path, e)]
+        return []
+
+    def _try(self) -> bool:
+        """Whether the lock could be taken on the file that now stands at the path."""
+        if self.descriptor is None:
+            os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)
+            self._created = not os.path.exists(self.path)
+            self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                check_kind(self.descriptor, self.path)
+            except OSError:
+                self._close()
+                raise
+        try:
+            _take(self.descriptor)
+        except (BlockingIOError, PermissionError):
+            return False
+        # A writer replaces the file: the one that was opened may not be the state any more.
+        try:
+            if os.path.samestat(os.fstat(self.descriptor), os.stat(self.path)):
+                return True
+        except FileNotFoundError:
+            pass
+        self._close()
+        return self._try()
+
+    def is_taken(self) -> bool:
+        """Whether somebody else holds the lock."""
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            _take(descriptor)
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def prepare(self, descriptor: int) -> bool:
+        """Hold the lock on the file behind `descriptor` too, which is about to take the place of the state file;
+        whether there is a lock to hold. `follow` comes next, and the descriptor is ours from now on."""
+        if not self.held:
+            return False
+        self._next = descriptor
+        _take(descriptor)
+        return True
+
+    def follow(self) -> None:
+        """Go over to the prepared file, if that took the place of the state file."""
+        descriptor, self._next = self._next, None
+        if descriptor is None:
+            return
+        try:
+            arrived = os.path.samestat(os.fstat(descriptor), os.stat(self.path))
+        except OSError:
+            arrived = False
+        if not arrived:
+            os.close(descriptor)
+            return
+        if self.descriptor is not None:
+            self._replaced.append(self.descriptor)
+        self.descriptor = descriptor
+        self._created = False
+
+    def release(self) -> list[Diagnostic]:
+        """Give the lock back. An empty file that only the lock created disappears."""
+        if self.info is None:
+            return []
+        problems: list[Diagnostic] = []
+        try:
+            os.remove(info_path(self.path))
+        except FileNotFoundError:
+            pass
+        except OSError as e:
+            detail = (
+                f"{info_path(self.path)}: {e.strerror or e}. The lock itself is free, and the next one overwrites it."
+            )
+            problems.append(warning("state.lock_info", "Cannot remove the lock info", detail))
+        try:
+            if self._created and os.path.getsize(self.path) == 0:
+                os.remove(self.path)
+        except OSError:
+            pass
+        self.info = None
+        self._close()
+        return problems
+
+    def _close(self) -> None:
+        for descriptor in (*self._replaced, self.descriptor):
+            if descriptor is not None:
+                _give_back(descriptor)
+                os.close(descriptor)
+        self._replaced, self.descriptor = [], None
+
+    def holder(self) -> str:
+        """Who has the lock, since when and what for, as the end of a sentence; "" when nobody knows."""
+        info = read_lock_info(self.path)
+        if info is None:
+            return ""
+        return f" that {info.who or 'somebody'} has since {info.created or 'some time'} for {info.operation}"
+
+    def _taken(self) -> Diagnostic:
+        holder = read_lock_info(self.path)
+        for _ in range(10):
+            if holder is not None:
+                break
+            time.sleep(0.02)  # whoever has just taken the lock is about to say so
+            holder = read_lock_info(self.path)
+        who = f"\n\n{holder.describe()}" if holder else " Nothing says which."
+        return error(
+            "state.locked",
+            "Error acquiring the state lock",
+            f"Another process holds the lock on {self.path}. Wait until it is done, or allow waiting with "
+            f"-lock-timeout.{who}",
+        )
+
+
+def held_by(state_path: str, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
+    """The lock info that a process left behind, if it is the one with this id and no process holds the lock."""
+    holder = read_lock_info(state_path)
+    if holder is None:
+        return None, [error("state.not_locked", "The state is not locked", f"No lock is recorded for {state_path}.")]
+    if holder.id != lock_id:
+        detail = f'The lock on {state_path} has the id "{holder.id}", not "{lock_id}".\n\n{holder.describe()}'
+        return None, [error("state.lock_id", "Wrong lock id", detail)]
+    if FileLock(state_path).is_taken():
+        detail = (
+            f"The process that holds the lock on {state_path} is still at work, and a lock of the file system cannot "
+            f"be taken from it: wait for it, or end it.\n\n{holder.describe()}"
+        )
+        return None, [error("state.lock_alive", "The lock is held", detail)]
+    return holder, []
+
+
+def remove_info(state_path: str) -> list[Diagnostic]:
+    """Remove the lock info that a process left behind."""
+    try:
+        os.remove(info_path(state_path))
+    except OSError as e:
+        return [_os_problem("remove the lock info of", state_path, e)]
+    return []
+
+
+def _given_up(path: str) -> Diagnostic:
+    detail = f"The wait for the lock on {path}, which another process holds, was interrupted. Nothing was done."
+    return error("state.lock_interrupted", "Error acquiring the state lock", detail)
+
+
+def _os_problem(verb: str, path: str, e: OSError) -> Diagnostic:
+    return error("state.file", f"Cannot {verb} the state file", f"{path}: {e.strerror or e}.")

@@ -1,0 +1,191 @@
+"""Copying states from one backend to another, when `init` finds another backend than the one it set up before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.world.state.backend import DEFAULT_WORKSPACE, Backend, Store
+from planner.world.state.model import State
+
+Ask = Callable[[str, str], str]
+"""The answer to a question with a remark. Raises Failure when nobody answers."""
+
+
+@frozen
+class Migration:
+    """How to go about it. `ask` is None when questions are not welcome; `force` answers all of them with yes."""
+
+    source_type: str
+    target_type: str
+    ask: Ask | None = None
+    force: bool = False
+    lock: bool = True
+    lock_timeout: float = 0.0
+    workspace: str = DEFAULT_WORKSPACE
+    """the selected one"""
+    warn: Callable[[list[Diagnostic]], None] = lambda problems: None
+    """takes what there is to know of the states that are copied, such as operations that were cut off"""
+
+    def confirmed(self, question: str, remark: str) -> bool:
+        """Whether the answer is yes. Raises Failure when nobody can be asked."""
+        if self.force:
+            return True
+        if self.ask is None:
+            summary = "Can't ask approval for state migration when interactive input is disabled."
+            detail = (
+                f'The question is "{question}"\n\nIf non-interactive operation is desired, consider adding the '
+                '"-force-copy" option. Otherwise, please remove the "-input=false" option and try again.'
+            )
+            raise Failure(error("backend.no_input", summary, detail))
+        for _ in range(2):
+            answer = self.ask(question, remark).lower()
+            if answer in ("yes", "no"):
+                return answer == "yes"
+        return False
+
+
+def migrate(source: Backend, target: Backend, how: Migration) -> list[str]:
+    """Copy the state of every workspace, after asking, and name those whose state is there now. Empty states are left
+    alone. Raises Failure."""
+    try:
+        names = source.workspaces()
+    except OSError as problem:
+        detail = f"{problem.filename or source.type}: {problem.strerror or problem}."
+        raise Failure(error("backend.workspaces", "Cannot list the workspaces to copy", detail)) from None
+    if names == [DEFAULT_WORKSPACE]:
+        return _migrated(source, target, names, how)
+    if not target.has_workspaces:
+        return _only_the_current(source, target, how)
+    remark = (
+        f'The present backend "{how.source_type}" holds several workspaces. Their states are copied to the backend '
+        f'"{how.target_type}", and replace states of workspaces with the same names there.\n'
+        'Enter "yes" to copy all of them and "no" to stop.'
+    )
+    if not how.confirmed(f'Do you want to migrate all workspaces to "{how.target_type}"?', remark):
+        raise Failure(error("backend.migration_refused", "Migration aborted by user.", "Nothing was changed."))
+    return _migrated(source, target, names, evolve(how, ask=None, force=True))
+
+
+def _only_the_current(source: Backend, target: Backend, how: Migration) -> list[str]:
+    """Several workspaces, and no place for them."""
+    remark = (
+        f'The present backend "{how.source_type}" has several workspaces, the new one has none: the state of the '
+        f'selected one, "{how.workspace}", can be copied; the others stay where they are.\n'
+        'Enter "yes" to copy it and "no" to stop.'
+    )
+    question = (
+        f'Destination state "{how.target_type}" doesn\'t support workspaces.\n'
+        "Do you want to copy only your current workspace?"
+    )
+    if not how.confirmed(question, remark):
+        raise Failure(error("backend.migration_refused", "Migration aborted by user.", "Nothing was changed."))
+    came = _migrate_one(source.store(how.workspace), target.store(DEFAULT_WORKSPACE), evolve(how, force=True))
+    return [how.workspace] if came else []
+
+
+def _migrated(source: Backend, target: Backend, names: list[str], how: Migration) -> list[str]:
+    return [name for name in names if _migrate_one(source.store(name), target.store(name), how)]
+
+
+def _migrate_one(old: Store, new: Store, how: Migration) -> bool:
+    """Whether the state of one is that of the other now."""
+    from planner.world.state.recovery import refusal_to_copy
+
+    here, there = _read(old), _read(new)
+    if old.missing:
+        raise Failure(refusal_to_copy(old.place, old.missing))
+    if _empty(here):
+        return False
+    if _same(here, there):
+        return True
+    with _locked(old, "migration source state", how), _locked(new, "migration destination state", how):
+        here, there = _read(old, how), _read(new)
+        if here is None or here.is_empty:
+            return False
+        with _compared(here, there, how, old.seal.is_plain and new.seal.is_plain) as files:
+            question = "Do you want to copy existing state to the new backend?"
+            if not how.confirmed(question, _remark(old, new, there, how, files)):
+                return False
+        if there is not None:
+            here = evolve(here, serial=here.serial + 1)
+        _, problems = new.put(here)
+        if has_errors(problems):
+            raise Failure(problems)
+    return True
+
+
+@contextmanager
+def _compared(here: State, there: State | None, how: Migration, may_show: bool) -> Iterator[tuple[str, str] | None]:
+    """Files with both states while somebody is asked which one it shall be, unless they are kept encrypted."""
+    import os
+    import tempfile
+
+    from planner.world.state.file import write_state
+
+    if not may_show or there is None or there.is_empty or how.force or how.ask is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="planner-") as folder:
+        paths = (
+            os.path.join(folder, f"1-{how.source_type}.tfstate"),
+            os.path.join(folder, f"2-{how.target_type}.tfstate"),
+        )
+        for path, state in zip(paths, (here, there), strict=True):
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(write_state(state))
+        yield paths
+
+
+def _remark(old: Store, new: Store, there: State | None, how: Migration, files: tuple[str, str] | None) -> str:
+    if _empty(there):
+        return (
+            f'The former backend "{how.source_type}" holds a state ({old.place}), the new backend "{how.target_type}" '
+            'holds none.\nEnter "yes" to copy it and "no" to start with an empty state.'
+        )
+    shown = f"They are in these files until you answer:\n  {files[0]}\n  {files[1]}\n" if files else ""
+    return (
+        f'Both the former backend "{how.source_type}" ({old.place}) and the new backend "{how.target_type}" '
+        f"({new.place}) hold a state,\nand the two differ. Compare them before you answer.\n{shown}"
+        'Enter "yes" to replace the new one by the former one and "no" to keep the new one as it is.'
+    )
+
+
+def _empty(state: State | None) -> bool:
+    return state is None or state.is_empty
+
+
+def _same(left: State | None, right: State | None) -> bool:
+    from planner.world.state.file import same_content
+
+    if left is None or right is None:
+        return left is right
+    return left.lineage == right.lineage and same_content(left, right)
+
+
+def _read(store: Store, how: Migration | None = None) -> State | None:
+    state, problems = store.read()
+    if has_errors(problems):
+        raise Failure(problems)
+    if how is not None:
+        how.warn(problems)
+    return state
+
+
+@contextmanager
+def _locked(store: Store, operation: str, how: Migration) -> Iterator[None]:
+    problems: list[Diagnostic] = store.lock(operation, how.lock_timeout) if how.lock else []
+    if has_errors(problems):
+        raise Failure(problems)
+    try:
+        yield
+    finally:
+        if how.lock:
+            store.unlock()
+
+
+def has_objects(store: Store) -> bool:
+    """Whether a state is worth copying. Raises Failure."""
+    return not _empty(_read(store))

@@ -1,0 +1,265 @@
+"""A state with what the journal of an operation that was cut off adds to it.
+
+The journal of an apply belongs to the state that the apply began with, and to each snapshot that it wrote. When the
+state has moved on since, because somebody went on with another program, the journal is compared with it object by
+object: see `Strays`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from planner.foundation.vocabulary.address import format_key
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.world.state.build import StateBuilder
+from planner.world.state.file import same_content
+from planner.world.state.journal import Recorded, replayed, story, unfinished
+from planner.world.state.model import InstanceKey, InstanceState, ObjectState, ResourceState, State
+
+_MOST_LISTED = 20
+_Place: TypeAlias = "tuple[str, InstanceKey]"
+"""an instance: the address of its resource, and its key"""
+_Slot: TypeAlias = "tuple[str, InstanceKey, str]"
+"""an object: the same and its deposed key, "" for the current one"""
+
+
+@frozen(eq=False)
+class Strays:
+    """The objects that a journal recorded and a later state does not have.
+
+    `missing`: those whose place in the state is free (resource address, key, instance with these objects alone): they
+    can be added to it. `others`: where the state has another object, which was made again: address, the id that the
+    journal recorded, the id in the state. `elsewhere`: those that the state has at another address, because they were
+    moved or imported: address, id, that address."""
+
+    missing: list[tuple[str, InstanceKey, ResourceState]] = field(factory=list)
+    others: list[tuple[str, str, str]] = field(factory=list)
+    elsewhere: list[tuple[str, str, str]] = field(factory=list)
+    doubtful: dict[str, str] = field(factory=dict)
+    """what is to be known of missing ones whose id is in the state at another address, too"""
+
+    @property
+    def addresses(self) -> list[str]:
+        """The instances with missing objects."""
+        return [address + format_key(key) for address, key, _ in self.missing]
+
+    @property
+    def described(self) -> list[str]:
+        """Their addresses, with what is to be known of them."""
+        return [f"{a}: {self.doubtful[a]}" if a in self.doubtful else a for a in self.addresses]
+
+
+@frozen(eq=False)
+class Recovery:
+    """What a journal came to: `adds` says whether it had anything that the state lacks, `missing` which instances have
+    objects that are not part of `state`, because it has moved on since."""
+
+    state: State | None
+    problems: tuple[Diagnostic, ...] = ()
+    adds: bool = False
+    missing: tuple[str, ...] = ()
+
+
+def recovered(
+    state: State | None,
+    recorded: Recorded,
+    journal: str,
+    place: str,
+    is_at_work: bool,
+    checksum: str = "",
+    adopts: bool = False,
+) -> Recovery:
+    """The state (None: there is none) in `place` with what the journal called `journal` says. When the state has moved
+    on since, only with `adopts` are the objects added that it does not have; else they are named in a warning.
+    `is_at_work`: the writer of the journal is still running, so there is nothing to report. `checksum`: of the file
+    that the state was read from."""
+    base = state or State()
+    if recorded.saved is not None and recorded.saved.is_it(base, checksum):
+        return Recovery(state)  # cut off between saving the state and removing the journal
+    if not recorded.in_flight and _has_all(base, recorded):
+        return Recovery(state)
+    is_its_own = recorded.serial == base.serial and base.lineage in ("", recorded.lineage)
+    if is_its_own or any(snapshot.is_it(base, checksum) for snapshot in recorded.snapshots):
+        count = len(recorded.changes_after(base, checksum))
+        problems = () if is_at_work else tuple(story(journal, recorded, count))
+        return Recovery(replayed(base, recorded, checksum), problems, True)
+    strays = strays_of(base, recorded)
+    if is_at_work:
+        return Recovery(state)
+    if not adopts:
+        return Recovery(state, _diverged(strays, base, recorded, journal, place), missing=tuple(strays.addresses))
+    problems = _diverged(evolve(strays, missing=[]), base, recorded, journal, place)
+    return Recovery(_adopted(base, strays), problems, True)
+
+
+def _has_all(state: State, recorded: Recorded) -> bool:
+    """Whether a state that was written after the journal was begun has everything that the journal says."""
+    follows = state.lineage == recorded.lineage and state.serial > recorded.serial
+    return follows and same_content(replayed(state, recorded), state)
+
+
+def strays_of(state: State, recorded: Recorded) -> Strays:
+    """The objects recorded last for each instance that the state does not have. Data sources are read again anyway."""
+    changes = recorded.changes_after(state)
+    last = {(change.address, change.key): change.resource for change in changes}
+    strays = Strays()
+    twins = _twins(state, last)
+    for (address, key), resource in last.items():
+        if resource is None or resource.mode != "managed":
+            continue
+        instance, name = resource.instances[key], address + format_key(key)
+        known = state.resources.get(address)
+        here = _objects(known.instances.get(key)) if known is not None else {}
+        absent: dict[str, ObjectState] = {}
+        for mark, object in _objects(instance).items():
+            if _is_among(object, mark, here):
+                continue
+            there, is_same = twins.get((address, key, mark), ("", False))
+            if is_same:
+                strays.elsewhere.extend([(name, _shown(object), there)] if there != name else [])
+            elif mark in here:
+                strays.others.append((name, _shown(object), _shown(here[mark])))
+            else:
+                absent[mark] = object
+                if there:
+                    strays.doubtful[name] = f"{_shown(object)}, an id that {there} has in the state"
+        if absent:
+            missing = evolve(instance, current=absent.pop("", None), deposed=absent)
+            strays.missing.append((address, key, evolve(resource, instances={key: missing})))
+    return strays
+
+
+def _objects(instance: InstanceState | None) -> dict[str, ObjectState]:
+    """The objects of an instance by deposed key, "" for the current one."""
+    if instance is None:
+        return {}
+    return {**({} if instance.current is None else {"": instance.current}), **instance.deposed}
+
+
+def _is_among(object: ObjectState, mark: str, here: Mapping[str, ObjectState]) -> bool:
+    """Whether the objects of its instance in the state have this one."""
+    if mark in here and (mark or _identity(here[mark]) == _identity(object)):
+        return True
+    return any(_identity(one) == _identity(object) and one.attributes == object.attributes for one in here.values())
+
+
+def _twins(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_Slot, tuple[str, bool]]:
+    """The objects of a journal whose id an object in another place of the state has: the address of that instance, and
+    whether it is the same object. It is in the same instance, where it was set aside or not any more, and at another
+    address when nothing that both record differs. An id that several objects have does not count."""
+    recorded = _by_id((place, r, r.instances[place[1]]) for place, r in last.items() if r is not None)
+    known = _by_id(((r.address, i.key), r, i) for r, i in state.instances()) if recorded else {}
+    twins = {}
+    for id, objects in recorded.items():
+        in_state = known.get(id, [])
+        if len(objects) == len(in_state) == 1 and objects[0][0] != in_state[0][0]:
+            (slot, mine), (other, theirs) = objects[0], in_state[0]
+            is_same = slot[:2] == other[:2] or _agree(mine.attributes, theirs.attributes)
+            twins[slot] = other[0] + format_key(other[1]), is_same
+    return twins
+
+
+def _by_id(
+    instances: Iterable[tuple[_Place, ResourceState, InstanceState]],
+) -> dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]]:
+    """Objects and where they are, by type, provider configuration with its key, and id."""
+    found: dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]] = {}
+    for place, resource, instance in instances:
+        for mark, object in _objects(instance).items() if resource.mode == "managed" else ():
+            id = object.attributes.get("id")
+            if isinstance(id, str):
+                by = resource.type, resource.provider, instance.provider_key, id
+                found.setdefault(by, []).append(((*place, mark), object))
+    return found
+
+
+def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(value is None or other.get(name) in (None, value) for name, value in one.items())
+
+
+def _identity(object: ObjectState) -> object:
+    """What tells two objects of one type apart."""
+    return object.identity or object.attributes.get("id") or object.attributes
+
+
+def _shown(object: ObjectState) -> str:
+    id = object.attributes.get("id")
+    return id if isinstance(id, str) and (("attr", "id"),) not in object.sensitive_paths else "an object without an id"
+
+
+def _adopted(state: State, strays: Strays) -> State:
+    """The state with the missing objects, under the next serial."""
+    builder = StateBuilder(state)
+    for address, key, resource in strays.missing:
+        here = builder.instance(address, key) or InstanceState(key, None)
+        absent = resource.instances[key]
+        joined = evolve(absent, current=here.current or absent.current, deposed={**here.deposed, **absent.deposed})
+        builder.put_instance(address, key, evolve(resource, instances={key: joined}))
+    return evolve(builder.snapshot(), lineage=state.lineage, serial=state.serial + 1)
+
+
+def _diverged(strays: Strays, state: State, recorded: Recorded, journal: str, place: str) -> tuple[Diagnostic, ...]:
+    """Warnings about a journal whose state has moved on since."""
+    began = (
+        f"An interrupted {recorded.operation} ({recorded.time}) left the journal {journal}. The state in {place} was "
+        f"changed since: the {recorded.operation} began with serial {recorded.serial}, it has {state.serial} now."
+    )
+    problems = []
+    if strays.missing:
+        detail = (
+            f"{began} These objects are in the journal and not in the state:\n{_listed(strays.described)}\n\n`planner "
+            "state journal -adopt` reads each of them and adds those that exist to the state. If the state is right "
+            "without them, `planner state journal -discard` sets the journal aside."
+        )
+        problems.append(warning("state.journal_diverged", "Objects of an interrupted operation are missing", detail))
+    if strays.others:
+        listed = _listed([f"{address}: {mine} (in the state: {theirs})" for address, mine, theirs in strays.others])
+        detail = (
+            f"{began} It created these objects, and others have taken their place in the state:\n{listed}\n\nThey may "
+            "still exist: check, and delete them by hand if nothing uses them."
+        )
+        problems.append(warning("state.journal_replaced", "Objects of an interrupted operation may be left", detail))
+    if strays.elsewhere:
+        listed = _listed([f"{address}: {id} (in the state as {there})" for address, id, there in strays.elsewhere])
+        detail = (
+            f"{began} The state has these objects of the journal at other addresses:\n{listed}\n\nThey are not added a "
+            "second time."
+        )
+        problems.append(warning("state.journal_moved", "Objects of an interrupted operation have moved", detail))
+    return (*problems, *unfinished(recorded, has_moved_on=True))
+
+
+def _listed(lines: list[str]) -> str:
+    rest = f"\n  ... and {len(lines) - _MOST_LISTED} more" if len(lines) > _MOST_LISTED else ""
+    return "".join(f"\n  - {line}" for line in lines[:_MOST_LISTED]) + rest
+
+
+def refusal(place: str, missing: tuple[str, ...]) -> Diagnostic:
+    """The error of an operation that would make these objects again."""
+    return _refusal(
+        place,
+        missing,
+        "They would be made a second time, or be left when everything is destroyed. Run `planner state journal -adopt` "
+        "to add those that exist to the state, or `planner state journal -discard` if it is right without them.",
+    )
+
+
+def refusal_to_copy(place: str, missing: tuple[str, ...]) -> Diagnostic:
+    """The error of copying a state to a place where no journal would be found that has these objects."""
+    return _refusal(
+        place,
+        missing,
+        "No journal is found where the state would be copied to. Put the former backend block back and run `planner "
+        "state journal -adopt` to add those that exist to the state, or `planner state journal -discard` if it is "
+        "right without them; then copy it.",
+    )
+
+
+def _refusal(place: str, missing: tuple[str, ...], advice: str) -> Diagnostic:
+    detail = (
+        f"An interrupted operation made objects that the state in {place} does not have, because it was changed since:"
+        f"\n{_listed(list(missing))}\n\n{advice}"
+    )
+    return error("state.journal_diverged", "Objects of an interrupted operation are missing", detail)

@@ -1,0 +1,101 @@
+"""What backends in services have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.world.state.backend import DEFAULT_WORKSPACE, Store
+from planner.world.state.encryption_seal import PLAIN, Seal
+from planner.world.state.remote.client import Client
+from planner.world.state.remote.copy import forget_all
+from planner.world.state.remote.store import READ, RemoteStore
+
+
+class RemoteBackend(ABC):
+    """A backend in a service. A module of a type says how to reach the state of a workspace, and which there are."""
+
+    type: ClassVar[str]
+    has_workspaces: ClassVar[bool] = True
+    makes_empty: ClassVar[bool] = False
+    """whether `init` saves an empty state where there is none, as OpenTofu does with this type"""
+
+    def __init__(self, settings: Mapping[str, Any], seal: Seal = PLAIN) -> None:
+        self._settings, self.seal = dict(settings), seal
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As they were given: without what the environment or a default says."""
+        return self._settings
+
+    @abstractmethod
+    def client(self, workspace: str) -> Client:
+        """The state of a workspace. Raises ServiceError."""
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The workspaces that there are besides the default one. Raises ServiceError."""
+
+    def remove(self, workspace: str) -> None:
+        """Remove the state of a workspace and all that belongs to it. Raises ServiceError."""
+        self.client(workspace).delete()
+
+    def store(
+        self, workspace: str = DEFAULT_WORKSPACE, state: str = "", state_out: str = "", backup: str = ""
+    ) -> Store:
+        """The store of a workspace; a file that `-state` names takes its place. Raises ServiceError."""
+        if state or state_out:
+            return _file(self.seal, state, state_out, backup)
+        if not self.has_workspaces and workspace != DEFAULT_WORKSPACE:
+            raise ServiceError("workspaces not supported")
+        return self.remote_store(workspace, "" if backup == "-" else backup)
+
+    def remote_store(self, workspace: str, backup: str = "") -> RemoteStore:
+        return RemoteStore(self.client(workspace), self.seal, backup)
+
+    def workspaces(self) -> list[str]:
+        """The names of all workspaces: the default one first, the others sorted. Raises ServiceError."""
+        if not self.has_workspaces:
+            return [DEFAULT_WORKSPACE]
+        return [DEFAULT_WORKSPACE, *sorted(set(self.names()) - {DEFAULT_WORKSPACE})]
+
+    def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
+        """Save an empty state, if there is none. Raises Failure, ServiceError."""
+        if not self.has_workspaces:
+            raise ServiceError("workspaces not supported")
+        _raise(self.remote_store(workspace).make_empty(with_lock))
+
+    def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
+        """What `init` does with the selected workspace."""
+        if not self.makes_empty:
+            return []
+        try:
+            return self.remote_store(workspace).make_empty(with_lock)
+        except ServiceError as problem:
+            return [unreachable(self.type, problem)]
+
+    def delete_workspace(self, workspace: str) -> None:
+        """Remove a workspace and its state. Raises ServiceError."""
+        if not self.has_workspaces:
+            raise ServiceError("workspaces not supported")
+        client = self.client(workspace)
+        self.remove(workspace)
+        forget_all(client)
+
+
+def _file(seal: Seal, state: str, state_out: str, backup: str) -> Store:
+    from planner.world.state.backends.local import LocalBackend
+
+    return LocalBackend(seal=seal).store(DEFAULT_WORKSPACE, state, state_out, backup)
+
+
+def _raise(problems: list[Diagnostic]) -> None:
+    if has_errors(problems):
+        raise Failure(problems)
+
+
+def unreachable(kind: str, problem: ServiceError) -> Diagnostic:
+    return error(READ, "Error refreshing state", f'Backend "{kind}": {problem.text}')

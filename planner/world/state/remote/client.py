@@ -1,0 +1,112 @@
+"""What a backend does for the state of one workspace: bytes with a version, a lock, documents beside."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.records import frozen
+from planner.world.state.lock import LockInfo
+
+
+@frozen
+class Payload:
+    """What is kept, and which version of it this is (the service's own word: an entity tag, a generation)."""
+
+    data: bytes
+    version: str
+
+
+class Held(ServiceError):
+    """Somebody else has the lock. `info` is what is known of the holder; `may_wait`: whether trying again can help."""
+
+    def __init__(self, text: str, info: LockInfo | None = None, may_wait: bool | None = None) -> None:
+        super().__init__(text)
+        self.info = info
+        self.may_wait = bool(info is not None and info.id) if may_wait is None else may_wait
+
+
+class Newer(ServiceError):
+    """What is kept is not what was read: something else has written since."""
+
+
+class Client(Protocol):
+    """The state of one workspace in a service. Everything raises ServiceError."""
+
+    @property
+    def place(self) -> str:
+        """Where the state is, for sentences: `s3://bucket/key`. No secrets."""
+
+    @property
+    def locks(self) -> bool:
+        """Whether locks are taken at all, as the configuration says."""
+
+    @property
+    def lock_path(self) -> str:
+        """What lock infos say as Path."""
+
+    def get(self) -> Payload | None:
+        """What is kept; None where there is nothing."""
+
+    def put(self, data: bytes, before: str | None) -> str:
+        """Keep this; its version. `before`: the version that must still be there, "" where there must be none, None
+        whatever there is. Raises Newer as far as the service can tell, or could be asked just before."""
+
+    def delete(self) -> None:
+        """Keep nothing."""
+
+    def lock(self, info: LockInfo) -> LockInfo:
+        """Take the lock: the info with the id that gives it back. Raises Held. A request that was done although its
+        answer got lost counts as done."""
+
+    def unlock(self, lock_id: str) -> None:
+        """Give back the lock with this id. Raises ServiceError, too, where another one holds it."""
+
+    def force_unlock(self, lock_id: str) -> None:
+        """Remove the lock with this id, whoever holds it."""
+
+    def has_lock(self, lock_id: str) -> bool:
+        """Whether the lock with this id is still held. True where the service cannot say."""
+
+    def holder(self) -> LockInfo | None:
+        """Who holds the lock; None when nobody does, or nobody knows."""
+
+    def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
+        """Seconds between two snapshots of the state while an apply runs, as in Store."""
+
+    @property
+    def has_place_beside(self) -> bool:
+        """Whether documents can be kept beside the state."""
+
+    def get_beside(self, name: str) -> bytes | None:
+        """A document beside the state. `name` is made of letters, digits, dots and dashes."""
+
+    def put_beside(self, name: str, data: bytes) -> None:
+        """Keep one: at most 256 KiB."""
+
+    def delete_beside(self, name: str) -> None:
+        """Remove one, if there is one."""
+
+
+class StateClient:
+    """What most services have in common: they take snapshots as often as the user wants."""
+
+    def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
+        return 0.0 if is_urgent else interval
+
+
+class NothingBeside(StateClient):
+    """For services that keep nothing but the state."""
+
+    @property
+    def has_place_beside(self) -> bool:
+        return False
+
+    def get_beside(self, name: str) -> bytes | None:
+        return None
+
+    def put_beside(self, name: str, data: bytes) -> None:
+        pass
+
+    def delete_beside(self, name: str) -> None:
+        pass

@@ -1,0 +1,193 @@
+"""The copy of a journal beside a state in a service, so that another machine can take up what this one began.
+
+The journal in the working directory comes first: it is on the disk before anything starts. What it has grown by goes to
+the service from a thread of its own, half a second later at most as long as that answers. A head names the journal;
+its text is in parts that are only written at the end, and each is replaced until it is full.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from contextlib import suppress
+from threading import Event, Lock, Thread
+from typing import Any
+
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.records import frozen
+from planner.world.state.remote.client import Client
+
+HEAD = "planner.journal"
+TAKEN = "planner.taken"
+PART = 256 << 10
+"""bytes"""
+PAUSE = 0.5
+"""Seconds between two copies."""
+_MOST_PARTS = 4096
+_LONGEST_ID = 64
+_MOST_TAKEN = 20
+_CLOSING = 5.0
+"""Seconds that the last copy may take when an operation could not be ended well."""
+
+
+@frozen
+class Copied:
+    """A journal that was found beside a state: its id, and its bytes."""
+
+    id: str
+    data: bytes
+
+
+def copied(client: Client) -> Copied | None:
+    """The journal beside the state; None when there is none. Raises ServiceError."""
+    if not client.has_place_beside:
+        return None
+    head = client.get_beside(HEAD)
+    if head is None:
+        return None
+    none = ServiceError(
+        f"what is kept beside {client.place} as {HEAD} names no journal: remove it if the state is right without"
+    )
+    try:
+        said = json.loads(head)
+        journal = str(said["journal"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise none from None
+    if not journal.isascii() or not journal.isalnum() or len(journal) > _LONGEST_ID:
+        raise none
+    parts: list[bytes] = []
+    while len(parts) < _MOST_PARTS and (part := client.get_beside(_part(journal, len(parts)))) is not None:
+        if len(part) > PART:
+            raise none
+        parts.append(part)
+    return Copied(journal, b"".join(parts))
+
+
+def forget(client: Client, journal: str, parts: int | None = None) -> None:
+    """Remove the copy of a journal: its head first, so that nobody finds half of it. Raises ServiceError."""
+    client.delete_beside(HEAD)
+    number = 0
+    while number < _MOST_PARTS if parts is None else number < parts:
+        if parts is None and client.get_beside(_part(journal, number)) is None:
+            break
+        client.delete_beside(_part(journal, number))
+        number += 1
+
+
+def forget_all(client: Client) -> None:
+    """Remove everything beside a state that is gone. Raises ServiceError."""
+    copy = copied(client)
+    if copy is not None:
+        forget(client, copy.id)
+    if client.has_place_beside and client.get_beside(TAKEN) is not None:
+        client.delete_beside(TAKEN)
+
+
+def _part(journal: str, number: int) -> str:
+    return f"{HEAD}.{journal}.{number}"
+
+
+def id_of(data: bytes) -> str:
+    """The id of a journal: a digest of its first line, which no two have in common."""
+    return hashlib.sha256(data.partition(b"\n")[0]).hexdigest()[:32]
+
+
+def take_in(client: Client, journal: Copied) -> None:
+    """Say that a state has what this copy says, for the machine that has the journal itself, and remove the copy.
+    Raises ServiceError."""
+    said = [[journal.id, len(journal.data)], *_taken(client)][:_MOST_TAKEN]
+    client.put_beside(TAKEN, json.dumps(said).encode())
+    forget(client, journal.id)
+
+
+def is_taken_in(client: Client, data: bytes) -> bool:
+    """Whether a state has all that the bytes of a journal say, because somebody took in its copy. Raises
+    ServiceError."""
+    return client.has_place_beside and [id_of(data), len(data)] in _taken(client)
+
+
+def _taken(client: Client) -> list[Any]:
+    try:
+        said = json.loads(client.get_beside(TAKEN) or b"[]")
+    except (ValueError, RecursionError):
+        return []
+    return said if isinstance(said, list) else []
+
+
+class Copier:
+    """Copies the file of a journal while it grows."""
+
+    def __init__(self, client: Client, path: str, about: dict[str, Any]) -> None:
+        self._client, self._path, self._about = client, path, about
+        self._journal = ""
+        self._grown, self._end = Event(), Event()
+        self._thread: Thread | None = None
+        self._sent = 0
+        """bytes that the service has"""
+        self._copying = Lock()
+        self._has_head = False
+        self.problem: ServiceError | None = None
+
+    def grown(self) -> None:
+        """The file has more than before."""
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name="journal copy", daemon=True)
+            self._thread.start()
+        self._grown.set()
+
+    def copy_now(self) -> None:
+        """Send what came since the last time, and return when the service has it. Raises ServiceError, OSError."""
+        self._copy()
+
+    def close(self, finished: bool) -> None:
+        """No more comes. `finished`: the state has everything, so the copy goes."""
+        self._end.set()
+        self._grown.set()
+        if self._thread is not None:
+            self._thread.join(_CLOSING)
+        if finished:
+            if self._has_head:
+                with suppress(ServiceError):
+                    forget(self._client, self._journal, -(-self._sent // PART) or 1)
+        elif self._thread is not None and not self._thread.is_alive():
+            with suppress(ServiceError, OSError):
+                self._copy()
+
+    def _run(self) -> None:
+        self._end.wait(PAUSE / 2)  # most operations end before
+        while not self._end.is_set():
+            self._grown.wait()
+            if self._end.is_set():
+                return
+            self._grown.clear()
+            try:
+                self._copy()
+            except (ServiceError, OSError) as problem:
+                self.problem = problem if isinstance(problem, ServiceError) else ServiceError(str(problem))
+                self._grown.set()  # once more, later
+                self._end.wait(4 * PAUSE)
+            else:
+                self.problem = None
+            self._end.wait(PAUSE)
+
+    def _copy(self) -> None:
+        """Send what came since the last time. Raises ServiceError, OSError."""
+        with self._copying:
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                if not self._has_head:
+                    self._journal = id_of(os.pread(descriptor, 1 << 16, 0))
+                    began = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+                    head = {"version": 1, "journal": self._journal, **self._about, "began": began}
+                    self._client.put_beside(HEAD, json.dumps(head).encode())
+                    self._has_head = True
+                size = os.fstat(descriptor).st_size
+                while self._sent < size:
+                    number = self._sent // PART
+                    data = os.pread(descriptor, PART, number * PART)
+                    self._client.put_beside(_part(self._journal, number), data)
+                    self._sent = number * PART + len(data)
+            finally:
+                os.close(descriptor)

@@ -1,0 +1,93 @@
+"""The fence: a process that has lost its lock begins nothing more and writes nothing over a newer state.
+
+A lock can be lost while it is thought to be held: its lease or session ends, or somebody removes it by force. Whether
+it is still there is asked before a change when that is some seconds ago, and always before the state is written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import TypeVar
+
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.world.state.lock import Stop, wait
+from planner.world.state.remote.client import Client, Held, Newer
+
+T = TypeVar("T")
+INTERVAL = 3.0
+"""Seconds for which an answer counts."""
+OUTAGE = 120.0
+"""Seconds for which a service may be away before we give up."""
+
+
+class Fence:
+    """Stands before what needs the lock with this id. May be used by several threads."""
+
+    def __init__(self, client: Client, lock_id: str, stop: Stop | None = None) -> None:
+        self._client, self._lock_id, self._stop = client, lock_id, stop
+        self._asked = time.monotonic()
+        self._lost: Diagnostic | None = None
+        self._mutex = Lock()
+
+    def check(self) -> None:
+        """Raises Failure when the lock is lost. What was found out a moment ago counts."""
+        with self._mutex:
+            if self._lost is None and time.monotonic() - self._asked >= INTERVAL:
+                self._ask()
+            if self._lost is not None:
+                raise Failure(self._lost)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is known that the lock is lost."""
+        return self._lost is not None
+
+    def problem(self) -> Diagnostic | None:
+        """What is wrong with the lock right now."""
+        with self._mutex:
+            if self._lost is None:
+                self._ask()
+            return self._lost
+
+    def _ask(self) -> None:
+        try:
+            holds = patiently(lambda: self._client.has_lock(self._lock_id), self._stop)
+        except ServiceError as problem:
+            self._lost = self._said(f"{problem.text}. Nobody can say whether the lock is still ours.")
+            return
+        self._asked = time.monotonic()
+        if not holds:
+            holder = ""
+            try:
+                info = self._client.holder()
+                holder = f" It is held by somebody else now.\n\n{info.describe()}" if info is not None else ""
+            except ServiceError:
+                pass
+            self._lost = self._said(f"The lock {self._lock_id} on {self._client.place} is gone.{holder}")
+
+    def _said(self, why: str) -> Diagnostic:
+        detail = (
+            f"{why}\n\nWithout it something else may change the same objects. Nothing new was begun, and the state was "
+            "not written: what was done until then is in the journal."
+        )
+        return error("state.lock_lost", "The state lock was lost", detail)
+
+
+def patiently(what: Callable[[], T], stop: Stop | None = None, longest: float = OUTAGE) -> T:
+    """What a service answers, asked again while it is away. Raises ServiceError when that takes too long, or when a
+    stop is requested."""
+    began, pause = time.monotonic(), 0.5
+    while True:
+        try:
+            return what()
+        except (Held, Newer):
+            raise
+        except ServiceError as problem:
+            left = longest - (time.monotonic() - began)
+            if left <= 0 or not problem.may_pass or (stop is not None and stop.requested):
+                raise
+        wait(min(pause, left), stop)
+        pause = min(pause * 2, 8.0)

@@ -1,0 +1,178 @@
+"""Journals of states in services: one that is being written, and those left by operations that were cut off."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from planner.foundation.support.disk import read_whole, replace_file
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.world.state.encryption_seal import Seal
+from planner.world.state.journal import (
+    DAMAGED,
+    DISCARDED,
+    SUFFIX,
+    Journal,
+    Recorded,
+    is_written,
+    journal_in,
+    mark_saving,
+    read_journal,
+)
+from planner.world.state.model import InstanceKey, InstanceState, ResourceState, State
+from planner.world.state.recovery import Recovery, recovered
+from planner.world.state.remote.client import Client
+from planner.world.state.remote.copy import HEAD, Copied, Copier, copied, id_of, is_taken_in, take_in
+from planner.world.state.remote.fence import Fence
+
+
+class Leftovers:
+    """What was left: files beside `path` in the working directory, and the copy in the service. Of one journal the file
+    has all, and a copy of another is of another machine; what is being written is nobody's business yet. True when the
+    state has something to take in. Services raise ServiceError, files OSError."""
+
+    def __init__(self, client: Client, path: str, seal: Seal) -> None:
+        self._client, self._path, self._seal = client, path, seal
+        self._files: list[str] = []
+        self._copy: Copied | None = None
+        self._is_damaged = False
+        self.missing: tuple[str, ...] = ()
+        """the instances with objects that the state does not have, although a journal recorded them"""
+        self.adopts = False
+        """whether these are added to the state"""
+
+    def __bool__(self) -> bool:
+        return bool(self._files) or self._copy is not None
+
+    def taken_in(
+        self, state: State | None, checksum: str, is_at_work: Callable[[], bool]
+    ) -> tuple[State | None, list[Diagnostic]]:
+        """The state with what they say; None with an error. `checksum`: of the state as it is kept, in clear;
+        `is_at_work`: whether the writer of the copy is still running."""
+        problems: list[Diagnostic] = []
+        self._files, self._copy, self._is_damaged, self.missing = [], None, False, ()
+        ids = set()
+        for path in self._left():
+            recorded, found = read_journal(path, self._seal)
+            if recorded is None and has_errors(found):
+                return None, found
+            data = read_whole(path)
+            ids.add(id_of(data))
+            came = self._recovered(state, checksum, recorded, path)
+            if came.problems and not came.adds and is_taken_in(self._client, data):
+                came = Recovery(state)
+            if came.missing:
+                self.missing += came.missing
+                problems += came.problems
+                continue
+            self._files.append(path)
+            self._is_damaged |= recorded is not None and bool(recorded.damage)
+            if came.adds:
+                state = came.state
+                problems += found
+            problems += came.problems
+        copy = None if is_at_work() else copied(self._client)
+        self._copy = copy
+        if copy is None or copy.id in ids or not copy.data:
+            if self.missing:
+                self._copy = None
+            return state, problems
+        recorded, found = journal_in(copy.data, self._beside, self._seal)
+        if recorded is None:
+            return (None if has_errors(found) else state), [*problems, *found]
+        came = self._recovered(state, checksum, recorded, self._beside)
+        if came.missing:
+            self.missing, self._copy = self.missing + came.missing, None
+        return came.state, [*problems, *(found if came.adds else ()), *came.problems]
+
+    def _recovered(self, state: State | None, checksum: str, recorded: Recorded | None, journal: str) -> Recovery:
+        if recorded is None:
+            return Recovery(state)
+        return recovered(state, recorded, journal, self._client.place, False, checksum, self.adopts)
+
+    @property
+    def _beside(self) -> str:
+        """What the copy is called."""
+        return f"{HEAD} beside {self._client.place}"
+
+    def _left(self) -> list[str]:
+        """The journals in the working directory that nobody writes any more."""
+        folder, name = os.path.split(self._path)
+        stem = name.removesuffix(SUFFIX)
+        try:
+            names = sorted(n for n in os.listdir(folder) if n.startswith(f"{stem}.") and n.endswith(SUFFIX))
+        except OSError:
+            return []
+        return [path for path in (os.path.join(folder, n) for n in names) if not is_written(path)]
+
+    def found(self) -> dict[str, bytes]:
+        """Their bytes, by where they are."""
+        found = {path: read_whole(path) for path in self._left()}
+        copy = copied(self._client)
+        if copy is not None and copy.id not in map(id_of, found.values()):
+            found[self._beside] = copy.data
+        return found
+
+    def discard(self, place: str) -> None:
+        """Let one not count any more, file and copy; its bytes are kept in a file that says so."""
+        copy, kept = copied(self._client), f"{place}{DISCARDED}"
+        if place != self._beside:
+            os.replace(place, kept)
+            if copy is None or copy.id != id_of(read_whole(kept)):
+                return
+        if copy is not None:
+            if place == self._beside:
+                kept = f"{self._path.removesuffix(SUFFIX)}.{copy.id}{DISCARDED}"
+                os.makedirs(os.path.dirname(kept), exist_ok=True)
+                replace_file(kept, copy.data, mode=0o600)
+            take_in(self._client, copy)
+
+    def mark_saving(self, state: State, checksum: str) -> None:
+        """A state that has all that they say is about to be written."""
+        for path in self._files:
+            mark_saving(path, state, checksum, self._seal)
+
+    def forget(self) -> None:
+        """The state has been written."""
+        files, self._files = self._files, []
+        copy, self._copy = self._copy, None
+        if copy is not None:
+            take_in(self._client, copy)
+        for path in files:
+            if self._is_damaged:
+                os.replace(path, path + DAMAGED)
+            elif os.path.exists(path):
+                os.remove(path)
+
+
+class GuardedJournal(Journal):
+    """A journal that begins nothing once the lock is lost, and that is copied while it grows."""
+
+    def __init__(self, fence: Fence | None, copier: Copier | None, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._fence, self._copier = fence, copier
+
+    def start(self, address: str, deposed: str, action: str, durable: bool) -> int:
+        if self._fence is not None:
+            self._fence.check()
+        number = super().start(address, deposed, action, durable)
+        self._tell()
+        return number
+
+    def end(self, number: int, durable: bool) -> None:
+        super().end(number, durable)
+        self._tell()
+
+    def instance(self, resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
+        super().instance(resource, key, instance)
+        self._tell()
+
+    def snapshot(self, state: State, checksum: str, changes: int) -> None:
+        super().snapshot(state, checksum, changes)
+        if self._copier is not None:
+            self._copier.copy_now()  # else another machine could not tell whose state it is
+
+    def _tell(self) -> None:
+        if self._copier is not None:
+            self._copier.grown()

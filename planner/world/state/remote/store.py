@@ -1,0 +1,466 @@
+"""The state of a workspace that a service keeps: locked, read, written, with a journal in the working directory.
+
+Locks, serials and what is written are OpenTofu's (states/remote): compact JSON, a serial that grows when the content
+differs, locks that are waited for with growing pauses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.support.digests import sha256_of
+from planner.foundation.support.disk import read_whole, replace_file
+from planner.foundation.support.files_read import note_service_read
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.world.state.encryption_seal import PLAIN, Seal
+from planner.world.state.errored_state import forget_rescued
+from planner.world.state.file import read_with_texts, same_content, write_state
+from planner.world.state.history import lineage_after, successor
+from planner.world.state.journal import Journal
+from planner.world.state.lock import SLOW, LockInfo, Stop, new_lock_info, wait
+from planner.world.state.model import State
+from planner.world.state.recovery import refusal
+from planner.world.state.remote.client import Client, Held, Newer, Payload
+from planner.world.state.remote.copy import Copier
+from planner.world.state.remote.fence import OUTAGE, Fence, patiently
+from planner.world.state.remote.journals import GuardedJournal, Leftovers
+from planner.world.state.resource_texts import Texts
+from planner.world.state.snapshots import NEWER
+from planner.world.state.workspace import data_directory
+
+if TYPE_CHECKING:
+    from planner.world.state.verify import Checked
+
+READ = "state.remote_read"
+"""code of what a service does not let us read"""
+LOADING = "error loading state: "
+"""begins what is said of it, but for `init`"""
+FOLDER = "planner"
+"""in the data directory: journals and what else belongs to states that are elsewhere"""
+_LONGEST_PAUSE = 16.0
+"""Seconds between two attempts to take a lock."""
+
+
+class RemoteStore:
+    """A state in a service. `backup_path`: a file for the state that was there before the first write ("": none)."""
+
+    def __init__(self, client: Client, seal: Seal = PLAIN, backup_path: str = "") -> None:
+        self.client, self.seal, self.backup_path = client, seal, backup_path
+        self.current: State | None = None
+        """what was last read or written, without a journal"""
+        self.journal: Journal | None = None
+        self._version: str | None = None
+        self._texts: Texts | None = None
+        self._read = False
+        self._is_pending = False
+        self._unanswered: dict[str, State] = {}
+        """states whose writing failed, which the service may have all the same, by the sums of their bytes"""
+        self._lineage = ""
+        self._info: LockInfo | None = None
+        self._fence: Fence | None = None
+        self._stop: Stop | None = None
+        self._copier: Copier | None = None
+        self._left = Leftovers(client, self.journal_path, seal)
+
+    # ------------------------------------------------------------ lock
+
+    @property
+    def locks(self) -> bool:
+        return self.client.locks
+
+    def lock(
+        self,
+        operation: str,
+        timeout: float = 0.0,
+        on_wait: Callable[[], None] | None = None,
+        stop: Stop | None = None,
+    ) -> list[Diagnostic]:
+        """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
+        if not self.client.locks or self._info is not None:
+            return []
+        self._stop = stop
+        began, told, pause = time.monotonic(), False, 1.0
+        info = new_lock_info(operation, self.client.lock_path)
+        while True:
+            try:
+                self._info = self.client.lock(info)
+                break
+            except Held as held:
+                waited = time.monotonic() - began
+                if waited >= timeout or not held.may_wait or (stop is not None and stop.requested):
+                    return [_not_locked(held)]
+            except ServiceError as problem:
+                return [_not_locked(problem)]
+            if on_wait is not None and not told and timeout > SLOW:
+                told = True
+                on_wait()
+            wait(min(pause, timeout - waited), stop)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+        self._fence = Fence(self.client, self._info.id, stop)
+        return []
+
+    def unlock(self) -> list[Diagnostic]:
+        """Give the lock back. One that is lost is not given back a second time."""
+        info, fence, copier = self._info, self._fence, self._copier
+        self._info = self._fence = self._copier = None
+        if copier is not None:
+            copier.close(finished=False)
+        if info is None or (fence is not None and fence.is_lost):
+            return []
+        try:
+            self.client.unlock(info.id)
+        except ServiceError as problem:
+            detail = (
+                f"Error message: {problem.text}\n\nThe lock keeps others from changing the state at the same time, and "
+                "it may or may not be released now. Where it is not, `force-unlock` with its id removes it: only do "
+                f"that when nothing else uses the state.\n\n{info.describe()}"
+            )
+            return [error("state.unlock", "Error releasing the state lock", detail)]
+        return []
+
+    @property
+    def is_locked(self) -> bool:
+        return self._info is not None
+
+    def lock_holder(self) -> str:
+        info = self._holder()
+        if info is None or not info.operation:
+            return ""
+        return f" that {info.who or 'somebody'} has since {info.created or 'some time'} for {info.operation}"
+
+    def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
+        """Who holds the lock, as far as anybody knows: the service compares ids when it is removed."""
+        if not self.client.locks:
+            return None, [error("state.no_locks", "Locking disabled", "Locking is disabled for this backend.")]
+        return self._holder() or LockInfo(lock_id, "", "", "", "", "", self.client.lock_path), []
+
+    def force_unlock(self, lock_id: str) -> list[Diagnostic]:
+        try:
+            self.client.force_unlock(lock_id)
+        except ServiceError as problem:
+            holder = problem.info if isinstance(problem, Held) else self._holder()
+            detail = holder.describe() if holder is not None else ""
+            return [error("state.force_unlock", f"Failed to unlock state: {problem.text}", detail)]
+        return []
+
+    def _holder(self) -> LockInfo | None:
+        """Who holds the lock, as far as anybody can be asked."""
+        try:
+            return self.client.holder()
+        except ServiceError:
+            return None
+
+    @property
+    def place(self) -> str:
+        return self.client.place
+
+    # ------------------------------------------------------------ read
+
+    def read(self) -> tuple[State | None, list[Diagnostic]]:
+        """The state, with what the journal of an operation that was cut off adds to it; None when there is none yet, or
+        an error."""
+        note_service_read()
+        try:
+            kept = self.client.get()
+            checksum, problems = self._take_in(kept)
+            if has_errors(problems):
+                return None, problems
+            state, found = self.current, list[Diagnostic]()
+            if self.journal is None:
+                state, found = self._left.taken_in(state, checksum, self._is_at_work)
+        except ServiceError as problem:
+            return None, [error(READ, f"{LOADING}{problem.text}", f"It is in {self.place}.")]
+        except Failure as refused:
+            return None, list(refused.diagnostics)
+        return state, [*problems, *found]
+
+    def _take_in(self, kept: Payload | None) -> tuple[str, list[Diagnostic]]:
+        """Read a state: its checksum in clear, and what is wrong with it."""
+        if kept is None or not kept.data:
+            self.current, self._version, self._read = None, kept.version if kept is not None else "", True
+            return "", []
+        opened = self.seal.unseal(kept.data)
+        state, self._texts, problems = read_with_texts(opened.data, self.place)
+        self._read = not has_errors(problems)
+        if self._read:
+            self.current, self._version, self._is_pending = state, kept.version, opened.is_pending
+        return sha256_of(opened.data), problems
+
+    # ------------------------------------------------------------ journal
+
+    @property
+    def journal_path(self) -> str:
+        return self._beside("journal")
+
+    def _beside(self, name: str) -> str:
+        """A file in the working directory that belongs to this state."""
+        digest = hashlib.sha256(self.client.place.encode()).hexdigest()[:20]
+        return os.path.join(os.path.abspath(data_directory(os.environ)), FOLDER, f"{digest}.{name}")
+
+    def _is_at_work(self) -> bool:
+        """Whether somebody else holds the lock: whoever writes the copy of a journal is at work."""
+        if self._info is not None or not self.client.locks:
+            return False
+        return self._holder() is not None
+
+    def journals(self) -> dict[str, bytes]:
+        return self._left.found()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return self._left.missing
+
+    def adopt_journal(self) -> None:
+        self._left.adopts = True
+
+    def discard_journal(self, place: str) -> list[Diagnostic]:
+        try:
+            self._left.discard(place)
+        except OSError as problem:
+            return [error("state.journal", "Cannot discard the journal", f"{place}: {problem.strerror or problem}.")]
+        return []
+
+    def begin_journal(
+        self, operation: str, begins_with: State | None = None
+    ) -> tuple[Journal | None, list[Diagnostic]]:
+        """A journal for an operation that changes the state, to be closed by the next `write`. What an older one holds
+        is saved first. `begins_with`: the state that the operation begins with, as refreshing and moving made it."""
+        state, problems = self.read()
+        if has_errors(problems):
+            return None, problems
+        if self._left.missing:
+            return None, [refusal(self.place, self._left.missing)]
+        if self._left:
+            _, problems = self.write(state or State())
+            if has_errors(problems):
+                return None, problems
+        base = self.current
+        self._lineage = lineage_after(base)
+        serial = base.serial if base is not None else 0
+        path = self.journal_path
+        if os.path.exists(path):  # of somebody else, who is at work: there is no lock then, or none is wanted
+            path = f"{path.removesuffix('.journal')}.{os.getpid()}.journal"
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        except OSError as problem:
+            return None, [error("state.journal", "Cannot write the journal", f"{path}: {problem.strerror or problem}.")]
+        if self.client.has_place_beside:
+            about = {"place": self.place, "operation": operation, "lock": self._info.id if self._info else ""}
+            self._copier = Copier(self.client, path, about)
+        self.journal = GuardedJournal(
+            self._fence, self._copier, path, self._lineage, serial, operation, base, begins_with, self.seal
+        )
+        return self.journal, []
+
+    # ------------------------------------------------------------ write
+
+    def write(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state, and return it with its new serial, which grows only when the content differs from what was
+        last read or written; a new state gets a lineage of its own."""
+        if not self._read:
+            _, problems = self.read()
+            if has_errors(problems):
+                return state, problems
+        problems = self._settle(OUTAGE if self.journal is not None else 0.0)
+        if problems:  # where it is kept instead, it follows whatever the service has
+            last = [*self._unanswered.values()][-1]
+            return successor(last, state, self._lineage)[0], problems
+        new, changed = successor(self.current, state, self._lineage, self._is_pending)
+        if not changed:
+            return new, self._end_journal(new)
+        return self.put(new)
+
+    def put(self, state: State) -> tuple[State, list[Diagnostic]]:
+        """Save a state with exactly the serial and lineage that it has."""
+        longest = OUTAGE if self.journal is not None else 0.0
+        problems = self._save(state, self._mark_saving, longest)
+        return state, problems or self._end_journal(state)
+
+    def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
+        return self.client.snapshot_interval(interval, is_urgent)
+
+    def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
+        if self.journal is None:
+            return []
+        return self._settle() or self.journal.write_snapshot(
+            take, lambda state: successor(self.current, state, self._lineage, self._is_pending), self._save
+        )
+
+    def _mark_saving(self, state: State, checksum: str) -> None:
+        if self.journal is not None:
+            self.journal.saving(state, checksum)
+        self._left.mark_saving(state, checksum)
+
+    def _save(self, state: State, mark: Callable[[State, str], None], longest: float = 0.0) -> list[Diagnostic]:
+        """Replace what is kept by this state, after `mark` has recorded it with its checksum in the journal. `longest`:
+        seconds for which the service may be away."""
+        try:
+            data = write_state(state, compact=True, texts=self._texts)
+            sealed = self.seal.seal(data)
+        except ValueError as bad:  # a value without a JSON form
+            return [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
+        except Failure as refused:
+            return list(refused.diagnostics)
+        problem = self._fence.problem() if self._fence is not None else None
+        if problem is not None:
+            return [problem]
+        try:
+            if not self._read:
+                kept = self.client.get()
+                self._version = kept.version if kept is not None else ""
+            mark(state, sha256_of(data))
+            self._back_up(state)
+            self._unanswered[sha256_of(sealed)] = state
+            self._version = patiently(lambda: self._put(sealed), self._stop, longest=longest)
+        except Failure as unreadable:
+            return list(unreadable.diagnostics)
+        except Newer as newer:
+            detail = (
+                f"{newer.text}. The state in {self.place} is not the one that was read, so something else has written "
+                "it since. It was not replaced."
+            )
+            return [error(NEWER, "Failed to save state", detail)]
+        except ServiceError as refused_write:
+            return [self._not_saved(refused_write)]
+        except OSError as failed:
+            detail = f"{failed.filename or self.journal_path}: {failed.strerror or failed}."
+            return [error("state.file", "Failed to save state", detail)]
+        self.current, self._read, self._is_pending = state, True, False
+        self._unanswered.clear()
+        return []
+
+    def _not_saved(self, problem: ServiceError) -> Diagnostic:
+        detail = f"Error saving state: {_where(problem, self.place)}"
+        return error("state.remote_write", "Failed to save state", detail)
+
+    def _settle(self, longest: float = 0.0) -> list[Diagnostic]:
+        """Find out whether a write that failed was done although its answer got lost: what follows it has the next
+        serial, and replaces it. `longest`: seconds for which the service may be away."""
+        if not self._unanswered:
+            return []
+        try:
+            kept = patiently(self.client.get, self._stop, longest=longest)
+        except ServiceError as away:
+            return [self._not_saved(away)]
+        done = self._unanswered.get(sha256_of(kept.data)) if kept is not None else None
+        self._unanswered.clear()
+        if kept is not None and done is not None:
+            self.current, self._version, self._is_pending = done, kept.version, False
+            if self.journal is not None:
+                self.journal.kept(done)
+        return []
+
+    def _put(self, sealed: bytes) -> str:
+        """A write that was done although its answer got lost is done."""
+        try:
+            return self.client.put(sealed, self._version)
+        except Newer:
+            kept = self.client.get()
+            if kept is not None and kept.data == sealed:
+                return kept.version
+            raise
+
+    def _back_up(self, state: State) -> None:
+        if self.backup_path and self.current is not None and not same_content(self.current, state):
+            replace_file(self.backup_path, self.seal.seal(write_state(self.current, compact=True)))
+            self.backup_path = ""
+
+    def _end_journal(self, state: State) -> list[Diagnostic]:
+        """The service has everything: journals are not needed any more."""
+        self.current, self._read = state, True
+        if self._copier is not None:
+            self._copier.close(finished=True)
+            self._copier = None
+        finished = ""
+        if self.journal is not None:
+            finished = self.journal.path
+            self.journal.close()
+            self.journal = None
+        else:
+            forget_rescued(self.current, self.seal)
+        try:
+            self._left.forget()
+            if finished and os.path.exists(finished):
+                os.remove(finished)
+        except ServiceError as problem:
+            detail = f"{_where(problem, self.place)} The state has all that it says, so it does no harm."
+            return [warning("state.journal_left", "Cannot remove the copy of the journal", detail)]
+        except OSError as problem:
+            detail = f"{self.journal_path}: {problem.strerror or problem}. The state has all that it says."
+            return [warning("state.journal_left", "Cannot remove the journal", detail)]
+        return []
+
+    def keep_backup(self, path: str) -> None:
+        """A copy of a service's state is kept where somebody asks for it only."""
+        if not path.startswith(f"{self.place}."):
+            self.backup_path = path
+
+    def beside(self, name: str) -> bytes | None:
+        try:
+            return read_whole(self._beside(f"{name}.json"))
+        except (OSError, ValueError):
+            return None
+
+    def put_beside(self, name: str, data: bytes) -> None:
+        path = self._beside(f"{name}.json")
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            replace_file(path, data, mode=0o600, durable=False)
+        except OSError:
+            return
+
+    def verify(self) -> tuple[list[Checked], list[Diagnostic]]:
+        """What is kept of the state and whether it can be relied on. Nothing is changed."""
+        from planner.world.state.verify import verify_kept
+
+        _, problems = self.read()
+        return verify_kept(self.place, self.current, self.journal_path, problems, self.seal)
+
+    def erase(self) -> list[Diagnostic]:
+        """Leave no state."""
+        try:
+            self.client.delete()
+        except ServiceError as problem:
+            return [error("state.remote_write", "Cannot erase the state", _where(problem, self.place))]
+        self.current, self._version, self._read = None, "", False
+        return []
+
+    def make_empty(self, with_lock: bool) -> list[Diagnostic]:
+        """Save a state without anything, if there is none."""
+        state, problems = self.read()
+        if state is not None or has_errors(problems):
+            return problems
+        problems = self.lock("init") if with_lock else []
+        if has_errors(problems):
+            return problems
+        try:
+            state, problems = self.read()
+            if state is None and not has_errors(problems):
+                problems = self.write(State())[1]
+        finally:
+            problems = [*problems, *self.unlock()]
+        return problems
+
+
+def _where(problem: ServiceError, place: str) -> str:
+    text = problem.text if problem.text.endswith((".", "\n")) else f"{problem.text}."
+    return text if place in text else f"{place}: {text}"
+
+
+def _not_locked(problem: ServiceError) -> Diagnostic:
+    info = problem.info if isinstance(problem, Held) else None
+    message = problem.text
+    if info is not None:  # some services say nothing else
+        message = "\n".join(filter(None, (problem.text, f"{info.describe()}\n")))
+    detail = (
+        f"Error message: {message}\n\nplanner acquires a state lock to protect the state from being written\n"
+        "by multiple users at the same time. Please resolve the issue above and try\n"
+        'again. For most commands, you can disable locking with the "-lock=false"\n'
+        "flag, but this is not recommended."
+    )
+    return error("state.locked", "Error acquiring the state lock", detail)

@@ -1,0 +1,447 @@
+"""States that Terraform Enterprise, or a server like it, keeps in workspaces: what the backends `remote` and `cloud`
+have in common. Plans and applies run here; workspaces in which they run on the server are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from hashlib import md5
+from typing import Any
+
+from planner.foundation.clients.problem import ServiceError
+from planner.foundation.clients.tfe import Host, Tfe, path_of, settings
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.world.state.backend import DEFAULT_WORKSPACE
+from planner.world.state.encryption_seal import Seal
+from planner.world.state.journal import Journal
+from planner.world.state.lock import LockInfo, Stop, lock_info_of
+from planner.world.state.model import State
+from planner.world.state.remote.backend import RemoteBackend
+from planner.world.state.remote.client import Held, Newer, NothingBeside, Payload
+from planner.world.state.remote.store import READ, RemoteStore
+
+NO_DEFAULT = 'default workspace not supported\nYou can create a new workspace with the "workspace new" command.'
+_RUNS = frozenset(("OperationTypePlan", "OperationTypeApply", "OperationTypeRefresh"))
+_REASON = "Locked by OpenTofu"
+_JSON_API = "application/vnd.api+json"
+_INTERVAL = "x-terraform-snapshot-interval"
+_LONGEST_INTERVAL = 3600
+_LONGEST_NUMBER = 18
+"""digits"""
+_PENDING = 30
+"""seconds that a server may take over a state before the lock is given back"""
+
+
+class Organization:
+    """An organization at a host, asked when it is needed: services, token, whether it is there."""
+
+    def __init__(self, kind: str, host: str, name: str, token: str, services: tuple[str, ...]) -> None:
+        self.host, self.name = host, name
+        self.kind, self._token, self._services = kind, token, services
+        self._api: Tfe | None = None
+        self._runs = True
+
+    @property
+    def api(self) -> Tfe:
+        """Raises ServiceError."""
+        if self._api is None:
+            host = Host(self.host, settings())
+            url = host.service(*self._services)
+            token = self._token or host.tokens.token(host.name)
+            if not token:
+                text = f"Run the following command to generate a token for {self.host}:\n    planner login {self.host}"
+                raise ServiceError(f"Required token could not be found\n{text}")
+            api = Tfe(url, token)
+            self._runs = self._may_run(api)
+            self._api = api
+        return self._api
+
+    @property
+    def runs(self) -> bool:
+        """Whether plans can run at the host. Raises ServiceError."""
+        return self.api is not None and self._runs and not os.environ.get("TF_FORCE_LOCAL_BACKEND")
+
+    def _may_run(self, api: Tfe) -> bool:
+        failed = f'Failed to read organization "{self.name}" at host {self.host}'
+        try:
+            found = api.ask("GET", path_of("organizations", self.name, "entitlement-set"))
+        except ServiceError as problem:
+            raise ServiceError(f"{failed}\n{problem.text}", code=problem.code, may_pass=problem.may_pass) from None
+        if found is None:
+            raise ServiceError(
+                f'{failed}\norganization "{self.name}" at host {self.host} not found.\n\nPlease ensure that the '
+                f"organization and hostname are correct and that your API token for {self.host} is valid."
+            )
+        return _attributes(found.get("data")).get("operations") is not False
+
+
+@frozen
+class Made:
+    """With what a workspace is made that there is not: tags, and the name of a project."""
+
+    tags: tuple[str, ...] = ()
+    project: str = ""
+
+
+class TfeClient(NothingBeside):
+    """The state of a workspace. Its version is the id of a version there."""
+
+    locks = True
+    lock_path = ""
+
+    def __init__(self, organization: Organization, name: str, made: Made, refused: str = "") -> None:
+        self.organization, self.name = organization, name
+        self._made, self._refused = made, refused
+        self._found: dict[str, Any] | None = None
+        self._mine = ""
+        self._upload_failed = False
+        self._server_interval = 0
+        """seconds between two snapshots, as the server wants it; 0: it said nothing"""
+
+    def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
+        """As OpenTofu has it: `cloud` writes snapshots where the server says how often, `remote` unless it is itself a
+        run of the server."""
+        if self.organization.kind == "remote":
+            return None if os.environ.get("TFE_RUN_ID") else super().snapshot_interval(interval, is_urgent)
+        if is_urgent:
+            return 0.0
+        return max(interval, float(self._server_interval)) if self._server_interval else None
+
+    def _heard(self, headers: Mapping[str, str]) -> None:
+        if _JSON_API in headers.get("content-type", ""):
+            seconds = headers.get(_INTERVAL, "").removeprefix("+")
+            is_number = seconds.isascii() and seconds.isdigit() and len(seconds) < _LONGEST_NUMBER
+            self._server_interval = min(int(seconds), _LONGEST_INTERVAL) if is_number else 0
+
+    @property
+    def place(self) -> str:
+        return f"{self.organization.host}/{self._lock_id}"
+
+    @property
+    def _lock_id(self) -> str:
+        return f"{self.organization.name}/{self.name}"
+
+    def _workspace(self, again: bool = False) -> dict[str, Any] | None:
+        if self._refused:
+            raise ServiceError(self._refused)
+        if self._found is None or again:
+            organization = self.organization
+            path = path_of("organizations", organization.name, "workspaces", self.name)
+            api = organization.api
+            try:
+                found = api.ask("GET", path)
+            except ServiceError as problem:
+                text = f"Failed to retrieve workspace {self.name}: {problem.text}"
+                raise ServiceError(text, code=problem.code, may_pass=problem.may_pass) from None
+            self._found = _data(found) if found is not None else None
+        return self._found
+
+    def ensure(self) -> str:
+        """The id of the workspace, which is made if there is none. Raises ServiceError."""
+        found = self._workspace()
+        if found is None:
+            api = self.organization.api
+            body: dict[str, Any] = {"type": "workspaces", "attributes": {"name": self.name}}
+            relations: dict[str, Any] = {}
+            if self._made.tags:
+                tags = [{"type": "tags", "attributes": {"name": tag}} for tag in self._made.tags]
+                relations["tags"] = {"data": tags}
+            if self._made.project:
+                project = {"type": "projects", "id": project_of(self.organization, self._made.project, makes=True)}
+                relations["project"] = {"data": project}
+            body |= {"relationships": relations} if relations else {}
+            try:
+                made = api.ask("POST", path_of("organizations", self.organization.name, "workspaces"), {"data": body})
+            except ServiceError as problem:
+                raise ServiceError(f"Error creating workspace {self.name}: {problem.text}", code=problem.code) from None
+            if made is None:
+                raise ServiceError(f"Error creating workspace {self.name}: resource not found")
+            found = self._found = _data(made)
+        return str(found["id"])
+
+    @property
+    def runs_there(self) -> bool:
+        """Whether plans and applies of the workspace run on the server. Raises ServiceError."""
+        found = self._workspace()
+        if found is None or not self.organization.runs:
+            return False
+        said = _attributes(found)
+        return str(said.get("execution-mode") or ("local" if said.get("operations") is False else "remote")) != "local"
+
+    # ------------------------------------------------------------ state
+
+    def get(self) -> Payload | None:
+        found = self._workspace()
+        if found is None:
+            return None
+        try:
+            version = self._current(str(found["id"]))
+        except ServiceError as problem:
+            raise ServiceError(f"Error retrieving state: {problem.text}", may_pass=problem.may_pass) from None
+        if version is None:
+            return None
+        try:
+            data = self.organization.api.download(str(_attributes(version).get("hosted-state-download-url") or ""))
+        except ServiceError as problem:
+            raise ServiceError(f"Error downloading state: {problem.text}", may_pass=problem.may_pass) from None
+        return Payload(data, str(version["id"])) if data else None
+
+    def _current(self, workspace: str) -> dict[str, Any] | None:
+        path = path_of("workspaces", workspace, "current-state-version")
+        found = self.organization.api.ask("GET", path, None, self._heard)
+        return _data(found) if found is not None else None
+
+    def put(self, data: bytes, before: str | None) -> str:
+        api, workspace = self.organization.api, self.ensure()
+        self._check(workspace, before)
+        serial, lineage, outputs = _told(data)
+        attributes: dict[str, Any] = {
+            "serial": serial,
+            "lineage": lineage,
+            "md5": md5(data, usedforsecurity=False).hexdigest(),
+            "force": before is None,
+            "json-state-outputs": b64encode(outputs).decode("ascii"),
+        }
+        body: dict[str, Any] = {"type": "state-versions", "attributes": attributes}
+        if os.environ.get("TFE_RUN_ID"):
+            body["relationships"] = {"run": {"data": {"type": "runs", "id": os.environ["TFE_RUN_ID"]}}}
+        try:
+            made = self._create(workspace, body)
+            if made is None:  # an older server, which wants the state at once
+                attributes["state"] = b64encode(data).decode("ascii")
+                made = api.ask("POST", path_of("workspaces", workspace, "state-versions"), {"data": body})
+            elif _attributes(_data(made)).get("hosted-state-upload-url"):
+                api.upload(str(_attributes(_data(made))["hosted-state-upload-url"]), data)
+            if made is None:
+                raise ServiceError("resource not found")
+        except ServiceError as problem:
+            if problem.code == "409":
+                self._check(workspace, before)
+            self._upload_failed = True
+            raise ServiceError(f"error uploading state: {problem.text}", may_pass=problem.may_pass) from None
+        self._upload_failed = False
+        return str(_data(made)["id"])
+
+    def _check(self, workspace: str, before: str | None) -> None:
+        """Raises Newer when there is another version than was read, ServiceError."""
+        if before is not None:
+            current = self._current(workspace)
+            if (str(current["id"]) if current is not None else "") != before:
+                raise Newer(f"{self.place} has another content than was read")
+
+    def _create(self, workspace: str, body: dict[str, Any]) -> Any:
+        try:
+            path = path_of("workspaces", workspace, "state-versions")
+            return self.organization.api.ask("POST", path, {"data": body}, self._heard) or _gone("resource not found")
+        except ServiceError as problem:
+            if "param is missing or the value is empty: state" in problem.text:
+                return None
+            raise
+
+    def delete(self) -> None:
+        try:
+            self.organization.api.ask(
+                "DELETE", path_of("organizations", self.organization.name, "workspaces", self.name)
+            )
+        except ServiceError as problem:
+            raise ServiceError(f"error deleting workspace {self.name}: {problem.text}", code=problem.code) from None
+        self._found = None
+
+    # ------------------------------------------------------------ lock
+
+    def lock(self, info: LockInfo) -> LockInfo:
+        workspace = self.ensure()
+        try:
+            done = self._act(workspace, "lock", {"reason": f"{_REASON} {info.to_json().decode()}"})
+        except ServiceError as problem:
+            if problem.code != "409":
+                raise
+            said = self._said(self._workspace(again=True))
+            if said is None or said.id != info.id:  # else our own request, whose answer got lost
+                holder = evolve(said, id=self._lock_id) if said is not None else self._nobody()
+                raise Held(f'workspace already locked (lock ID: "{self._lock_id}")', holder) from None
+            done = {}
+        self._found = _data(done) if done else self._found
+        self._mine = info.id
+        return evolve(info, id=self._lock_id)
+
+    def _act(self, workspace: str, action: str, body: Any = None) -> Any:
+        found = self.organization.api.ask("POST", path_of("workspaces", workspace, "actions", action), body)
+        return found if found is not None else _gone("resource not found")
+
+    def _nobody(self) -> LockInfo:
+        """What is known of a holder that says nothing of itself."""
+        return LockInfo(self._lock_id, "", "", "", "", "", "")
+
+    def _said(self, workspace: Mapping[str, Any] | None) -> LockInfo | None:
+        """What the holder says of itself, if it is planner."""
+        reason = str(_attributes(workspace).get("locked-reason") or "")
+        return lock_info_of(reason[reason.find("{") :].encode()) if "{" in reason else None
+
+    def unlock(self, lock_id: str) -> None:
+        mine, self._mine = self._mine, ""
+        if not mine:
+            return self.force_unlock(lock_id)
+        if self._upload_failed:
+            raise ServiceError(
+                "The state could not be uploaded, so the workspace stays locked until it is. "
+                f"`force-unlock {self._lock_id}` unlocks it"
+            )
+        workspace = self.ensure()
+        for left in reversed(range(_PENDING)):
+            try:
+                self._act(workspace, "unlock")
+                return None
+            except ServiceError as problem:
+                if left and "latest state version is still pending" in problem.text:
+                    self.organization.api.pause(1.0)
+                    continue
+                found = self._workspace(again=True)
+                if problem.code == "409" and not _attributes(found).get("locked"):
+                    return None  # our own request, whose answer got lost
+                raise
+        return None
+
+    def force_unlock(self, lock_id: str) -> None:
+        if lock_id != self._lock_id:
+            raise ServiceError(f'lock ID "{lock_id}" does not match existing lock ID "{self._lock_id}"')
+        try:
+            self._act(self.ensure(), "force-unlock")
+        except ServiceError as problem:
+            raise ServiceError("workspace already unlocked" if problem.code == "409" else problem.text) from None
+
+    def has_lock(self, lock_id: str) -> bool:
+        found = self._workspace(again=True)
+        if lock_id != self._lock_id or not _attributes(found).get("locked"):
+            return False
+        said = self._said(found)
+        return not self._mine or said is None or said.id == self._mine
+
+    def holder(self) -> LockInfo | None:
+        found = self._workspace(again=True)
+        if not _attributes(found).get("locked"):
+            return None
+        said = self._said(found)
+        return evolve(said, id=self._lock_id) if said is not None else self._nobody()
+
+
+def _gone(text: str) -> Any:
+    raise ServiceError(text, code="404")
+
+
+def _data(found: Any) -> dict[str, Any]:
+    data = found.get("data") if isinstance(found, dict) else None
+    if not isinstance(data, dict) or not data.get("id"):
+        raise ServiceError("the answer has no data with an id")
+    return data
+
+
+def _attributes(data: Mapping[str, Any] | None) -> dict[str, Any]:
+    found = (data or {}).get("attributes")
+    return found if isinstance(found, dict) else {}
+
+
+def _told(data: bytes) -> tuple[int, str, bytes]:
+    """The serial and the lineage of a state, and its outputs; of one that is encrypted nothing else is told."""
+    try:
+        state = json.loads(data)
+        serial, lineage = int(state.get("serial") or 0), str(state.get("lineage") or "")
+        outputs = {} if "encrypted_data" in state else dict(state.get("outputs") or {})
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return 0, "", b"{}"
+    told = {}
+    for name, output in sorted(outputs.items()):
+        kept = {key: output[key] for key in ("value", "type") if isinstance(output, dict) and key in output}
+        told[name] = {"sensitive": bool(isinstance(output, dict) and output.get("sensitive")), **kept}
+    return serial, lineage, json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def project_of(organization: Organization, name: str, makes: bool = False) -> str:
+    """The id of a project, "" when there is none. `makes`: it is made then. Raises ServiceError."""
+    path = path_of("organizations", organization.name, "projects")
+    for found in organization.api.all(path, **{"filter[names]": name}):
+        if _attributes(found).get("name") == name:
+            return str(found.get("id"))
+    if not makes:
+        return ""
+    try:
+        body = {"data": {"type": "projects", "attributes": {"name": name}}}
+        return str(_data(organization.api.ask("POST", path, body))["id"])
+    except ServiceError as problem:
+        raise ServiceError(f"failed to create project {name}: {problem.text}", code=problem.code) from None
+
+
+class TfeStore(RemoteStore):
+    """The state of a workspace, for plans and applies that run here."""
+
+    client: TfeClient
+
+    def lock(
+        self,
+        operation: str,
+        timeout: float = 0.0,
+        on_wait: Callable[[], None] | None = None,
+        stop: Stop | None = None,
+    ) -> list[Diagnostic]:
+        refused = self._refused() if operation in _RUNS else []
+        return refused or super().lock(operation, timeout, on_wait, stop)
+
+    def begin_journal(
+        self, operation: str, begins_with: State | None = None
+    ) -> tuple[Journal | None, list[Diagnostic]]:
+        refused = self._refused() if not self.is_locked else []
+        return (None, refused) if refused else super().begin_journal(operation, begins_with)
+
+    def _refused(self) -> list[Diagnostic]:
+        try:
+            if not self.client.runs_there:
+                return []
+        except ServiceError as problem:
+            return [error(READ, "Error loading state", problem.text)]
+        detail = (
+            f"Plans and applies of the workspace {self.client.name} run at {self.client.organization.host}. planner "
+            "reads and writes its state, but does not start runs there. Nothing was changed. Set the execution mode of "
+            'the workspace to "local", or set TF_FORCE_LOCAL_BACKEND=1, to plan and apply on this machine.'
+        )
+        return [error("state.remote_runs", "Remote runs are not supported", detail)]
+
+
+class TfeBackend(RemoteBackend):
+    """Workspaces of an organization."""
+
+    def __init__(self, settings: Mapping[str, Any], seal: Seal, organization: Organization) -> None:
+        super().__init__(settings, seal)
+        self.organization = organization
+
+    def client(self, workspace: str) -> TfeClient:
+        raise NotImplementedError
+
+    def remote_store(self, workspace: str, backup: str = "") -> RemoteStore:
+        return TfeStore(self.client(workspace), self.seal, backup)
+
+    def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
+        """Make a workspace. It has no state."""
+        if not self.has_workspaces:
+            raise ServiceError("workspaces not supported")
+        self.client(workspace).ensure()
+
+    def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
+        try:
+            self.client(workspace).ensure()
+        except ServiceError as problem:
+            summary, _, detail = problem.text.partition("\n")
+            return [error(READ, summary[:1].upper() + summary[1:], detail.strip())]
+        return []
+
+    def delete_workspace(self, workspace: str) -> None:
+        if workspace == DEFAULT_WORKSPACE:
+            raise ServiceError(NO_DEFAULT)
+        super().delete_workspace(workspace)
+
+    def listed(self, **query: str) -> list[str]:
+        """The names of workspaces. Raises ServiceError."""
+        path = path_of("organizations", self.organization.name, "workspaces")
+        return [str(_attributes(one).get("name")) for one in self.organization.api.all(path, **query)]

@@ -1,0 +1,236 @@
+"""The settings of backends: what a schema says of them, where defaults come from, and the number of a block.
+
+A backend's `SCHEMA` is like a provider's. Settings travel as plain values (None where nothing is said): in the working
+directory's record, in plans, in `terraform_remote_state`.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from planner.foundation.values.convert import ConversionError, convert
+from planner.foundation.values.json_codec import CodecError, from_json
+from planner.foundation.values.numbers import from_float
+from planner.foundation.values.plain import plain
+from planner.foundation.values.schema import AttributeSchema, BlockSchema, decode_type
+from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, SetType, Type
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+
+
+def text(
+    description: str = "", required: bool = False, sensitive: bool = False, deprecated: str = ""
+) -> AttributeSchema:
+    return _attribute(STRING, description, required, sensitive, deprecated)
+
+
+def flag(description: str = "", deprecated: str = "") -> AttributeSchema:
+    return _attribute(BOOL, description, False, False, deprecated)
+
+
+def number(description: str = "") -> AttributeSchema:
+    return _attribute(NUMBER, description, False, False, "")
+
+
+def texts(description: str = "", kind: str = "list", sensitive: bool = False, deprecated: str = "") -> AttributeSchema:
+    """A list, set or map of strings."""
+    wanted: dict[str, Type] = {"list": ListType(STRING), "set": SetType(STRING), "map": MapType(STRING)}
+    return _attribute(wanted[kind], description, False, sensitive, deprecated)
+
+
+def _attribute(kind: Type, description: str, required: bool, sensitive: bool, deprecated: str) -> AttributeSchema:
+    return AttributeSchema(
+        kind,
+        required=required,
+        optional=not required,
+        sensitive=sensitive,
+        description=description,
+        deprecated=bool(deprecated),
+        deprecation_message=deprecated,
+    )
+
+
+def checked(kind: str, schema: BlockSchema, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[Diagnostic]]:
+    """Every setting of a schema as its type says, from plain data of whatever origin."""
+    problems = []
+    types = decode_type(schema).attributes
+    result: dict[str, Any] = {}
+    for name in settings:
+        if name not in types:
+            near = did_you_mean(name, list(types))
+            problems.append(_wrong(f'The backend "{kind}" has no setting "{name}".{near}'))
+    for name, wanted in types.items():
+        given = settings.get(name)
+        if given is None:
+            result[name] = [] if name in schema.blocks and schema.blocks[name].nesting in ("list", "set") else None
+            continue
+        try:
+            result[name] = plain(_typed(given, wanted))
+            if wanted == NUMBER and (result[name].__class__ is not int or abs(result[name]) >= 1 << 63):
+                raise ConversionError("a whole number is required")
+        except (ConversionError, CodecError) as bad:
+            problems.append(_wrong(f'"{name}" does not fit: {getattr(bad, "reason", None) or bad}.'))
+    return result, problems
+
+
+def _typed(given: Any, wanted: Type) -> Value:
+    if isinstance(given, bool | int | float | str) and wanted in (STRING, NUMBER, BOOL):
+        return _scalar(given, wanted)
+    return from_json(_whole(given, wanted), wanted)
+
+
+def _whole(given: Any, wanted: Type) -> Any:
+    """The data with texts where the type has them."""
+    if isinstance(wanted, ObjectType) and isinstance(given, Mapping):
+        for name in given:
+            if name not in wanted.attributes:
+                raise ConversionError(f'there is no "{name}" in it')
+        return {name: _whole(given.get(name), kind) for name, kind in wanted.attributes.items()}
+    if isinstance(wanted, ListType | SetType) and isinstance(given, list | tuple):
+        return [_whole(item, wanted.element) for item in given]
+    if isinstance(wanted, MapType) and isinstance(given, Mapping):
+        return {str(name): _whole(item, wanted.element) for name, item in given.items()}
+    if wanted in (STRING, NUMBER, BOOL) and isinstance(given, bool | int | float | str):
+        return plain(_scalar(given, wanted))
+    return given
+
+
+def _scalar(given: bool | int | float | str, wanted: Type) -> Value:
+    """Raises ConversionError, also for a string that no file, request or environment takes."""
+    value = convert(from_float(given) if isinstance(given, float) else given, wanted)
+    if isinstance(value, str) and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
+        raise ConversionError("it has characters that no name can have")
+    return value
+
+
+def _wrong(detail: str) -> Diagnostic:
+    return error("state.backend_setting", "Invalid backend configuration", detail)
+
+
+# ---------------------------------------------------------------- the number of a block
+
+
+def settings_hash(kind: str, schema: BlockSchema, settings: Mapping[str, Any]) -> int:
+    """The number that stands for a backend block: CRC-32 of its type and its settings by name.
+
+    It is the number that OpenTofu 1.12 computes (cty's hash of a tuple of the type and an object), so that a directory
+    prepared by either program is prepared for the other."""
+    body = _hashed(dict(settings), decode_type(schema))
+    return zlib.crc32(f"<{_quoted(kind)};{body};>".encode("utf-8", "surrogateescape"))
+
+
+def _hashed(value: Any, kind: Type) -> str:
+    if value is None:
+        return "~"
+    if isinstance(value, bool):
+        return "T" if value else "F"
+    if isinstance(value, int | float):
+        return f"{value:.10g}"
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(kind, ListType | SetType):
+        items = [_hashed(item, kind.element) for item in value]
+        items = sorted(items) if isinstance(kind, SetType) else items
+        return f"[{''.join(f'{item};' for item in items)}]"
+    if isinstance(kind, MapType):
+        return f"{{{''.join(f'{_quoted(k)}:{_hashed(v, kind.element)};' for k, v in sorted(value.items()))}}}"
+    assert isinstance(kind, ObjectType)
+    members = (_hashed(value.get(name), kind.attributes[name]) for name in sorted(kind.attributes))
+    return f"<{''.join(f'{member};' for member in members)}>"
+
+
+_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"} | {
+    '"': '\\"',
+    "\\": "\\\\",
+}
+
+
+def _quoted(text: str) -> str:
+    """A string as a Go literal."""
+    out = []
+    for letter in text:
+        if letter in _ESCAPES:
+            out.append(_ESCAPES[letter])
+        elif letter.isprintable():
+            out.append(letter)
+        elif ord(letter) < 0x80:
+            out.append(f"\\x{ord(letter):02x}")
+        else:
+            out.append(f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}")
+    return f'"{"".join(out)}"'
+
+
+# ---------------------------------------------------------------- defaults
+
+
+class Reading:
+    """Settings with what stands in for those that are not given: variables of the environment, then defaults. Gathers
+    the problems."""
+
+    def __init__(self, settings: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> None:
+        self.settings = settings
+        self.environment = os.environ if environment is None else environment
+        self.problems: list[Diagnostic] = []
+
+    def text(self, name: str, *variables: str, default: str = "") -> str:
+        """A string: given, or in the first of the variables that says something."""
+        given = self.settings.get(name)
+        if given is not None and given != "":
+            return str(given)
+        return next((self.environment[v] for v in variables if self.environment.get(v)), default)
+
+    def required(self, name: str, *variables: str) -> str:
+        """A string that has to be there."""
+        found = self.text(name, *variables)
+        if not found:
+            self.wrong(f'"{name}": required field is not set')
+        return found
+
+    def flag(self, name: str, *variables: str, default: bool = False) -> bool:
+        given = self.settings.get(name)
+        if given is not None:
+            return bool(given)
+        word = self.text("", *variables)
+        if not word:
+            return default
+        if word in _TRUE or word in _FALSE:
+            return word in _TRUE
+        self.wrong(f'error setting default for "{name}": a bool is required', self._said(word, variables))
+        return default
+
+    def number(self, name: str, *variables: str, default: int = 0) -> int:
+        given = self.settings.get(name)
+        if given is not None:
+            return int(given)
+        word = self.text("", *variables)
+        if not word:
+            return default
+        try:
+            return int(word)
+        except ValueError:
+            self.wrong(f'error setting default for "{name}": a number is required', self._said(word, variables))
+            return default
+
+    def _said(self, word: str, variables: tuple[str, ...]) -> str:
+        """Where a word comes from that is wrong."""
+        name = next((v for v in variables if self.environment.get(v)), "")
+        return f'The variable {name} says "{word}".'
+
+    def wrong(self, text: str, detail: str = "") -> None:
+        self.problems.append(error("state.backend_setting", text, detail))
+
+    def given(self, what: Callable[[], str]) -> str:
+        """What is worked out, "" when that fails with a ValueError, which is a problem then."""
+        try:
+            return what()
+        except ValueError as bad:
+            self.wrong(str(bad))
+            return ""
+
+
+_TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
+_FALSE = frozenset(("0", "f", "F", "false", "FALSE", "False"))

@@ -1,0 +1,111 @@
+"""Snapshots: the state of a running apply, written to its backend every so often.
+
+The journal keeps each change on this machine. A snapshot puts the state itself where it belongs, so that little is
+lost with the machine, and programs that know nothing of the journal find the objects. The schedule is OpenTofu's
+(StateHook): the first change starts the clock, a change that is older than the interval is written, and from an
+interrupt on each change is written at once. Unlike there, a thread of its own writes it, and no operation waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from threading import Condition, Thread
+from typing import TYPE_CHECKING
+
+from planner.foundation.vocabulary.diagnostic import Failure, error
+
+if TYPE_CHECKING:
+    from planner.foundation.support.stop import StopSignal
+    from planner.world.state.backend import Store
+    from planner.world.state.model import State
+
+NEWER = "state.newer"
+"""the code of a write that was refused because something else has written meanwhile"""
+VARIABLE = "TF_STATE_PERSIST_INTERVAL"
+SHORTEST = 20
+"""seconds: the default, and the least that can be set"""
+
+
+def persist_interval(environment: Mapping[str, str]) -> float:
+    """Seconds between two snapshots, as the environment sets them. Raises Failure."""
+    value = environment.get(VARIABLE)
+    if value is None:
+        return SHORTEST
+    digits = value.removeprefix("+")
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 9 or int(digits) < SHORTEST:
+        detail = f"{VARIABLE} is {value!r}, and must be a whole number of seconds, {SHORTEST} or more."
+        raise Failure(error("state.persist_interval", "Invalid interval between state snapshots", detail))
+    return int(digits)
+
+
+class Snapshots:
+    """Writes snapshots of the state that `begin` names into a store. All methods may be called from several threads."""
+
+    def __init__(self, store: Store, interval: float, stop: StopSignal) -> None:
+        self._store, self._interval, self._stop = store, interval, stop
+        self._take: Callable[[], State] | None = None
+        self._condition = Condition()
+        self._has_changed = self._has_failed = self._is_closed = False
+        self._last = 0.0
+        self._thread: Thread | None = None
+
+    def begin(self, take: Callable[[], State]) -> None:
+        """From now on `take` returns the state as it is."""
+        self._take = take
+        self._stop.listen(self._wake)
+
+    def changed(self) -> None:
+        """The state is not what it was."""
+        with self._condition:
+            if self._has_changed or self._is_closed:
+                return
+            self._has_changed = True
+            if self._thread is None:
+                self._last = time.monotonic()
+                self._thread = Thread(target=self._run, name="state snapshots", daemon=True)
+                self._thread.start()
+            else:
+                self._condition.notify()
+
+    def close(self) -> None:
+        """Write no more, and wait until one that is being written is."""
+        with self._condition:
+            self._is_closed = True
+            self._condition.notify()
+        if self._take is not None:
+            self._stop.forget(self._wake)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _wake(self) -> None:
+        with self._condition:
+            self._condition.notify()
+
+    def _run(self) -> None:
+        assert self._take is not None
+        while self._next():
+            problems = self._store.snapshot(self._take)
+            if any(problem.code == NEWER for problem in problems) and self._store.journal is not None:
+                self._store.journal.refuse(problems[0])
+                return
+            with self._condition:
+                self._last, self._has_failed = time.monotonic(), bool(problems)
+                self._has_changed |= self._has_failed  # once more, later: the journal has all of it
+
+    def _next(self) -> bool:
+        """Wait until a snapshot is due; whether one is, for it is over else."""
+        with self._condition:
+            while not self._is_closed:
+                left = self._left() if self._has_changed else None
+                if left is not None and left <= 0:
+                    self._has_changed = False
+                    return True
+                self._condition.wait(left)
+            return False
+
+    def _left(self) -> float | None:
+        """Seconds until the next snapshot; None when there will be none."""
+        is_urgent = self._stop.requested and not self._has_failed
+        interval = self._store.snapshot_interval(self._interval, is_urgent)
+        return None if interval is None else self._last + interval - time.monotonic()

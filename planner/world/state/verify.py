@@ -1,0 +1,133 @@
+"""Whether what is kept of a state can be relied on: the file, its backup, the journal of an apply that was cut off."""
+
+from __future__ import annotations
+
+import os
+from typing import Protocol
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.records import frozen
+from planner.world.state.encryption_seal import PLAIN, Seal
+from planner.world.state.errored_state import ERRORED
+from planner.world.state.file import read_state
+from planner.world.state.journal import read_journal
+from planner.world.state.model import State
+
+
+@frozen
+class Checked:
+    """A file that was looked at: what it is (state, backup, journal, rescued), its path, and what it holds in words."""
+
+    kind: str
+    path: str
+    content: str
+
+
+class KeptFiles(Protocol):
+    """A state in a file, with its backup ("": none is kept) and its journal."""
+
+    read_path: str
+    backup_path: str
+    seal: Seal
+
+    @property
+    def journal_path(self) -> str:
+        """Where it is, if there is one."""
+
+    def read(self) -> tuple[State | None, list[Diagnostic]]:
+        """The state with what the journal adds."""
+
+
+def verify(store: KeptFiles) -> tuple[list[Checked], list[Diagnostic]]:
+    """What there is, and everything that is wrong with it. Nothing is changed."""
+    checked: list[Checked] = []
+    problems: list[Diagnostic] = []
+    state = _file("state", store.read_path, store.seal, checked, problems)
+    backup = _file("backup", store.backup_path, store.seal, checked, problems) if store.backup_path else None
+    if state is not None and backup is not None:
+        problems += _relation(store, state, backup)
+    if _journal(store.journal_path, store.seal, checked, problems) and not has_errors(problems):
+        problems += store.read()[1]
+    _rescued(store.seal, checked, problems)
+    return checked, list(dict.fromkeys(problems))
+
+
+def verify_kept(
+    place: str, state: State | None, journal_path: str, problems: list[Diagnostic], seal: Seal = PLAIN
+) -> tuple[list[Checked], list[Diagnostic]]:
+    """The same of a state that was read from somewhere else than a file, with the problems of that."""
+    checked = [] if state is None else [Checked("state", place, _content(state))]
+    _journal(journal_path, seal, checked, problems)
+    _rescued(seal, checked, problems)
+    return checked, list(dict.fromkeys(problems))
+
+
+def _journal(path: str, seal: Seal, checked: list[Checked], problems: list[Diagnostic]) -> bool:
+    """Whether there is one that says something."""
+    recorded, more = read_journal(path, seal)
+    problems += [problem for problem in more if problem not in problems]
+    if recorded is None:
+        return False
+    content = f"{_count(len(recorded.changes), 'change')} to serial {recorded.serial}, {recorded.operation}"
+    content += f", {_count(len(recorded.in_flight), 'operation')} under way" if recorded.in_flight else ""
+    checked.append(Checked("journal", path, content))
+    return True
+
+
+def _rescued(seal: Seal, checked: list[Checked], problems: list[Diagnostic]) -> None:
+    if not os.path.exists(ERRORED):
+        return
+    _file("rescued", ERRORED, seal, checked, problems)
+    detail = (
+        f"An apply could not save its state and left it in {ERRORED}. If it is newer than the state in its place, "
+        f"run `planner state push {ERRORED}`; then remove it."
+    )
+    problems.append(warning("state.rescued_left", "A rescued state is left", detail))
+
+
+def _file(kind: str, path: str, seal: Seal, checked: list[Checked], problems: list[Diagnostic]) -> State | None:
+    try:
+        data = read_whole(path)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        problems.append(error("state.read", f"Cannot read the {kind}", f"{path}: {problem.strerror or problem}."))
+        return None
+    try:
+        data = seal.unseal(data).data if data else data
+    except Failure as failure:
+        problems += failure.diagnostics
+        return None
+    state, more = read_state(data, path)
+    problems += more
+    if state is not None:
+        checked.append(Checked(kind, path, _content(state)))
+    elif not data:
+        checked.append(Checked(kind, path, "empty"))
+    return state
+
+
+def _content(state: State) -> str:
+    objects = sum((i.current is not None) + len(i.deposed) for _, i in state.instances())
+    return f"serial {state.serial}, lineage {state.lineage}, {_count(objects, 'object')}"
+
+
+def _relation(store: KeptFiles, state: State, backup: State) -> list[Diagnostic]:
+    """The backup is what was there before the last change."""
+    if backup.lineage != state.lineage:
+        detail = (
+            f"{store.backup_path} has lineage {backup.lineage}, the state {state.lineage}: it is not a backup of it."
+        )
+        return [warning("state.backup_foreign", "The backup is of another state", detail)]
+    if backup.serial > state.serial:
+        detail = (
+            f"{store.backup_path} has serial {backup.serial}, {store.read_path} has {state.serial}: the state may have "
+            "been replaced by an older one."
+        )
+        return [warning("state.backup_newer", "The backup is newer than the state", detail)]
+    return []
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
