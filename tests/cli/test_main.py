@@ -166,6 +166,7 @@ def test_start_imports_only_what_version_needs():
         "planner.cli.commands",
         "planner.cli.commands.version",
         "planner.render.version",
+        "planner.foundation",
         "planner.foundation.support",
         "planner.foundation.support.process_exit",
         "planner.foundation.vocabulary",
