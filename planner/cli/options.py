@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.cli.flags import FALSE, Arguments, Flag, UsageError
 
 if TYPE_CHECKING:
+    from planner.foundation.vocabulary.address import Address, ResourceAddress
     from planner.foundation.vocabulary.walks import Mode
     from planner.operations.options import OperationOptions, Options, StateOptions
 
@@ -98,6 +99,7 @@ def operation_options(
 ) -> OperationOptions:
     """What the flags ask of a command that plans, or asks about plans. Raises UsageError, and Failure for bad
     addresses."""
+    from planner.foundation.vocabulary.limits import Limits
     from planner.operations.options import OperationOptions
 
     mode = _mode(arguments, mode)
@@ -120,9 +122,7 @@ def operation_options(
         command=arguments.command,
         mode=mode,
         refresh=arguments.get("refresh", True),
-        targets=targets,
-        excludes=excludes,
-        replace=_replaced(arguments),
+        limits=Limits(targets, excludes, _replaced(arguments)),
         allow_deferral=bool(arguments.get("allow-deferral")),
         parallelism=arguments.get("parallelism", 10) or 10,
         provider_parallelism=tuple(map(_provider_bound, arguments.get("provider-parallelism", ()))),
@@ -220,12 +220,12 @@ def _state_path(arguments: Arguments) -> str | None:
     return path if isinstance(path, str) and path else None
 
 
-def _replaced(arguments: Arguments) -> tuple[str, ...]:
+def _replaced(arguments: Arguments) -> tuple[ResourceAddress, ...]:
     """The addresses of -replace: instances of managed resources. Raises Failure for others."""
     from planner.foundation.vocabulary.address import AddressError, parse_resource_instance
     from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 
-    found: list[str] = []
+    found: list[ResourceAddress] = []
     problems: list[Diagnostic] = []
     for text in arguments.get("replace", ()):
         title = f'-replace="{text}" names nothing that can be replaced'
@@ -236,24 +236,24 @@ def _replaced(arguments: Arguments) -> tuple[str, ...]:
             continue
         if address.mode != "managed":
             problems.append(error("cli.address", title, "Only instances of managed resources can be replaced."))
-        found.append(str(address))
+        found.append(address)
     if problems:
         raise Failure(problems)
     return tuple(found)
 
 
-def _addresses(arguments: Arguments, name: str) -> tuple[str, ...]:
+def _addresses(arguments: Arguments, name: str) -> tuple[Address, ...]:
     """The addresses of -NAME and of the files of -NAME-file, checked."""
     from planner.foundation.support.disk import read_text
     from planner.foundation.vocabulary.address import AddressError, parse_target
     from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
     from planner.foundation.vocabulary.span import Source, Span
 
-    found: list[str] = []
+    found: list[Address] = []
     problems: list[Diagnostic] = []
     for text in arguments.get(name, ()):
         try:
-            found.append(str(parse_target(text)))
+            found.append(parse_target(text))
         except AddressError as problem:
             problems.append(error("cli.address", f'-{name}="{text}" is not a valid address', problem.detail))
     for path in arguments.get(f"{name}-file", ()):
@@ -267,7 +267,7 @@ def _addresses(arguments: Arguments, name: str) -> tuple[str, ...]:
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
             try:
-                found.append(str(parse_target(line)))
+                found.append(parse_target(line))
             except AddressError as problem:
                 end = problem.end if problem.end > problem.start else len(line)
                 span = Span(source, start + problem.start, start + end)

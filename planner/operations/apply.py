@@ -132,7 +132,7 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
         return Applied(None)  # what is stored is what the plan was made from, so the plan can still be applied
     state, problems = store.write(outcome.state)
     told += problems
-    whole = not (plan.targets or plan.excludes or has_errors(outcome.diagnostics))
+    whole = not (plan.limits.is_partial or has_errors(outcome.diagnostics))
     if plan.mode == "refresh-only":  # nothing was made of what the values are now
         carry_record(store, stored or start.state, state)
     else:

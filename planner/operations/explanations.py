@@ -124,8 +124,7 @@ def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tup
             loaded, state = stored, stored.state
     if loaded is None or state is None:
         return None, told
-    program, limits = moving_program(), loaded.options.limits
-    facts = asked_facts(loaded.config, state, limits.targets, limits.excludes)
+    program, facts = moving_program(), asked_facts(loaded.config, state, loaded.options.limits)
     return Graph({}, (), {}, database=evaluate(program, facts), program=program), told
 
 
@@ -281,7 +280,8 @@ def _with_limits(made: Made[Unstored], what: str, problems: list[Diagnostic]) ->
     from planner.logic.graph.nearest_miss import left_out
     from planner.logic.graph.why import vertices_meant
 
-    if not (made.plan.targets or made.plan.excludes) or not any(p.code == "why.no_change" for p in problems):
+    limits = made.plan.limits
+    if not limits.is_partial or not any(p.code == "why.no_change" for p in problems):
         return problems
     graph = plan_graph(made)
     try:
@@ -289,9 +289,9 @@ def _with_limits(made: Made[Unstored], what: str, problems: list[Diagnostic]) ->
     except Failure:
         return problems
     said = left_out(graph, node)
-    if not made.plan.targets and {block for block, _, _ in made.plan.deferred} == set(made.plan.excludes):
+    if not limits.including(block for block, _, _ in made.plan.deferred).is_partial:
         return [_with_deferred(made.plan, what, p) for p in problems] if said else problems
-    options = [*(f"-target={t}" for t in made.plan.targets), *(f"-exclude={e}" for e in made.plan.excludes)]
+    options = [f"-{option}={address}" for option, address in limits.options() if option != "replace"]
     told = said or f"{node} takes part, but {what} is left out ({', '.join(options)}): planner why -not targeted {what}"
     return [evolve(p, detail=f"{p.detail}\n{told}") if p.code == "why.no_change" else p for p in problems]
 

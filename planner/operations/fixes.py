@@ -184,7 +184,7 @@ def _tried(
     places = tuple(cause.place for cause in causes)
     if plan_file is not None:
         return Fix(places, False, "not checked: a saved plan is not made again")
-    inputs, replace, mode = dict(options.inputs), options.replace, options.mode
+    inputs, replace, mode = dict(options.inputs), options.limits.replace, options.mode
     said: list[str] = []
     is_guessed = False
     for cause in causes:
@@ -204,8 +204,8 @@ def _tried(
         elif cause.place.text == "-destroy":
             mode = "normal"
         else:
-            replace = tuple(address for address in replace if address != what)
-    again = planned(evolve(options, inputs=inputs, replace=replace, mode=mode))
+            replace = tuple(address for address in replace if str(address) != what)
+    again = planned(evolve(options, inputs=inputs, limits=evolve(options.limits, replace=replace), mode=mode))
     how = f" with {', '.join(said)}" if said else " without it"
     action = changed_actions(again.complete).get(asked.name, "no-op") if again.complete is not None else None
     if action == "no-op":

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
+from planner.foundation.vocabulary.limits import UNLIMITED, Limits
 from planner.foundation.vocabulary.walks import Walk, walk_of
-from planner.operations.options import UNLIMITED, Limits
 from planner.operations.schema_table import SchemaTable
 
 if TYPE_CHECKING:
-    from planner.foundation.vocabulary.address import Address
     from planner.logic.datalog.engine.fact_base import FactBase
     from planner.logic.model.graph import Graph
     from planner.logic.model.plan import Plan, ResourceChange
@@ -29,7 +28,6 @@ def graph_facts(
     imports: bool = True,
 ) -> FactBase:
     """Everything that the graph rules read for one walk. `imports`: import blocks count."""
-    from planner.foundation.vocabulary.address import parse_target
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_changes import from_changes
     from planner.logic.facts.from_command import from_command
@@ -39,18 +37,11 @@ def graph_facts(
     if walk != "validate":
         known = _with_state(loaded, known, state, imports)
     facts = FactBuilder(known)
-    targets, excludes = ([parse_target(text) for text in given] for given in (limits.targets, limits.excludes))
-    from_command(facts, walk, targets, excludes, _replacements(limits.replace) if limits.replace else ())
+    from_command(facts, walk, limits)
     from_changes(facts, changes, state, loaded.config)
     if asked_about is not None:
         facts.add("asked_about", asked_about, source=CommandLine(asked_about))
     return facts.build()
-
-
-def _replacements(given: Iterable[str]) -> list[Address]:
-    from planner.engine.plan.targets import addresses
-
-    return addresses(given)
 
 
 def _declared(loaded: Loaded[Any], imports: bool) -> FactBase:
@@ -103,16 +94,12 @@ def walkable(facts: FactBase, loaded: Loaded[Any]) -> Graph:
 
 def apply_facts(plan: Plan, loaded: Loaded[Any], asked_about: str | None = None) -> FactBase:
     """What the graph rules read to apply a plan; `loaded` is what it was made from."""
-    return graph_facts(walk_of("apply", plan.mode), loaded, plan.prior_state, _limits(plan), plan.changes, asked_about)
+    return graph_facts(walk_of("apply", plan.mode), loaded, plan.prior_state, plan.limits, plan.changes, asked_about)
 
 
 def planning_facts(plan: Plan, loaded: Loaded[Any], asked_about: str | None = None) -> FactBase:
     """What the graph rules read to make a plan again that is there; `loaded` is what it was made from."""
-    return graph_facts(walk_of("plan", plan.mode), loaded, plan.prior_state, _limits(plan), (), asked_about)
-
-
-def _limits(plan: Plan) -> Limits:
-    return Limits(plan.targets, plan.excludes, plan.replace)
+    return graph_facts(walk_of("plan", plan.mode), loaded, plan.prior_state, plan.limits, (), asked_about)
 
 
 def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:

@@ -11,6 +11,7 @@ from planner.foundation.values.value import Null, type_of, unmark_deep
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source, Span
 from planner.operations import graphs
@@ -98,7 +99,7 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
     if _has(start.state, target):
         return _managed(target)
     root = evolve(start.config.root, imports=(_block(str(target), id),))
-    options = evolve(start.options, targets=(str(target),))
+    options = evolve(start.options, limits=Limits((target,)))
     start = evolve(start, config=evolve(start.config, root=root), options=options, derived=Derived())
     made, problems = make_plan(
         start.config,

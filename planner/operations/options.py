@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.vocabulary.limits import UNLIMITED, Limits
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.walks import Mode
 
@@ -13,18 +14,6 @@ if TYPE_CHECKING:
 
 NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
 """how to name policies where none are known"""
-
-
-@frozen
-class Limits:
-    """The addresses of -target, -exclude and -replace, as given."""
-
-    targets: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
-    replace: tuple[str, ...] = ()
-
-
-UNLIMITED = Limits()
 
 
 @frozen(eq=False)
@@ -69,9 +58,7 @@ class OperationOptions(StateOptions):
     """what else policies are told of the run: (key, value)"""
     mode: Mode = "normal"
     refresh: bool = True
-    targets: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
-    replace: tuple[str, ...] = ()
+    limits: Limits = UNLIMITED
     allow_deferral: bool = False
     """what has an unknown count or for_each is left for later, with all that depends on it"""
     deferred: tuple[tuple[str, str, str], ...] = ()
@@ -105,10 +92,6 @@ class OperationOptions(StateOptions):
     """nobody evaluates expressions of the configuration again when the plan is made"""
     settled: Mapping[str, Settled] = field(factory=dict)
     """resources of the root module, by address, whose planned objects are known: they only answer to their names"""
-
-    @property
-    def limits(self) -> Limits:
-        return Limits(self.targets, self.excludes, self.replace)
 
     @property
     def judges(self) -> bool:

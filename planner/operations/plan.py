@@ -166,13 +166,13 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Tol
             start.derived.plan_graph = graph
         return graph
 
-    if options.mode == "destroy" or options.targets or options.excludes or options.generate_config_out:
+    if options.mode == "destroy" or options.limits.is_partial or options.generate_config_out:
         check()
     made, problems = _make_plan(start, variables, hooks, build_graph)
     while options.allow_deferral and (more := _unknown_repetitions(start.config, problems)):
         # decided in Python: that a block with unknown instances is left out; what depends on it follows by the rules
-        excludes = (*options.excludes, *(block for block, _, _ in more))
-        options = evolve(options, excludes=excludes, deferred=(*options.deferred, *more))
+        limits = options.limits.excluding(block for block, _, _ in more)
+        options = evolve(options, limits=limits, deferred=(*options.deferred, *more))
         start = evolve(start, options=options, derived=Derived())
         made, problems = _make_plan(start, variables, hooks, build_graph)
     if not is_checked:  # it did not come to a graph: what is wrong by itself is the cause
@@ -218,7 +218,7 @@ def _make_plan(
         start = evolve(start, config=config, derived=Derived())
         asked = evolve(asked, generated=generated, generate_to=out)
     kept: list[EvaluationContext] = []
-    if start.options.keeps_values and asked.mode == "normal" and not (asked.targets or asked.excludes):
+    if start.options.keeps_values and asked.mode == "normal" and not asked.limits.is_partial:
         asked = evolve(asked, keep=kept.append)
     plan, problems = make_plan(
         start.config,
@@ -316,9 +316,7 @@ def plan_options(start: Start) -> PlanOptions:
     return PlanOptions(
         mode=options.mode,
         refresh=options.refresh,
-        targets=options.targets,
-        excludes=options.excludes,
-        replace=options.replace,
+        limits=options.limits,
         deferred=options.deferred,
         moves=not options.adopts_journal,
         parallelism=options.parallelism,

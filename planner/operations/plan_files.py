@@ -98,7 +98,7 @@ def open_plan(options: OperationOptions, path: str, told: Told) -> Made[Unstored
     told.check(encryption.check())
     plan, sources, problems = read_plan(path, encryption.plan)
     plan = told.take((plan, problems))
-    begun = evolve(begun, options=evolve(begun.options, targets=plan.targets, excludes=plan.excludes))
+    begun = evolve(begun, options=evolve(begun.options, limits=plan.limits))
     told += more
     with tempfile.TemporaryDirectory(prefix="planner-") as folder:
         root, more = unpack_sources(sources, folder)

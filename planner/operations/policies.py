@@ -140,7 +140,7 @@ def _judge(policies: Policies, made: Made[L], clock: int | None = None) -> tuple
     from planner.answers.policy.judge import judge
 
     facts = facts_of(made, policies.reads)
-    is_whole = not (made.plan.targets or made.plan.excludes)
+    is_whole = not made.plan.limits.is_partial
     clock = _time_of(made) if clock is None else clock
     return judge(policies, facts, _overrides(made.loaded.options, made.plan.policy), clock, is_whole), facts
 
@@ -170,7 +170,7 @@ def plan_graph(made: Made[L]) -> Graph:
     """The plan graph, for policies that read it."""
     plan, loaded = made.plan, made.loaded
     known = loaded.derived.plan_graph
-    if known is not None and not plan.targets and not plan.excludes:
+    if known is not None and not plan.limits.is_partial:
         return known
     return graphs.build(walk_of("plan", plan.mode), loaded, plan.prior_state)
 

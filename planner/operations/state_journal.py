@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.foundation.vocabulary.address import format_key
+from planner.foundation.vocabulary.address import format_key, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -84,7 +84,8 @@ def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, lis
         if not missing:
             with locked(store, options, "state-journal", told):
                 return _save(store, told), told
-        options = evolve(options, mode="refresh-only", targets=missing, refresh=True, adopts_journal=True)
+        limits = evolve(options.limits, targets=tuple(map(parse_resource_instance, missing)))
+        options = evolve(options, mode="refresh-only", limits=limits, refresh=True, adopts_journal=True)
         applied = refresh(options, hooks)
         told.check(problem for problem in applied.diagnostics if problem.code != "plan.targeting")
         has = set() if applied.state is None else {r.address + format_key(i.key) for r, i in applied.state.instances()}

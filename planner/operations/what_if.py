@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from planner.foundation.values.identity import identical
 from planner.foundation.values.value import Value, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.model.plan import OutputChange, ResourceChange, change_name
 from planner.operations.options import OperationOptions
@@ -67,7 +68,7 @@ def base_of(options: OperationOptions, base_variables: tuple[str, ...]) -> Opera
     """The same without what is tried: no -var, -replace, -target and -exclude, but the variables of -base-var."""
     given = tuple((kind, text) for kind, text in options.var_args if kind == "var-file")
     given += tuple(("var", text) for text in base_variables)
-    return evolve(options, var_args=given, replace=(), targets=(), excludes=())
+    return evolve(options, var_args=given, limits=UNLIMITED)
 
 
 def _differences(

@@ -219,7 +219,7 @@ class World:
 
         def graph(walk: str, state: State, plan: Plan | None = None) -> Graph:
             facts = FactBuilder()
-            from_command(facts, walk, [], [])
+            from_command(facts, walk)
             from_config(facts, config, SchemaTable(schemas))
             from_state(facts, state)
             if plan is not None:

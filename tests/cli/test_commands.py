@@ -231,7 +231,7 @@ def test_flags_reach_the_operation(planner, played):
     assert (options.mode, options.refresh, options.parallelism, options.lock) == ("destroy", False, 3, False)
     assert (options.lock_timeout, options.state_path, options.state_out, options.backup) == (60.0, "S", "T", "-")
     assert options.var_args == (("var", "a=1"), ("var-file", "f"))
-    assert (options.targets, options.replace) == (("a.b[0]",), ("a.c",))
+    assert options.limits.to_json() == {"targets": ["a.b[0]"], "excludes": [], "replace": ["a.c"]}
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_targets_from_a_file(planner, played, tmp_path):
     path = tmp_path / "targets"
     path.write_text("# these\nterraform_data.a\n\n  module.m\n")
     planner("plan", f"-target-file={path}")
-    assert played.calls[0][1][0].targets == ("terraform_data.a", "module.m")
+    assert played.calls[0][1][0].limits.to_json()["targets"] == ["terraform_data.a", "module.m"]
     path.write_text("terraform_data.a\na.b.[\n")
     ran = planner("plan", f"-target-file={path}")
     assert ran.code == 1

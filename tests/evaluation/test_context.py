@@ -79,7 +79,7 @@ def console(tmp_path: Path) -> EvaluationContext:
     assert state is not None
     schemas = Schemas(start_provider)
     facts = FactBuilder()
-    from_command(facts, "eval", [], [])
+    from_command(facts, "eval")
     from_config(facts, config, SchemaTable(schemas))
     from_state(facts, state)
     context, found = eval_walk(build_graph(facts.build()), config, state, variables, schemas, "blue")

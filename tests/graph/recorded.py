@@ -10,6 +10,7 @@ from typing import Any
 
 from planner.engine.plan.moves import apply_moves
 from planner.foundation.vocabulary.address import parse_target
+from planner.foundation.vocabulary.limits import Limits
 from planner.language.config.load import load_config
 from planner.language.config.module_installer import install_modules
 from planner.language.config.variables import collect_variables
@@ -70,8 +71,8 @@ class RecordedCase:
         recorded = self.walk(phase)
         assert recorded is not None
         facts = FactBuilder()
-        targets, excludes = (list(map(parse_target, self.flags(name))) for name in ("target", "exclude"))
-        from_command(facts, WALKS[recorded["walk"]], targets, excludes)
+        targets, excludes = (tuple(map(parse_target, self.flags(name))) for name in ("target", "exclude"))
+        from_command(facts, WALKS[recorded["walk"]], Limits(targets, excludes))
         from_config(facts, config, SchemaTable(new_schemas()))
         from_state(facts, state)
         if phase == "apply":

@@ -15,7 +15,6 @@ from planner.engine.plan.make_plan import make_plan
 from planner.engine.plan.options import PlanOptions
 from planner.engine.validate.walk import validate_walk
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.vocabulary.address import parse_target
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.language.config.load import load_config
 from planner.language.config.module_installer import install_modules
@@ -91,8 +90,7 @@ def plan_folder(
 
     def graph(walk: str, state: State) -> Graph:
         facts = FactBuilder()
-        targets, excludes = ([parse_target(t) for t in texts] for texts in (options.targets, options.excludes))
-        from_command(facts, walk, targets, excludes)
+        from_command(facts, walk, options.limits)
         from_config(facts, config, SchemaTable(schemas))
         from_state(facts, state)
         built = build_graph(facts.build())
@@ -118,7 +116,7 @@ def validate_folder(folder: Path) -> list[Diagnostic]:
         return problems
     schemas = Schemas(start_provider)
     facts = FactBuilder()
-    from_command(facts, "validate", [], [])
+    from_command(facts, "validate")
     from_config(facts, config, SchemaTable(schemas))
     graph = build_graph(facts.build())
     problems += graph_problems(graph)

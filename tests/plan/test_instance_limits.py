@@ -8,6 +8,7 @@ import pytest
 
 from planner.engine.plan.targets import InstanceLimits, command_line
 from planner.foundation.vocabulary.address import Address, ModuleAddress, ResourceAddress, format_key, parse_address
+from planner.foundation.vocabulary.limits import Limits
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.facts.instances import declared_instance, recorded_instance
@@ -54,7 +55,7 @@ def test_which_instances_take_part_and_what_matches_nothing(seed: int) -> None:
     random = Random(seed)
     instances = sorted({instance(random) for _ in range(8)}, key=str)
     targets, excludes = ([address(random, instances) for _ in range(random.randint(0, 2))] for _ in range(2))
-    command = command_line("plan", map(str, targets), map(str, excludes))
+    command = command_line("plan", Limits(tuple(targets), tuple(excludes)))
     limits = InstanceLimits(command, None)
     facts = limits.facts()
     gone = set()
@@ -79,7 +80,7 @@ def test_resources_that_the_walk_need_not_ask_about(seed: int) -> None:
     random = Random(seed)
     instances = sorted({instance(random) for _ in range(8)}, key=str)
     targets = [address(random, instances) for _ in range(random.randint(1, 3))]
-    facts = FactBuilder(command_line("plan", map(str, targets), ()))
+    facts = FactBuilder(command_line("plan", Limits(tuple(targets))))
     vertices = {str(one.config): one.config for one in instances}
     for text, config in vertices.items():
         node = f"{text} (expand)"
@@ -96,4 +97,5 @@ def test_resources_that_the_walk_need_not_ask_about(seed: int) -> None:
 
 def test_an_address_is_read_as_it_is_written() -> None:
     for text in ("module.m", 'module.m["k"].a.x', "data.a.x[0]", "a.x"):
-        assert [row[0] for row in command_line("plan", [text], ()).relation("target")] == [str(parse_address(text))]
+        command = command_line("plan", Limits((parse_address(text),)))
+        assert [row[0] for row in command.relation("target")] == [text]

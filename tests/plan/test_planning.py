@@ -10,6 +10,8 @@ from plan.planning import Outcome, plan_folder, recorded, write_files, write_sta
 
 from planner.engine.plan.options import PlanOptions
 from planner.foundation.values.value import SENSITIVE, Marked, Unknown
+from planner.foundation.vocabulary.address import parse_address
+from planner.foundation.vocabulary.limits import Limits
 
 
 def planned(tmp_path: Path, text: str, *instances: dict[str, Any], **options: Any) -> Outcome:
@@ -365,9 +367,9 @@ def test_targets_with_keys(tmp_path: Path) -> None:
       input = terraform_data.base[count.index % 2].id
     }
     """
-    outcome = planned(tmp_path, text, targets=("terraform_data.n[1]",))
+    outcome = planned(tmp_path, text, limits=Limits(targets=(parse_address("terraform_data.n[1]"),)))
     assert sorted(outcome.actions) == ["terraform_data.base[0]", "terraform_data.base[1]", "terraform_data.n[1]"]
-    outcome = planned(tmp_path, text, excludes=("terraform_data.n[1]",))
+    outcome = planned(tmp_path, text, limits=Limits(excludes=(parse_address("terraform_data.n[1]"),)))
     assert "terraform_data.n[1]" not in outcome.actions
     assert len(outcome.actions) == 4
 

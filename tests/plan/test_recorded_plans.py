@@ -13,6 +13,7 @@ from plan.planning import plan_folder, validate_folder
 
 from planner.engine.plan.options import PlanOptions
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.limits import Limits
 from planner.logic.programs.actions import words
 from planner.render.json_ui import OUR_OWN
 
@@ -53,15 +54,13 @@ def test_plan(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     given = META[name].get("plan_args", [])
     mode = next((MODES[a] for a in given if a in MODES), "normal")
     named = {
-        flag: tuple(a.split("=", 1)[1] for a in given if a.startswith(f"-{flag}="))
-        for flag in ("target", "exclude", "replace")
+        name: [a.split("=", 1)[1] for a in given if a.startswith(f"-{flag}=")]
+        for name, flag in (("targets", "target"), ("excludes", "exclude"), ("replace", "replace"))
     }
     options = PlanOptions(
         mode=mode,  # type: ignore[arg-type]
         refresh="-refresh=false" not in given,
-        targets=named["target"],
-        excludes=named["exclude"],
-        replace=named["replace"],
+        limits=Limits.from_json(named),
     )
     arguments = [(a[1:].split("=")[0], a.split("=", 1)[1]) for a in given if a.startswith("-var")]
     outcome = plan_folder(Path("."), options, arguments, META[name].get("env", {}))

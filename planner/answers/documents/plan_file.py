@@ -19,7 +19,9 @@ from planner.answers.documents.encoding import decode, encode
 from planner.foundation.support.collector import collector_paused
 from planner.foundation.support.disk import read_given, remove_leftovers, replace_file
 from planner.foundation.support.exact_json import JsonError, dumps, loads
+from planner.foundation.vocabulary.address import AddressError
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import fields
 from planner.logic.model.plan import CheckResult, Importing, OutputChange, Plan, PolicyRecord, ResourceChange
 from planner.logic.programs.actions import actions
@@ -40,6 +42,8 @@ ABSOLUTE = ".terraform/absolute"
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
 _LEFT_OUT = ("module_outputs",)
 """what applying a saved plan evaluates again"""
+_OWN = frozenset((*_STATES, *_LEFT_OUT, "limits"))
+"""fields that are not encoded as all others are"""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 _MODES = ("normal", "destroy", "refresh-only")
 
@@ -95,11 +99,8 @@ def _archive(members: Iterable[tuple[str, bytes]], method: int) -> bytes:
 
 def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
     names = sorted(sources)
-    raw = {
-        field.name: encode(getattr(plan, field.name), RECORDS)
-        for field in fields(Plan)
-        if field.name not in _STATES and field.name not in _LEFT_OUT
-    }
+    raw = {field.name: encode(getattr(plan, field.name), RECORDS) for field in fields(Plan) if field.name not in _OWN}
+    raw["limits"] = plan.limits.to_json()
     states = [("tfstate", write_state(plan.prior_state))]
     if plan.previous_state is not plan.prior_state:
         states.append(("tfstate-prev", write_state(plan.previous_state)))
@@ -177,7 +178,8 @@ def _read(archive: ZipFile, path: str) -> tuple[Plan | None, dict[str, bytes], l
         names = head["sources"]
         sources = {str(name): archive.read(f"config/{i}") for i, name in enumerate(names)}
         saved = head["plan"].items()
-        fields: dict[str, Any] = {name: decode(raw, RECORDS) for name, raw in saved if name not in _LEFT_OUT}
+        fields: dict[str, Any] = {name: decode(raw, RECORDS) for name, raw in saved if name not in _OWN}
+        fields["limits"] = Limits.from_json(head["plan"]["limits"])
         for field, member in _STATES.items():
             if member in head["states"]:
                 state, diagnostics = read_state(archive.read(member), f"in {path}")
@@ -188,7 +190,16 @@ def _read(archive: ZipFile, path: str) -> tuple[Plan | None, dict[str, bytes], l
         fields.setdefault("planned_state", None)
         plan = Plan(**fields)
         _check(plan)
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as e:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        RecursionError,
+        OverflowError,
+        AddressError,
+    ) as e:
         return None, {}, [_not_a_plan(path, f"its content is damaged ({type(e).__name__}: {e})")]
     return plan, sources, []
 
@@ -220,9 +231,6 @@ def _check(plan: Plan) -> None:
         (plan.drift, ResourceChange),
         (plan.outputs, OutputChange),
         (plan.checks, CheckResult),
-        (plan.targets, str),
-        (plan.excludes, str),
-        (plan.replace, str),
     )
     for items, cls in shapes:
         if items.__class__ is not tuple or any(item.__class__ is not cls for item in items):

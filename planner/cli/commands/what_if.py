@@ -38,13 +38,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     tried = evolve(options, var_args=(*(("var", text) for text in arguments["base-var"]), *options.var_args))
     if options.mode == "destroy":
         base = evolve(base, mode="normal")
-    if (tried.var_args, tried.replace, tried.targets, tried.excludes, tried.mode) == (
-        base.var_args,
-        base.replace,
-        base.targets,
-        base.excludes,
-        base.mode,
-    ):
+    if (tried.var_args, tried.limits, tried.mode) == (base.var_args, base.limits, base.mode):
         detail = "Say what is to be different: -var, -replace, -target, -exclude or -destroy."
         raise UsageError("Nothing is tried", detail)
     comparison, problems = what_if(tried, base)

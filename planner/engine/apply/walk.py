@@ -139,7 +139,7 @@ class ApplyWalk(ApplyWork):
         if left:
             detail = f"{', '.join(sorted(left))} and all that depends on it was left for a later plan: plan again."
             problems.append(warning("apply.deferred", "Something was left for later", detail))
-        if self.plan.targets or set(self.plan.excludes) - left:
+        if self.plan.limits.including(left).is_partial:
             detail = (
                 "The plan was created with the -target or the -exclude option in effect, so some changes requested in "
                 "the configuration may have been ignored and the output values may not be fully updated. Run the "

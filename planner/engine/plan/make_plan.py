@@ -57,7 +57,7 @@ def _make(
     build_graph: BuildGraph,
     hooks: Hooks,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    if options.replace and options.mode != "normal":
+    if options.limits.replace and options.mode != "normal":
         detail = "Only an ordinary plan can replace objects: leave out -replace, or -destroy or -refresh-only."
         return None, [error("plan.replace_mode", "Replacing is not part of this kind of plan", detail)]
     if options.mode == "normal":
@@ -71,7 +71,7 @@ def _make(
             return None, problems
         # what could not move may find its place now, and is told about either way
         moves = apply_moves(config, refreshed.prior_state)
-        problems = check_targets(moves, options.targets, options.excludes)
+        problems = check_targets(moves, options.limits)
         if problems:
             return None, problems
         plan, problems = plan_walk(
@@ -79,7 +79,7 @@ def _make(
         )
         return (evolve(plan, previous_state=refreshed.previous_state) if plan else None), problems
     moves = apply_moves(config, state) if options.moves else MoveResults(state)
-    problems = check_targets(moves, options.targets, options.excludes)
+    problems = check_targets(moves, options.limits)
     if problems:
         return None, problems
     return plan_walk(build_graph(options.walk, moves.state), config, moves, variables, schemas, options, hooks)
@@ -93,7 +93,7 @@ def _warnings(config: Config, variables: Mapping[str, RootVariable], options: Pl
             detail = f"{name} is deprecated: {decl.deprecated}"
             summary = "Deprecated variable used from the root module"
             found.append(warning("plan.deprecated_root_variable", summary, detail, decl.span))
-    if options.targets or set(options.excludes) - {block for block, _, _ in options.deferred}:
+    if options.limits.including(block for block, _, _ in options.deferred).is_partial:
         detail = (
             "You are creating a plan with either the -target option or the -exclude option, which means that the "
             "result of this plan may not represent all of the changes requested by the current configuration.\n\nThe "

@@ -6,7 +6,7 @@ changes the state as the rules say, and turns errors that they find into diagnos
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from planner.engine.evaluation.repetition import repetition_argument
@@ -30,6 +30,7 @@ from planner.foundation.vocabulary.address import (
     sort_key,
 )
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, ResourceDecl
@@ -183,10 +184,10 @@ def move_facts(statements: list[MoveStatement], state: State) -> FactBase:
     return facts.build()
 
 
-def asked_facts(config: Config, state: State, targets: Iterable[str], excludes: Iterable[str]) -> FactBase:
+def asked_facts(config: Config, state: State, limits: Limits) -> FactBase:
     """Everything about moves, for questions."""
     results = apply_moves(config, state)
-    facts = FactBuilder(command_line("plan", targets, excludes))
+    facts = FactBuilder(command_line("plan", limits))
     _state_counts(facts, config, state, [s for s in results.statements if not s.implied])
     _add_moves(facts, list(results.statements), state)
     _add_ends(facts, results)
@@ -310,9 +311,9 @@ def _moved_state(state: State, statements: list[MoveStatement], derived: Databas
 # ---------------------------------------------------------------- errors
 
 
-def check_targets(results: MoveResults, targets: Iterable[str], excludes: Iterable[str]) -> list[Diagnostic]:
+def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
     """Targets must cover both ends of every move, and exclusions none."""
-    facts = FactBuilder(command_line("plan", targets, excludes))
+    facts = FactBuilder(command_line("plan", limits))
     if not facts.rows("target") and not facts.rows("exclude"):
         return []
     _add_ends(facts, results)

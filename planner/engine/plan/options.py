@@ -8,6 +8,7 @@ from typing import TypeAlias
 from planner.engine.evaluation.context import EvaluationContext
 from planner.engine.evaluation.driver import WalkOptions
 from planner.foundation.values.value import Value, is_wholly_known
+from planner.foundation.vocabulary.limits import UNLIMITED, Limits
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.walks import Mode, Walk, walk_of
 from planner.world.state.model import InstanceKey
@@ -32,14 +33,12 @@ Settled: TypeAlias = "Mapping[InstanceKey, Value]"
 
 @frozen(eq=False, kw_only=True)
 class PlanOptions(WalkOptions):
-    """`refresh`: read every object before planning. `targets`, `excludes` and `replace` are addresses as given.
+    """`refresh`: read every object before planning.
     `timestamp`: RFC 3339, UTC; "" for now."""
 
     mode: Mode = "normal"
     refresh: bool = True
-    targets: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
-    replace: tuple[str, ...] = ()
+    limits: Limits = UNLIMITED
     deferred: tuple[tuple[str, str, str], ...] = ()
     """blocks among `excludes` that are left for later, as in Plan.deferred"""
     timestamp: str = ""

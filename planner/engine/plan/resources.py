@@ -62,7 +62,7 @@ class ResourceVertices:
         self.walk = walk
         self.tasks: dict[str, InstanceTask] = {}
         """the work on instances that became vertices of their own"""
-        command = command_line("plan", walk.options.targets, walk.options.excludes)
+        command = command_line("plan", walk.options.limits)
         in_part = None
         if walk.graph.database is not None:
             in_part = {row[0] for row in relation(walk.graph, "named_in_part")}
@@ -327,11 +327,11 @@ class ResourceVertices:
     def _incomplete_requests(self, decl: ResourceDecl, modules: list[ModuleInstance]) -> list[Diagnostic]:
         """Warnings for -replace with an address that lacks the key that the instances have."""
         problems = []
-        asked = [] if not self.walk.replace else [parse_resource_instance(text) for text in sorted(self.walk.replace)]
+        named = sorted(set(self.walk.options.limits.replace), key=str)
         # decided in Python: whether -replace lacks the key that instances have -- resources of all modules count
         # as everywhere, a name that the address of another module gives is taken for this one's too
         without_key = [
-            a for a in asked if a.key is None and (a.mode, a.type, a.name) == (decl.mode, decl.type, decl.name)
+            a for a in named if a.key is None and (a.mode, a.type, a.name) == (decl.mode, decl.type, decl.name)
         ]
         for module, address in ((module, address) for module in modules for address in without_key):
             expansion = module.resource(decl.key).expansion

@@ -43,7 +43,7 @@ class PlanWork(ConfigurationWalk):
         self.state = moves.state
         self.record = PlanRecord(moves)
         self.imports = Imports(self.context)
-        self.replace = frozenset(options.replace)
+        self.replace = frozenset(map(str, options.limits.replace))
         self.configurations = provider_configurations(graph)
         self.own_references: dict[str, list[str]] = {}
         for resource, target in sorted(relation(graph, "mentions_itself")):

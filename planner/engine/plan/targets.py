@@ -6,33 +6,20 @@ keys, once the instances are known. The rules of rules/graph/instances.dl decide
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
-from planner.foundation.vocabulary.address import Address, AddressError, parse_address
+from planner.foundation.vocabulary.limits import Limits
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.facts.from_command import from_command
 from planner.logic.programs.rule_programs import limit_program
 
 
-def command_line(
-    walk: str, targets: Iterable[str], excludes: Iterable[str], replacements: Iterable[str] = ()
-) -> FactBase:
-    """The facts about what the command line names."""
+def command_line(walk: str, limits: Limits) -> FactBase:
+    """The facts about the addresses on the command line."""
     facts = FactBuilder()
-    from_command(facts, walk, *(addresses(given) for given in (targets, excludes, replacements)))
+    from_command(facts, walk, limits)
     return facts.build()
-
-
-def addresses(given: Iterable[str]) -> list[Address]:
-    """The addresses that texts are; what is none was refused long before."""
-    found: list[Address] = []
-    for text in given:
-        try:
-            found.append(parse_address(text))
-        except AddressError:
-            continue
-    return found
 
 
 class InstanceLimits:

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 from planner.engine.plan.targets import command_line
 from planner.foundation.vocabulary.address import (
     Address,
-    AddressError,
     ModuleAddress,
     ResourceAddress,
     format_key,
     join,
-    parse_address,
     parse_resource_instance,
 )
 from planner.foundation.vocabulary.diagnostic import Diagnostic, warning
@@ -35,21 +33,17 @@ def unmatched(walk: PlanWork) -> list[Diagnostic]:
     """Warnings for addresses of -target, -exclude and -replace that no instance of the configuration or of the state
     has. Blocks whose instances are not known, because the plan leaves them out, may have any."""
     options = walk.options
-    asked = [("target", text) for text in options.targets] + [("exclude", text) for text in options.excludes]
-    asked += [("replace", text) for text in options.replace]
-    if not asked or options.before_destroy:
+    named = dict.fromkeys(options.limits.options())
+    if not named or options.before_destroy:
         return []
-    facts = FactBuilder(command_line(options.walk, options.targets, options.excludes, options.replace))
+    facts = FactBuilder(command_line(options.walk, options.limits))
     _declared(walk, facts)
     _recorded(walk, facts)
     derived = evaluate(limit_program(), facts.build(), ["unmatched", "walked", "unexpanded"])
     problems = []
-    for name, text in dict.fromkeys(asked):
-        try:
-            address = parse_address(text)
-        except AddressError:
-            continue  # refused long before
-        if (name, str(address)) not in derived["unmatched"]:
+    for name, address in named:
+        text = str(address)
+        if (name, text) not in derived["unmatched"]:
             continue
         known = {row[0] for relation in ("walked", "unexpanded") for row in derived[relation]}
         hit = nearest(text, _names(address, map(parse_resource_instance, known)), 3)

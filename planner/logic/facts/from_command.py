@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from planner.foundation.vocabulary.address import Address, ModuleAddress
+from planner.foundation.vocabulary.limits import UNLIMITED, Limits
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.sources import CommandLine
 
 
-def from_command(
-    facts: FactBuilder,
-    walk: str,
-    targets: Iterable[Address],
-    excludes: Iterable[Address],
-    replacements: Iterable[Address] = (),
-) -> None:
-    """Add the kind of walk, the limits that the command line sets, and what it asks to replace."""
+def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> None:
+    """Add the kind of walk, the limits that the command line sets, and the objects that it asks to replace."""
     facts.add("walk", walk, source=CommandLine(walk))
-    for option, addresses in (("target", targets), ("exclude", excludes), ("replace", replacements)):
+    for option, address in limits.options():
         predicate = "asked_replacement" if option == "replace" else option
-        for address in addresses:
-            row = (str(address), _form(address), str(address.config))
-            facts.add(predicate, *row, source=CommandLine(f"-{option}={address}"))
+        row = (str(address), _form(address), str(address.config))
+        facts.add(predicate, *row, source=CommandLine(f"-{option}={address}"))
 
 
 def _form(address: Address) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.limits import UNLIMITED, Limits
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.walks import Mode
 from planner.world.state.model import InstanceKey, State, same_managed
@@ -125,9 +126,7 @@ class Plan:
     check_configs: tuple[tuple[str, str], ...] = ()
     """(kind, configuration address) of every checkable object, also those without instances"""
     relevant_attributes: Sequence[tuple[str, tuple[Any, ...]]] = ()
-    targets: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
-    replace: tuple[str, ...] = ()
+    limits: Limits = UNLIMITED
     timestamp: str = ""
     errored: bool = False
     backend: dict[str, Any] = field(factory=dict)

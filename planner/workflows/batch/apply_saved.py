@@ -80,7 +80,7 @@ def _portable(asked: OfUnit, done: Done, base: str) -> tuple[OfUnit, bool]:
     be planned with that again. An incomplete plan is made again in any case. Raises Failure where something of such a
     unit is not for a manifest: files elsewhere, and values of one that is encrypted."""
     try:
-        return _as_seen(asked, done, base), not asked.replace
+        return _as_seen(asked, done, base), not asked.limits.replace
     except Failure:
         if done.outcome == "incomplete":
             raise

@@ -282,8 +282,7 @@ def _key(request: Request) -> str:
         to_json(request.recipe) if request.recipe is not None else None,
         request.mode,
         request.var_args,
-        request.targets,
-        request.replace,
+        request.limits.to_json(),
         request.deployment,
         request.around,
     ]

@@ -4,14 +4,19 @@ results hold plain data only, so that they can go to another process, to another
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.limits import UNLIMITED, Limits
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.workflows.batch.recipe import Recipe
+
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 OUTCOMES = ("applied", "changes", "incomplete", "unchanged", "declined", "skipped", "stopped", "died", "failed")
 BAD = frozenset(("failed", "died", "skipped", "stopped", "declined"))
@@ -256,8 +261,7 @@ class Request:
     """the kind of plan: normal or refresh-only; what is to be destroyed is a command"""
     var_args: tuple[tuple[str, str], ...] = ()
     """("var", NAME=VALUE) and ("var-file", path) of the command line"""
-    targets: tuple[str, ...] = ()
-    replace: tuple[str, ...] = ()
+    limits: Limits = UNLIMITED
     json_file: str = ""
     """where plan JSON is written"""
     keeps_incomplete: bool = False
@@ -372,6 +376,8 @@ class Part:
 
 def to_json(record: Any) -> dict[str, Any]:
     """A record of this module as plain data. What is no record in it is plain already."""
+    if isinstance(record, Limits):
+        return record.to_json()
     return {field.name: _plain(getattr(record, field.name)) for field in attrs.fields(type(record))}
 
 
@@ -384,6 +390,13 @@ def _plain(value: Any) -> Any:
 
 def from_json(kind: Any, data: dict[str, Any]) -> Any:
     """A record of this module from plain data. Raises an exception of cattrs for data that does not fit."""
-    import cattrs
+    return _converter().structure(data, kind)
 
-    return cattrs.structure(data, kind)
+
+@cache
+def _converter() -> Converter:
+    from cattrs import Converter
+
+    converter = Converter()
+    converter.register_structure_hook(Limits, lambda data, _: Limits.from_json(data))
+    return converter

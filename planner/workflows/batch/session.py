@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.answers.policy.standing_policies import organisation
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
+from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.programs.rule_files import Files
 from planner.workflows.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
@@ -265,10 +266,10 @@ class Batch:
 
     def _of_deployment(self, name: str, asked: OfUnit) -> OfUnit:
         """The same without what root modules alone can be asked. Raises Failure where a deployment is named with it."""
-        if self.fleet.units[name].deployment is None or not (asked.variables or asked.targets or asked.replace):
+        if self.fleet.units[name].deployment is None or not (asked.variables or asked.limits != UNLIMITED):
             return asked
         is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)
-        if asked.targets or asked.replace or is_named:
+        if asked.limits != UNLIMITED or is_named:
             detail = f"{name} is a deployment of a stack: it takes neither -target and -replace nor -var and -var-file."
             raise Failure(error("batch.asked", "An option is not for deployments", detail))
         return evolve(asked, variables=())

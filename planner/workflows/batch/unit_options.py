@@ -5,13 +5,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
-from planner.foundation.vocabulary.address import AddressError, parse_resource_instance, parse_target
+from planner.foundation.vocabulary.address import (
+    Address,
+    AddressError,
+    ResourceAddress,
+    parse_address,
+    parse_resource_instance,
+)
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.limits import UNLIMITED, Limits
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import frozen
 
 Pairs = tuple[tuple[str, str], ...]
+A = TypeVar("A", Address, ResourceAddress)
 
 
 @frozen
@@ -36,8 +45,7 @@ class OfUnit:
     """What is asked of one unit."""
 
     variables: Pairs = ()
-    targets: tuple[str, ...] = ()
-    replace: tuple[str, ...] = ()
+    limits: Limits = UNLIMITED
     policies: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     reason: str = ""
@@ -49,7 +57,7 @@ NOTHING = OfUnit()
 def targeted(asked: Asked, units: Iterable[str]) -> tuple[str, ...]:
     """The units that targets name. Raises Failure."""
     problems: list[Diagnostic] = []
-    found = _addresses("target", asked.targets, list(units), problems)
+    found = _addresses("target", parse_address, asked.targets, list(units), problems)
     if problems:
         raise Failure(problems)
     return tuple(sorted({unit for unit, _ in found}))
@@ -65,17 +73,20 @@ def of_units(
     for kind, text in asked.variables:
         add = _add_file if kind == "var-file" else _add_variable
         add(text, variables, units, declared, problems)
-    targets = _addresses("target", asked.targets, units, problems)
-    replace = _addresses("replace", asked.replace, units, problems)
+    targets = _addresses("target", parse_address, asked.targets, units, problems)
+    replace = _addresses("replace", parse_resource_instance, asked.replace, units, problems)
     for option, found in (("target", targets), ("replace", replace)):
-        problems += [_not_selected(f"-{option}={u}:{a}", u) for u, a in found if u in units and u not in variables]
+        problems += [_not_selected(f"-{option}={u}:{a}", u) for u, a in found if u not in variables]
     if problems:
         raise Failure(problems)
     return {
         unit: OfUnit(
             tuple(variables[unit]),
-            tuple(address for name, address in targets if name == unit),
-            tuple(address for name, address in replace if name == unit),
+            Limits(
+                tuple(address for name, address in targets if name == unit),
+                (),
+                tuple(address for name, address in replace if name == unit),
+            ),
             asked.policies,
             asked.overrides,
             asked.reason,
@@ -132,8 +143,8 @@ def _add_file(
 
 
 def _addresses(
-    option: str, texts: Iterable[str], units: Sequence[str], problems: list[Diagnostic]
-) -> list[tuple[str, str]]:
+    option: str, parse: Callable[[str], A], texts: Iterable[str], units: Sequence[str], problems: list[Diagnostic]
+) -> list[tuple[str, A]]:
     """(unit, address) of UNIT:ADDRESS."""
     found = []
     for text in texts:
@@ -145,11 +156,9 @@ def _addresses(
             problems.append(_unknown(shown, unit, units))
         else:
             try:
-                parsed = parse_target(address) if option == "target" else parse_resource_instance(address)
+                found.append((unit, parse(address)))
             except AddressError as bad:
                 problems.append(_wrong(shown, f"has no address behind the unit: {bad.detail}"))
-                continue
-            found.append((unit, str(parsed)))
     return found
 
 

@@ -12,6 +12,7 @@ from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.disk import read_whole
 from planner.foundation.support.files_read import has_asked_time
 from planner.foundation.values.value import is_marked_deep
+from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.model import Config, ResourceDecl
 from planner.language.config.secrecy import is_secret
@@ -148,7 +149,7 @@ def _found(made: Made[Start], has_remarks: bool) -> Iterator[str]:
         yield "drift"
     if loaded.rules:
         yield "rules"
-    if plan.targets or plan.excludes or plan.replace or plan.mode != "normal":
+    if plan.limits != UNLIMITED or plan.mode != "normal":
         yield "limits"
     yield from _declared(config)
     if made.context is None or made.loaded.derived.plan_graph is None:

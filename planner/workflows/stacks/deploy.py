@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.stack_files.model import StackConfig
 from planner.operations.apply import apply
@@ -128,8 +129,8 @@ class Runner:
         """Plan one instance, without the blocks that are deferred already (as in Plan.deferred)."""
         about = (("component", str(asked.name)), ("deployment", self.deployment))
         left = tuple(deferred)
-        excludes = tuple(block for block, _, _ in left)
-        options = evolve(self.options, mode=mode, allow_deferral=True, about=about, deferred=left, excludes=excludes)
+        limits = UNLIMITED.excluding(block for block, _, _ in left)
+        options = evolve(self.options, mode=mode, allow_deferral=True, about=about, deferred=left, limits=limits)
         schemas = self.schemas.lent()
         with self._lock:
             self._lent.append(schemas)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from planner.foundation.vocabulary.address import AddressError, ResourceAddress, address_of
+from planner.foundation.vocabulary.address import Address, AddressError, ResourceAddress, address_of
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.limits import Limits
 from planner.language.config.model import Reference
 from planner.language.config.reading import steps_of
 from planner.language.config.test_files.model import TestRun
-from planner.operations.options import Limits
 
 
 def is_limited(run: TestRun) -> bool:
@@ -16,8 +16,7 @@ def is_limited(run: TestRun) -> bool:
 
 
 def limits_of(run: TestRun) -> tuple[Limits, list[Diagnostic]]:
-    """What the plan of a run is limited to, and what is wrong with that."""
-    """The addresses of plan_options."""
+    """The addresses of `plan_options`, and problems with them."""
     problems: list[Diagnostic] = []
     targets = [_address(reference, problems) for reference in run.settings.targets]
     replace = []
@@ -32,11 +31,11 @@ def limits_of(run: TestRun) -> tuple[Limits, list[Diagnostic]]:
             title = "Can only target managed resources for forced replacements."
             problems.append(error("test.replace", title, str(address), reference.span))
         else:
-            replace.append(str(address))
-    return Limits(tuple(str(a) for a in targets if a is not None), (), tuple(replace)), problems
+            replace.append(address)
+    return Limits(tuple(a for a in targets if a is not None), (), tuple(replace)), problems
 
 
-def _address(reference: Reference, problems: list[Diagnostic]) -> object:
+def _address(reference: Reference, problems: list[Diagnostic]) -> Address | None:
     try:
         return address_of(steps_of(reference.node))
     except AddressError as bad:

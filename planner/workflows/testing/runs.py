@@ -12,6 +12,7 @@ from planner.engine.evaluation.eval_walk import EvalWalk
 from planner.engine.evaluation.objects import StateObjects
 from planner.foundation.values.value import SENSITIVE, UNKNOWN, Null, Value, mark
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import define, evolve, field
 from planner.language.config.model import Config, Expr
 from planner.language.config.test_files.model import TestFile, TestRun, state_name
@@ -19,7 +20,7 @@ from planner.language.config.variables import RawVariables
 from planner.logic.model.plan import Plan
 from planner.operations.graphs import build
 from planner.operations.load import Loaded
-from planner.operations.options import Limits, Options
+from planner.operations.options import Options
 from planner.workflows.testing.assertions import AssertionScope, check, mentions
 from planner.workflows.testing.decisions import Judged, RunFacts, judge, order
 from planner.workflows.testing.expected_failures import Expectation, expectations, settle, spoils_apply

@@ -13,6 +13,7 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.stop import StopSignal
 from planner.foundation.vocabulary.address import parse_module
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.limits import UNLIMITED, Limits
 from planner.foundation.vocabulary.records import define, evolve, field, frozen
 from planner.foundation.vocabulary.walks import Mode, Walk
 from planner.language.config.model import Config, ModulePath
@@ -22,7 +23,7 @@ from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan
 from planner.operations.graphs import apply_graph, build
 from planner.operations.load import Loaded
-from planner.operations.options import UNLIMITED, Limits, Options
+from planner.operations.options import Options
 from planner.operations.providers_needed import not_installed
 from planner.operations.validate import validate_loaded
 from planner.world.state.model import ResourceState, State
@@ -83,12 +84,11 @@ def plan(
 ) -> tuple[Plan | None, list[Diagnostic]]:
     """A plan from a state; none where something is wrong with the configuration by itself, which `Subject.validate`
     says."""
-    loaded, limits = subject.loaded, asked.limits
+    loaded = subject.loaded
     options = PlanOptions(
         mode=asked.mode,
         refresh=asked.refresh,
-        targets=limits.targets,
-        replace=limits.replace,
+        limits=asked.limits,
         parallelism=parallelism,
         workspace=loaded.workspace,
         stop=StopSignal(),  # a run that has begun comes to its end
@@ -96,12 +96,12 @@ def plan(
     )
 
     def graph(walk: Walk, state: State) -> Graph:
-        built = build(walk, loaded, state, limits)
+        built = build(walk, loaded, state, asked.limits)
         if may_validate and not subject.is_validated and has_errors(subject.validate(built)):
             raise Failure(())  # whoever asks what is wrong by itself is told
         return built
 
-    may_validate = asked.mode == "normal" and not limits.targets
+    may_validate = asked.mode == "normal" and not asked.limits.targets
     return make_plan(loaded.config, state, variables, loaded.schemas, options, graph, Hooks())
 
 

@@ -70,12 +70,7 @@ class Changes:
         return [(self.plan.mode,)]
 
     def targeted(self) -> Iterable[Row]:
-        for option, addresses in (
-            ("target", self.plan.targets),
-            ("exclude", self.plan.excludes),
-            ("replace", self.plan.replace),
-        ):
-            yield from ((option, address) for address in addresses)
+        return ((option, str(address)) for option, address in self.plan.limits.options())
 
     def check_result(self) -> Iterable[Row]:
         return ((c.address, c.kind, c.status) for c in self.plan.checks)

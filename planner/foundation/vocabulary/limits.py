@@ -1,0 +1,58 @@
+"""The addresses of -target, -exclude and -replace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from planner.foundation.vocabulary.address import Address, ResourceAddress, parse_address, parse_resource_instance
+from planner.foundation.vocabulary.records import evolve, frozen
+
+
+@frozen
+class Limits:
+    """The addresses that limit a plan, and those of the objects that it is to replace. They are parsed where they come
+    in: from options, from `plan_options` of a test run, from a plan file or from another process."""
+
+    targets: tuple[Address, ...] = ()
+    excludes: tuple[Address, ...] = ()
+    replace: tuple[ResourceAddress, ...] = ()
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a part of the configuration may be left out."""
+        return bool(self.targets or self.excludes)
+
+    def options(self) -> Iterator[tuple[str, Address]]:
+        """(option, address) of every address."""
+        yield from (("target", address) for address in self.targets)
+        yield from (("exclude", address) for address in self.excludes)
+        yield from (("replace", address) for address in self.replace)
+
+    def excluding(self, blocks: Iterable[str]) -> Limits:
+        """These limits with more addresses excluded. Raises AddressError."""
+        return evolve(self, excludes=(*self.excludes, *map(parse_address, blocks)))
+
+    def including(self, blocks: Iterable[str]) -> Limits:
+        """These limits without the exclusion of some addresses."""
+        known = set(blocks)
+        return evolve(self, excludes=tuple(address for address in self.excludes if str(address) not in known))
+
+    def to_json(self) -> dict[str, list[str]]:
+        """The addresses as text, for files and other processes."""
+        return {
+            "targets": list(map(str, self.targets)),
+            "excludes": list(map(str, self.excludes)),
+            "replace": list(map(str, self.replace)),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Iterable[str]]) -> Limits:
+        """Raises KeyError, TypeError and AddressError for data of another shape."""
+        return cls(
+            tuple(map(parse_address, data["targets"])),
+            tuple(map(parse_address, data["excludes"])),
+            tuple(map(parse_resource_instance, data["replace"])),
+        )
+
+
+UNLIMITED = Limits()
