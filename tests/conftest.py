@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from cli.conftest import Ran, make_terminal
+from isolation import isolate
 
 from planner.cli import main
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in the background of a shell; programs would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
-for settings in ("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"):  # of the machine: what is not there is warned about
-    if not os.path.exists(os.environ.get(settings, "")):
-        os.environ.pop(settings, None)
+isolate()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -25,10 +24,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 @pytest.fixture
-def planner(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+def planner() -> Callable[..., Ran]:
     """Runs a command line in this process: words in; exit code and texts out."""
-    for name in ("TF_CLI_ARGS", "TF_IN_AUTOMATION", "TF_INPUT", "TF_LOG", "PLANNER_DEBUG", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
 
     def run(*words: str, stdin: str = "", terminal: bool = False) -> Ran:
         screen: Any = make_terminal(terminal, stdin)

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,22 +65,16 @@ WORDS = {
 LEFT_OUT = frozenset(("batch plan", "batch apply", "batch destroy", "batch resume", "test", "watch"))
 """those that start processes of their own, or do not end, have tests beside theirs"""
 COMMANDS = sorted(set(index.COMMANDS) - LEFT_OUT)
+FORKER = Forker()
 
 
 @pytest.fixture(scope="module")
-def forker() -> Iterator[Forker]:
-    made = Forker(0)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def applied(tmp_path_factory: pytest.TempPathFactory, forker: Forker) -> Path:
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory where everything is applied."""
     here = tmp_path_factory.mktemp("applied")
     (here / "main.tf").write_text(MAIN)
     for words in (["init"], ["apply", "-auto-approve"]):
-        assert forker.execute(words, here, _environment(here), 60)[0] == 0
+        assert FORKER.execute(words, here, _environment(here), 60)[0] == 0
     return here
 
 
@@ -94,9 +87,8 @@ def here(applied: Path, tmp_path: Path) -> Path:
 
 def _environment(here: Path) -> dict[str, str]:
     return {
-        "PATH": os.environ["PATH"],
+        **{name: os.environ[name] for name in ("PATH", "XDG_CACHE_HOME", "XDG_STATE_HOME")},
         "HOME": str(here),
-        "XDG_CACHE_HOME": str(here / ".cache"),
     }
 
 
@@ -111,14 +103,14 @@ def _state(here: Path) -> object:
 @pytest.mark.parametrize("stream", ["full", pytest.param("broken", marks=pytest.mark.slow), "missing"])
 @pytest.mark.parametrize("command", thinned(COMMANDS, 9))
 def test_what_cannot_be_printed_does_not_stop_the_work(
-    here: Path, forker: Forker, command: str, stream: str, tmp_path_factory: pytest.TempPathFactory
+    here: Path, command: str, stream: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     twin = tmp_path_factory.mktemp("twin")
     for file in ("main.tf", "terraform.tfstate"):
         (twin / file).write_bytes((here / file).read_bytes())
     words = WORDS.get(command, command.split())
-    wanted, out, _ = forker.execute(words, twin, _environment(twin), 60)
-    code, _, err = forker.execute(words, here, _environment(here), 60, stdout=stream)
+    wanted, out, _ = FORKER.execute(words, twin, _environment(twin), 60)
+    code, _, err = FORKER.execute(words, here, _environment(here), 60, stdout=stream)
     assert "Internal error" not in err
     assert "Traceback" not in err
     assert _state(here) == _state(twin)
@@ -147,7 +139,7 @@ def test_without_any_stream(here: Path, command: str) -> None:
         3,
     ),
 )
-def test_only_the_answer_is_printed_where_programs_read(here: Path, forker: Forker, command: str) -> None:
+def test_only_the_answer_is_printed_where_programs_read(here: Path, command: str) -> None:
     """With a journal to recover and with warnings, standard output says the same as without either."""
     words = WORDS.get(command, command.split())
     quiet = here.parent / f"{here.name}-quiet"
@@ -155,8 +147,8 @@ def test_only_the_answer_is_printed_where_programs_read(here: Path, forker: Fork
     (quiet / "main.tf").write_text(MAIN.replace('"other"', '"v"'))
     (quiet / "terraform.tfstate").write_bytes((here / "terraform.tfstate").read_bytes())
     _leave_journal(here)
-    _, wanted, _ = forker.execute(words, quiet, _environment(quiet), 60)
-    _, out, err = forker.execute(words, here, _environment(here), 60)
+    _, wanted, _ = FORKER.execute(words, quiet, _environment(quiet), 60)
+    _, out, err = FORKER.execute(words, here, _environment(here), 60)
     if command in ("state list", "state pull", "output", "show", "console", "graph"):
         assert "Warning: An interrupted operation was recovered" in err
     if command == "state pull":  # the recovered state has the next serial
@@ -168,10 +160,10 @@ def test_only_the_answer_is_printed_where_programs_read(here: Path, forker: Fork
 
 
 @pytest.mark.parametrize("command", ["plan", "apply", "destroy", "state list", "workspace list", "init", "refresh"])
-def test_json_lines_are_all_that_is_printed(here: Path, forker: Forker, command: str) -> None:
+def test_json_lines_are_all_that_is_printed(here: Path, command: str) -> None:
     _leave_journal(here)
     words = [*WORDS.get(command, command.split()), "-json"]
-    code, out, _ = forker.execute(words, here, _environment(here), 60)
+    code, out, _ = FORKER.execute(words, here, _environment(here), 60)
     assert code == 0
     assert [json.loads(line) for line in out.splitlines()]
 
@@ -186,9 +178,9 @@ def _leave_journal(here: Path) -> None:
     journal.close()
 
 
-def test_a_failing_file_of_json_lines(here: Path, forker: Forker) -> None:
+def test_a_failing_file_of_json_lines(here: Path) -> None:
     words = ["apply", "-auto-approve", "-var=x=new", "-json-into=/dev/full"]
-    code, _, err = forker.execute(words, here, _environment(here), 60)
+    code, _, err = FORKER.execute(words, here, _environment(here), 60)
     assert code == 1
     assert "Cannot write /dev/full" in err
     assert "new" in str(_state(here))

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from isolation import KEPT
 
 PINS = {
     "tftest": ("tftest==1.8.8",),
@@ -30,7 +31,7 @@ def environment(*pins: str) -> Path:
     """The `bin` directory of the environment with these packages. Skips the test when they cannot be installed."""
     version = ".".join(map(str, sys.version_info[:2]))
     key = "+".join(pins).replace("==", "-")
-    root = _cache()
+    root = Path(os.environ[KEPT])
     root.mkdir(parents=True, exist_ok=True)
     folder = root / f"{key}-py{version}"
     with open(root / f"{folder.name}.lock", "w") as lock:
@@ -38,11 +39,6 @@ def environment(*pins: str) -> Path:
         if not (folder / "ready").exists():
             _make(folder, pins)
     return folder / "bin"
-
-
-def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(base) / "planner-test-clients"
 
 
 def _make(folder: Path, pins: tuple[str, ...]) -> None:

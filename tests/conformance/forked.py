@@ -23,10 +23,8 @@ class Forker:
     """Runs commands with the signature of `run_cases.execute`, whose command it ignores but for the words after it.
     `prepared`: a module beside this one whose `install` is called first."""
 
-    def __init__(self, words_before: int, prepared: str = "") -> None:
-        self.words_before = words_before
-        words = [sys.executable, __file__, *([prepared] if prepared else [])]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, words_before: int = 0, prepared: str = "") -> None:
+        self.words_before, self.prepared = words_before, prepared
 
     def execute(
         self, command: list[str], cwd: Path, env: dict[str, str], timeout: float, stdout: str = "", stdin: str = ""
@@ -43,31 +41,36 @@ class Forker:
                 "out": stdout or out,
                 "err": err,
             }
-            assert self.process.stdin is not None
-            assert self.process.stdout is not None
-            self.process.stdin.write(json.dumps(request).encode() + b"\n")
-            self.process.stdin.flush()
-            if not select.select([self.process.stdout], [], [], timeout)[0]:
-                self.process.kill()
+            process = _process(self.prepared)
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+            if not select.select([process.stdout], [], [], timeout)[0]:
+                process.kill()
+                _process.cache_clear()
                 return -1, "", f"timed out after {timeout:g} s"
-            code = int(self.process.stdout.readline())
+            code = int(process.stdout.readline())
             texts = [
                 Path(path).read_bytes().decode("utf-8", "replace") if os.path.exists(path) else ""
                 for path in (out, err)
             ]
         return code, *texts
 
-    def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
-
 
 @cache
-def _forker() -> Forker:
-    forker = Forker(0)
-    atexit.register(forker.close)
-    return forker
+def _process(prepared: str) -> subprocess.Popen[bytes]:
+    """The process that forks, one for all tests of a worker."""
+    words = [sys.executable, __file__, *([prepared] if prepared else [])]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    atexit.register(_end, process)
+    return process
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    process.wait()
 
 
 def run(
@@ -75,7 +78,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """A command line of planner, as `subprocess.run` would do it with texts."""
     found = os.environ if env is None else env
-    code, out, err = _forker().execute(list(words), cwd, dict(found), timeout, stdin=stdin)
+    code, out, err = Forker().execute(list(words), cwd, dict(found), timeout, stdin=stdin)
     out, err = (text.replace("\r\n", "\n") for text in (out, err))
     return subprocess.CompletedProcess(["planner", *words], code, out, err)
 

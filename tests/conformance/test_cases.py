@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import run_cases
-from forked import Forker
+from conformance.forked import Forker
 from thinned import thinned
 
 HERE = Path(__file__).parent
@@ -16,18 +15,11 @@ CASES = sorted(folder.name for folder in (HERE / "cases").iterdir() if (folder /
 BINARY = f"{sys.executable} -m planner"
 
 
-@pytest.fixture(scope="module")
-def forker() -> Iterator[Forker]:
-    made = Forker(len(BINARY.split()))
-    yield made
-    made.close()
-
-
 @pytest.mark.parametrize("case", thinned(CASES, 8))
-def test_case(case: str, forker: Forker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_case(case: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--cases", str(HERE / "cases" / case), "-v", "-j", "1", "--graph-json", "--binary", BINARY]
     monkeypatch.setattr(sys, "argv", ["run_cases.py", *words])
-    monkeypatch.setattr(run_cases, "execute", forker.execute)
+    monkeypatch.setattr(run_cases, "execute", Forker(len(BINARY.split())).execute)
     code = run_cases.main()
     assert code == 0, capsys.readouterr().out
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import run_test_cases
 import stand_in_providers
-from forked import Forker
+from conformance.forked import Forker
 from thinned import thinned
 
 HERE = Path(__file__).parent
@@ -48,20 +47,14 @@ SAID = {
 
 
 @pytest.fixture(scope="module")
-def forker() -> Iterator[Forker]:
-    made = Forker(len(BINARY), "stand_in_providers")
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stand_in_providers.write_mirror(tmp_path_factory.mktemp("mirror"))
 
 
 @pytest.mark.parametrize("name", thinned(NAMES, 3))
-def test_case(name: str, forker: Forker, settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_case(name: str, settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(settings))
+    forker = Forker(len(BINARY), "stand_in_providers")
     monkeypatch.setattr(run_test_cases, "execute", lambda *asked: forker.execute(*asked, timeout=60))
     case, got = run_test_cases.run_case(BINARY, str(CASES / name))
     expected = run_test_cases.json.loads((CASES / name / "expected.json").read_text())

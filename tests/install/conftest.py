@@ -22,13 +22,12 @@ class Project:
         self.work.mkdir()
         (folder / "home").mkdir()
         self.environ = {
-            **{k: v for k, v in os.environ.items() if not k.startswith(("TF_", "SSL_", "XDG_"))},
+            **{k: v for k, v in os.environ.items() if not k.startswith("TF_")},
             "PYTHONPATH": str(ROOT),
             "HOME": str(folder / "home"),
             "SSL_CERT_FILE": world.authority,
             "TF_CLI_CONFIG_FILE": str(folder / "rc"),
             "TF_IN_AUTOMATION": "1",
-            "XDG_CACHE_HOME": str(folder / "cache"),
             "XDG_DATA_DIRS": str(folder / "none"),
             "NO_PROXY": "localhost",
         }
