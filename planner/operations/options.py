@@ -1,4 +1,8 @@
-"""What commands are asked, by what they do: read a configuration, work on a state, plan and apply."""
+"""The options of commands, by what these do: read a configuration, work on a state, plan and apply.
+
+An option with `eq=False` has no influence on what a plan says: a plan that was kept may be used again whatever the
+option is (planner/workflows/batch/cache.py). All other options are compared.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAM
 """how to name policies where none are known"""
 
 
-@frozen(eq=False)
+@frozen
 class Options:
     """What every command is asked that reads a configuration. `var_args` are ("var", text) and ("var-file", path) in
     order."""
@@ -25,7 +29,7 @@ class Options:
     var_args: tuple[tuple[str, str], ...] = ()
     rules: tuple[str, ...] = ()
     """folders with rules of the user's own"""
-    ask_variable: Callable[[str, str, bool], str | None] | None = None
+    ask_variable: Callable[[str, str, bool], str | None] | None = field(default=None, eq=False)
     """asks for the value of a variable (name, description, whether it is sensitive); None: nobody is there, or gave
     none"""
     inputs: Mapping[str, Any] = field(factory=dict)
@@ -36,19 +40,19 @@ class Options:
     """providers are not asked"""
 
 
-@frozen(eq=False)
+@frozen
 class StateOptions(Options):
     """What commands are asked that read or write a state."""
 
-    lock: bool = True
-    lock_timeout: float = 0.0
+    lock: bool = field(default=True, eq=False)
+    lock_timeout: float = field(default=0.0, eq=False)
     """in seconds"""
     state_path: str | None = None
     state_out: str | None = None
     backup: str | None = None
 
 
-@frozen(eq=False)
+@frozen
 class OperationOptions(StateOptions):
     """What commands are asked that plan, or ask about plans."""
 
@@ -63,8 +67,8 @@ class OperationOptions(StateOptions):
     """what has an unknown count or for_each is left for later, with all that depends on it"""
     deferred: tuple[tuple[str, str, str], ...] = ()
     """what was left for later so far, as in Plan.deferred"""
-    parallelism: int = 10
-    provider_parallelism: tuple[tuple[str, int], ...] = ()
+    parallelism: int = field(default=10, eq=False)
+    provider_parallelism: tuple[tuple[str, int], ...] = field(default=(), eq=False)
     """bounds for single providers, by name"""
     generate_config_out: str | None = None
     needs_configuration: bool = False
@@ -83,12 +87,12 @@ class OperationOptions(StateOptions):
     """applying may leave forgotten objects behind without an error"""
     records_values: bool = False
     """the plan is going to be applied: it tells what values it was made with (planner.world.state.value_record)"""
-    keeps_values: bool = False
+    keeps_values: bool = field(default=False, eq=False)
     """somebody is going to ask about the values that a plan was made with"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
     """states that are about to be written (`planner.world.state.identity`): who reads one gets what it is going to
     have"""
-    evaluates_once: bool = False
+    evaluates_once: bool = field(default=False, eq=False)
     """nobody evaluates expressions of the configuration again when the plan is made"""
     settled: Mapping[str, Settled] = field(factory=dict)
     """resources of the root module, by address, whose planned objects are known: they only answer to their names"""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container
+from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.support.fast_json import orjson
+from planner.foundation.vocabulary.records import fields
 from planner.workflows.batch import FOLDER
 from planner.workflows.batch.cache_files import CacheFiles
 from planner.workflows.batch.files_read import Comparison, Looked, entries
@@ -96,7 +98,7 @@ class Cache:
     def survey_text(self, request: Request) -> str | None:
         """The survey of a unit as text, if nothing that it looked at has changed."""
         known = self._known(SURVEYS, request.unit)
-        if known is None or known["key"] != _key(request) or not self._holds(known["reads"]):
+        if known is None or known["key"] != request_key(request) or not self._holds(known["reads"]):
             return None
         text: str = known["survey"]
         return text
@@ -107,7 +109,7 @@ class Cache:
         reads = data.pop("reads")
         text = orjson.dumps(data).decode()
         if reads:
-            self.kept.put(SURVEYS, request.unit, {"key": _key(request), "survey": text}, reads)
+            self.kept.put(SURVEYS, request.unit, {"key": request_key(request), "survey": text}, reads)
         return text
 
     def known_states(self, others: Container[str]) -> dict[str, str]:
@@ -131,7 +133,7 @@ class Cache:
     def result(self, request: Request) -> dict[str, Any] | None:
         """The last clean result of a unit as data, if it would be the same now."""
         known = self._known(RESULTS, request.unit)
-        if known is None or known["key"] != _key(request) or not set(request.facts) <= set(known["facts"]):
+        if known is None or known["key"] != request_key(request) or not set(request.facts) <= set(known["facts"]):
             return None
         if request.is_read and not known["is_read"]:
             return None  # nobody asked for its outputs then
@@ -182,7 +184,7 @@ class Cache:
             data.pop(name)
         details = {name: data.pop(name) for name in ("changes", "outputs")}
         known = {
-            "key": _key(request),
+            "key": request_key(request),
             "run": run,
             "result": data,
             "details": orjson.dumps(details).decode(),  # read when somebody asks for them
@@ -260,30 +262,15 @@ def _result(data: dict[str, Any]) -> Result:
     )
 
 
-def _key(request: Request) -> str:
-    """What of a request decides its result."""
-    parts = [
-        request.directory,
-        request.command,
-        request.workspace,
-        request.variables,
-        request.var_files,
-        request.inputs,
-        request.names,
-        request.state,
-        [[one.unit, one.state, one.seen] for one in request.upstream],
-        request.environment,
-        request.rules,
-        request.refresh,
-        request.policies,
-        request.judges,
-        request.overrides,
-        request.reason,
-        to_json(request.recipe) if request.recipe is not None else None,
-        request.mode,
-        request.var_args,
-        request.limits.to_json(),
-        request.deployment,
-        request.around,
-    ]
-    return blake2b(orjson.dumps(parts), digest_size=16).hexdigest()
+def request_key(request: Request) -> str:
+    """A digest of the fields of a request that are compared."""
+    return blake2b(orjson.dumps(request, default=_compared), digest_size=16).hexdigest()
+
+
+def _compared(record: Any) -> list[Any]:
+    return [getattr(record, name) for name in _compared_names(record.__class__)]
+
+
+@cache
+def _compared_names(kind: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind) if one.eq)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import attrs
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.limits import UNLIMITED, Limits
-from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.limits import Limits
+from planner.foundation.vocabulary.records import field, fields, frozen
 from planner.foundation.vocabulary.span import Span
+from planner.operations.options import OperationOptions
 from planner.workflows.batch.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ BAD = frozenset(("failed", "died", "skipped", "stopped", "declined"))
 """outcomes that make a batch end with 1"""
 Reads: TypeAlias = list[list[Any]]
 """what was looked at, as reads.py records it"""
+NO_OPTIONS = OperationOptions()
 
 
 @frozen
@@ -215,9 +217,12 @@ class Upstream:
 @frozen
 class Request:
     """One unit's work. `upstream` are the units whose outputs it takes as inputs, and those whose planned outputs it
-    sees instead of their states; `facts` the relations that are wanted of its plan."""
+    sees instead of their states; `facts` the relations that are wanted of its plan.
 
-    unit: str
+    The fields that are compared, here, in `options`, `upstream` and `recipe`, are the key of a result in the cache: a
+    result may be used again for a request that is equal. A field with `eq=False` has no influence on the result."""
+
+    unit: str = field(eq=False)
     directory: str
     command: str
     workspace: str = ""
@@ -227,46 +232,30 @@ class Request:
     state: str = ""
     """the state that the unit writes"""
     upstream: tuple[Upstream, ...] = ()
-    foreign_states: tuple[str, ...] = ()
+    foreign_states: tuple[str, ...] = field(default=(), eq=False)
     """states of other units, of which the unit sees the outputs alone"""
     environment: tuple[tuple[str, str], ...] = ()
-    rules: tuple[str, ...] = ()
-    refresh: bool = True
-    lock: bool = True
-    lock_timeout: float = 0.0
-    parallelism: int = 10
-    plan_file: str = ""
+    options: OperationOptions = NO_OPTIONS
+    """those of the command line for the plan of this unit; the worker adds what the unit itself has"""
+    plan_file: str = field(default="", eq=False)
     """where the plan is kept; for the command `apply_plan` the plan that is applied"""
-    facts: tuple[str, ...] = ()
-    text: bool = False
+    facts: tuple[str, ...] = field(default=(), eq=False)
+    text: bool = field(default=False, eq=False)
     """whether the plan is wanted as text"""
-    spares_tainted: bool = False
+    spares_tainted: bool = field(default=False, eq=False)
     """a plan that replaces tainted objects is not applied: nobody has seen it"""
-    policies: tuple[str, ...] = ()
-    """the organisation's, which judge the plan together with the unit's own"""
-    judges: tuple[str, ...] = ()
-    """policies that the command line asks of every unit"""
-    overrides: tuple[str, ...] = ()
-    """codes of denials that may pass"""
-    reason: str = ""
-    """why they may"""
-    is_read: bool = False
+    is_read: bool = field(default=False, eq=False)
     """whether other units read the outputs, so that it is wanted what they are going to be"""
     recipe: Recipe | None = None
     names: tuple[tuple[str, str], ...] = ()
     """what names in `inputs` stand for, as texts of objects"""
     given: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)
     """values of variables, which the worker finds out and no request has yet"""
-    mode: str = "normal"
-    """the kind of plan: normal or refresh-only; what is to be destroyed is a command"""
-    var_args: tuple[tuple[str, str], ...] = ()
-    """("var", NAME=VALUE) and ("var-file", path) of the command line"""
-    limits: Limits = UNLIMITED
-    json_file: str = ""
+    json_file: str = field(default="", eq=False)
     """where plan JSON is written"""
-    keeps_incomplete: bool = False
+    keeps_incomplete: bool = field(default=False, eq=False)
     """whether the plan is kept also where it cannot be applied"""
-    approved_file: str = ""
+    approved_file: str = field(default="", eq=False)
     """a plan that was incomplete when it was approved, which this one is compared with"""
     deployment: str | None = None
     """as of Unit"""
@@ -378,6 +367,8 @@ def to_json(record: Any) -> dict[str, Any]:
     """A record of this module as plain data. What is no record in it is plain already."""
     if isinstance(record, Limits):
         return record.to_json()
+    if isinstance(record, OperationOptions):
+        return _options_to_json(record)
     return {field.name: _plain(getattr(record, field.name)) for field in attrs.fields(type(record))}
 
 
@@ -399,4 +390,35 @@ def _converter() -> Converter:
 
     converter = Converter()
     converter.register_structure_hook(Limits, lambda data, _: Limits.from_json(data))
+    converter.register_structure_hook_func(
+        lambda kind: kind is OperationOptions, lambda data, _: _options_from_json(data)
+    )  # its types are not all imported
     return converter
+
+
+def _options_to_json(options: OperationOptions) -> dict[str, Any]:
+    """The options that differ from their defaults. Raises TypeError for one that is not plain data."""
+    given = {}
+    for one in fields(OperationOptions):
+        value, default = getattr(options, one.name), getattr(NO_OPTIONS, one.name)
+        if value != default:
+            if not isinstance(value, str | bool | int | float | tuple | Limits):
+                raise TypeError(f"the option {one.name} cannot leave the process")
+            given[one.name] = _plain(value)
+    return given
+
+
+def _options_from_json(data: dict[str, Any]) -> OperationOptions:
+    """Raises AttributeError for an unknown option and TypeError for a value of another type."""
+    given: dict[str, Any] = {}
+    for name, value in data.items():
+        default = getattr(NO_OPTIONS, name)
+        value = Limits.from_json(value) if name == "limits" else _tupled(value)
+        if value.__class__ is not default.__class__:
+            raise TypeError(f"the option {name} is a {default.__class__.__name__}")
+        given[name] = value
+    return OperationOptions(**given)
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(map(_tupled, value)) if isinstance(value, list) else value

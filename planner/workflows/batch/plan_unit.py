@@ -154,7 +154,7 @@ def of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) -> 
 def written_at(request: Request, store: Store) -> float:
     """When the state was written that a plan without looking at objects rests on; 0 where that is not known, as of
     states in services."""
-    if request.refresh:
+    if request.options.refresh:
         return 0.0
     try:
         return os.stat(store.place).st_mtime

@@ -11,6 +11,7 @@ import attrs
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.operations.options import OperationOptions
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.executors import FEW
 from planner.workflows.batch.model import BAD, Done, Part, Reads, Request, Result, Share, Upstream
@@ -156,7 +157,7 @@ class Run:
             def kept(self, request: Request, result: Result) -> Kept:
                 age = time.time() - result.made_at
                 is_young = 0 <= age <= run.batch.options.reuse
-                return Kept(result.asks_plugins, result.asks_services, is_young, not request.refresh)
+                return Kept(result.asks_plugins, result.asks_services, is_young, not request.options.refresh)
 
             def completed(self, request: Request) -> Request:
                 return run.handed.completed(request)
@@ -241,7 +242,6 @@ class Run:
         before = [states[other] for other in analysis.edges[unit] if states.get(other)]
         before += [state for other in analysis.edges[unit] for state, _ in analysis.parts.get(other, ())]
         keep_plan = keep_plan and command in ("plan", "destroy")
-        asked = self.asked.get(unit, NOTHING)
         return Request(
             unit,
             described.directory(analysis.fleet.root),
@@ -254,30 +254,36 @@ class Run:
             tuple(self._upstream(other, other in seen) for other in sorted({*taken, *seen})) if taken or seen else (),
             tuple(sorted(before)),
             self.batch.environment if described.deployment is None else self.batch.stack_environment,
-            (),
-            options.refresh,
-            options.lock and unit not in self.beside,  # the job whose it is has the lock
-            options.lock_timeout,
-            options.parallelism,
+            self._options(unit),
             self.plan_path(unit) if keep_plan else "",
             self.facts if command == "plan" else (),
             options.text,
-            policies=self.batch.policies,
             spares_tainted=decision.spares_tainted,
             is_read=unit in self.read,
             recipe=described.recipe,
             names=described.names,
-            mode=options.mode if options.mode != "destroy" else "normal",
-            var_args=asked.variables,
-            limits=asked.limits,
-            judges=asked.policies,
-            overrides=asked.overrides,
-            reason=asked.reason,
             json_file=self.json_path(unit) if keep_plan and options.json_out and unit not in self.beside else "",
             keeps_incomplete=bool(options.out) and unit not in self.beside,
             approved_file=self.approved.get(unit, ""),
             deployment=described.deployment,
             around=options.around if described.deployment is not None else (),
+        )
+
+    def _options(self, unit: str) -> OperationOptions:
+        """The options of the command line for one unit."""
+        options, asked = self.batch.options, self.asked.get(unit, NOTHING)
+        return OperationOptions(
+            mode="refresh-only" if options.mode == "refresh-only" else "normal",  # destroying is a command
+            refresh=options.refresh,
+            lock=options.lock and unit not in self.beside,  # the job whose it is has the lock
+            lock_timeout=options.lock_timeout,
+            parallelism=options.parallelism,
+            var_args=asked.variables,
+            limits=asked.limits,
+            policies=asked.policies,
+            standing_policies=self.batch.policies,
+            policy_overrides=asked.overrides,
+            policy_reason=asked.reason,
         )
 
     def plan_path(self, unit: str) -> str:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.standing_policies import own
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
+from planner.foundation.vocabulary.records import evolve
 from planner.workflows.batch.model import Request
 from planner.workflows.batch.unit_environment import ALONE, home
 
 if TYPE_CHECKING:
     from planner.engine.plan.options import ComingState
-    from planner.foundation.vocabulary.walks import Mode
     from planner.operations.load import Reading
     from planner.operations.options import OperationOptions
     from planner.world.state.backend import Store
@@ -25,34 +25,21 @@ OWN_RULES = os.path.join(".planner", "rules")
 
 
 def options_of(request: Request) -> OperationOptions:
-    """What a command on the unit alone would be given. Raises Failure."""
-    from planner.operations.options import OperationOptions
-
+    """The options of a command on the unit alone: those of the request, with what the unit itself has. Raises
+    Failure."""
+    options = request.options
     given, coming = _made_of(request)
-    return OperationOptions(
-        directory=".",
-        var_args=(*(("var-file", file) for file in request.var_files), *_arguments(request), *request.var_args),
-        mode=_mode(request),
-        limits=request.limits,
-        refresh=request.refresh,
-        parallelism=request.parallelism,
-        lock=request.lock,
-        lock_timeout=request.lock_timeout,
-        rules=request.rules or ((OWN_RULES,) if os.path.isdir(OWN_RULES) else ()),
-        policies=(*own("."), *request.judges),
-        policy_overrides=request.overrides,
-        policy_reason=request.reason,
-        standing_policies=request.policies,
+    files = (("var-file", file) for file in request.var_files)
+    return evolve(
+        options,
+        var_args=(*files, *_arguments(request), *options.var_args),
+        mode="destroy" if request.command == "destroy" else options.mode,
+        rules=options.rules or ((OWN_RULES,) if os.path.isdir(OWN_RULES) else ()),
+        policies=(*own("."), *options.policies),
         inputs=given,
         surrounding=request.given,
         coming_states=coming,
     )
-
-
-def _mode(request: Request) -> Mode:
-    if request.command == "destroy":
-        return "destroy"
-    return "refresh-only" if request.mode == "refresh-only" else "normal"
 
 
 def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
@@ -61,7 +48,7 @@ def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
     if not (request.inputs or request.variables or request.upstream):
         return {}, {}
     given, coming = _from_other_units(request)
-    if given and request.var_args:
+    if given and request.options.var_args:
         given = _without_asked(given, request)
     return given, coming
 
@@ -70,7 +57,7 @@ def _without_asked(given: dict[str, Any], request: Request) -> dict[str, Any]:
     """What the command line does not give: its -var and -var-file win over the fleet's file."""
     from planner.language.config.variables import collect_variables
 
-    asked, _ = collect_variables(".", request.var_args, {})  # problems are told when the configuration is read
+    asked, _ = collect_variables(".", request.options.var_args, {})  # problems are reported with the configuration
     return {
         name: value
         for name, value in given.items()

@@ -186,7 +186,8 @@ def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
         if request.command in ("apply_plan", "state") and request.deployment is None:
             set_up_unit(request)
         if parcel.rehearse:
-            run_unit(evolve(request, command="plan", plan_file="", refresh=False, lock=False), covered.check)
+            options = evolve(request.options, refresh=False, lock=False)
+            run_unit(evolve(request, command="plan", plan_file="", options=options), covered.check)
         return run_unit(request, before_changes)
     except Begun:
         return None

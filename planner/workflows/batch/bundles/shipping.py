@@ -237,10 +237,11 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
                         folders.add(_inside(root, os.path.dirname(path)))
                 elif path.endswith((".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")):
                     _inside(root, path)  # a module that lies outside
-        for path in (*request.rules, *request.policies, *request.judges):
+        options = request.options
+        for path in (*options.rules, *options.standing_policies, *options.policies):
             if os.path.isabs(path):
                 (folders if os.path.isdir(path) else single).add(_inside(root, path))
-        for path in (*request.var_files, *(text for kind, text in request.var_args if kind == "var-file")):
+        for path in (*request.var_files, *(text for kind, text in options.var_args if kind == "var-file")):
             single.add(_inside(root, os.path.join(request.directory, path)))
         return folders | _of_source(root, request), single | _of_recipe(root, request)
 
