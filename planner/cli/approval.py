@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from planner.foundation.support.signals import at_once
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
+from planner.world.state.backend import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
     from planner.operations.options import OperationOptions
@@ -30,8 +32,6 @@ QUESTIONS = {
 def approved(mode: str, start: Start, terminal: Terminal, may_ask: bool) -> bool:
     """Ask whether a plan of this mode shall be applied where it was made, which is said; only the word `yes`
     approves. Raises Failure when nobody can be asked."""
-    from planner.world.state.backend import DEFAULT_WORKSPACE
-
     question, remark = QUESTIONS[mode]
     inside = f' in workspace "{start.workspace}"' if start.workspace != DEFAULT_WORKSPACE else ""
     remark += f"\nWorkspace: {start.workspace}. State: {start.store.place} (backend {start.backend.type})."
@@ -98,8 +98,6 @@ def _unseen(terminal: Terminal) -> Iterator[None]:
 
 
 def _line(terminal: Terminal) -> str:
-    from planner.foundation.support.signals import at_once
-
     if not terminal.owns_process:
         return terminal.stdin.readline()
     with at_once():

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON, LOCK, named_values
-
-if TYPE_CHECKING:
-    from planner.workflows.batch.session import BatchOptions
+from planner.workflows.batch.saved_plan import MOST_SHARDS
+from planner.workflows.batch.session import BatchOptions
+from planner.workflows.batch.unit_options import Asked
 
 AROUND = (
     Flag("identity-token", "list", "The file with an identity token of stacks. May be repeated.", value="NAME=FILE"),
@@ -82,9 +81,6 @@ deps(...) and rdeps(...) of a set: with what it waits for, or with what waits fo
 
 def batch_options(arguments: Arguments) -> BatchOptions:
     """What the flags of a batch command say. Raises UsageError."""
-    from planner.workflows.batch.session import BatchOptions
-    from planner.workflows.batch.unit_options import Asked
-
     if arguments.get("workers", 0) < 0:
         raise UsageError("Option -workers must not be negative", "0 stands for one for each processor.")
     if arguments.get("parallelism", 10) < 1:
@@ -150,8 +146,6 @@ def _shard(text: str) -> tuple[int, int]:
 
 
 def _shard_of(text: str) -> tuple[int, int]:
-    from planner.workflows.batch.saved_plan import MOST_SHARDS
-
     number, slash, count = text.partition("/")
     if slash and all(part.isascii() and part.isdigit() and len(part) <= 5 for part in (number, count)):
         found = int(number), int(count)

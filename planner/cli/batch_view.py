@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import Any
 
 from planner.cli.batch_lines import SHOWN, Lines
@@ -11,6 +12,7 @@ from planner.cli.flags import Arguments
 from planner.foundation.vocabulary.diagnostic import error
 from planner.render.streams import cell
 from planner.render.terminal import Terminal, is_terminal
+from planner.workflows.batch.reports.document import note, report_json, summary_line, totals_text
 from planner.workflows.batch.schedule import Listener
 
 MANY = 40
@@ -38,8 +40,6 @@ def _on_terminal(no_color: bool, terminal: Terminal, show: bool) -> Listener:
 
 def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
     """Show what a batch came to and write the reports; the exit code."""
-    from planner.workflows.batch.reports.document import report_json
-
     document = report_json(report, is_brief(arguments))
     return conclude_with(document, report, arguments, terminal)
 
@@ -122,8 +122,6 @@ def _github(document: dict[str, Any], root: str, terminal: Terminal) -> None:
 
 
 def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
-    from planner.workflows.batch.reports.document import summary_line, totals_text
-
     terminal.out()
     terminal.out(table(document))
     terminal.out()
@@ -148,8 +146,6 @@ def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
 
 def table(document: dict[str, Any]) -> str:
     """A row for each unit, of many units for each that has something to say."""
-    from planner.workflows.batch.reports.document import note
-
     rows, units = [], document["units"]
     if len(units) > MANY:
         units = [unit for unit in units if unit["outcome"] != "unchanged"]
@@ -197,8 +193,6 @@ def diagnostic_text(unit: str, diagnostic: dict[str, Any], terminal: Terminal) -
 
 
 def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, terminal: Terminal) -> bool:
-    from importlib import import_module
-
     written = True
     wanted = [(kind, arguments.get(kind)) for kind in ("report", "junit", "markdown", "html")]
     if document["shard"] is not None and arguments.get("out"):

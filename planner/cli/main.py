@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 any error, 2 only from `plan -detailed-exitcode`, 127 when
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
@@ -70,7 +71,6 @@ def _handle_interrupts() -> None:
     """Ctrl-C and SIGTERM raise KeyboardInterrupt on this thread, so that locks and other files are given back. Python
     drops one that is raised in a callback of its import system, so who waits for long is told as well. Commands that
     run walks handle both in their own way."""
-    import signal
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         stop = getattr(sys.modules.get("planner.foundation.support.signals"), "STOP", None)  # it may be half imported

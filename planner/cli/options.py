@@ -6,11 +6,16 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from planner.cli.flags import FALSE, Arguments, Flag, UsageError
+from planner.foundation.support.disk import read_text
+from planner.foundation.vocabulary.address import AddressError, parse_resource_instance, parse_target
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.limits import Limits
+from planner.foundation.vocabulary.span import Source, Span
+from planner.operations.options import OperationOptions, Options, StateOptions
 
 if TYPE_CHECKING:
     from planner.foundation.vocabulary.address import Address, ResourceAddress
     from planner.foundation.vocabulary.walks import Mode
-    from planner.operations.options import OperationOptions, Options, StateOptions
 
 VARIABLES = (
     Flag("var", "ordered", "Set an input variable of the root module. May be repeated.", value="NAME=VALUE"),
@@ -82,15 +87,11 @@ def may_ask(arguments: Arguments) -> bool:
 
 def load_options(arguments: Arguments, directory: str = ".") -> Options:
     """What the flags ask of a command that reads a configuration."""
-    from planner.operations.options import Options
-
     return Options(**_loading(arguments, directory))
 
 
 def state_options(arguments: Arguments, directory: str = ".") -> StateOptions:
     """What the flags ask of a command that reads or writes a state."""
-    from planner.operations.options import StateOptions
-
     return StateOptions(**_loading(arguments, directory), **_storing(arguments))
 
 
@@ -99,9 +100,6 @@ def operation_options(
 ) -> OperationOptions:
     """What the flags ask of a command that plans, or asks about plans. Raises UsageError, and Failure for bad
     addresses."""
-    from planner.foundation.vocabulary.limits import Limits
-    from planner.operations.options import OperationOptions
-
     mode = _mode(arguments, mode)
     targets = _addresses(arguments, "target")
     excludes = _addresses(arguments, "exclude")
@@ -222,9 +220,6 @@ def _state_path(arguments: Arguments) -> str | None:
 
 def _replaced(arguments: Arguments) -> tuple[ResourceAddress, ...]:
     """The addresses of -replace: instances of managed resources. Raises Failure for others."""
-    from planner.foundation.vocabulary.address import AddressError, parse_resource_instance
-    from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
-
     found: list[ResourceAddress] = []
     problems: list[Diagnostic] = []
     for text in arguments.get("replace", ()):
@@ -244,11 +239,6 @@ def _replaced(arguments: Arguments) -> tuple[ResourceAddress, ...]:
 
 def _addresses(arguments: Arguments, name: str) -> tuple[Address, ...]:
     """The addresses of -NAME and of the files of -NAME-file, checked."""
-    from planner.foundation.support.disk import read_text
-    from planner.foundation.vocabulary.address import AddressError, parse_target
-    from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
-    from planner.foundation.vocabulary.span import Source, Span
-
     found: list[Address] = []
     problems: list[Diagnostic] = []
     for text in arguments.get(name, ()):

@@ -8,15 +8,22 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from planner.answers.policy.standing_policies import OWN, SETTINGS
 from planner.cli.flags import Arguments
 from planner.cli.views import causes_told, how_told
 from planner.foundation.support.disk import read_whole
 from planner.foundation.support.files_read import service_reads
 from planner.foundation.support.store import Shelf
 from planner.foundation.vocabulary.records import define, evolve
+from planner.render.schema_lookup import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
+from planner.workflows.batch.files_read import RECORDER, Comparison, entries
+from planner.workflows.renew.keep import Printed, gathered, kept
 from planner.workflows.renew.kept import Kept, read, rules_stamp, shelf, write
+from planner.workflows.renew.renewal import Renewal, hides_causes
+from planner.workflows.renew.splice import SplicedText
+from planner.world.state.lock import FileLock
 
 if TYPE_CHECKING:
     from planner.operations.options import OperationOptions
@@ -43,8 +50,6 @@ class Watched:
 
     def gathers(self, made: Made[Start], has_remarks: bool, needs_values: bool) -> Made[Start]:
         """A plan was made; the same without its values and its graph, unless somebody still needs them."""
-        from planner.workflows.renew.keep import gathered
-
         self.gathered = gathered(made, has_remarks)
         if not needs_values and made.context is not None:
             made.context.take_apart()
@@ -115,8 +120,6 @@ def _again(known: Kept, terminal: Terminal, settings: OperationOptions, argument
 
 def _changed(known: Kept) -> set[str]:
     """What of all that the plan was made from is not as it was."""
-    from planner.workflows.batch.files_read import Comparison
-
     comparison = Comparison()
     return {entry[0] for entry in known.reads if not comparison.is_same(*entry)}
 
@@ -138,8 +141,6 @@ def _edited(known: Kept, changed: set[str]) -> dict[str, str] | None:
 
 def _lock(known: Kept) -> Callable[[], object] | None:
     """What gives back the lock of the state, which is taken; None when that is not to be had at once."""
-    from planner.world.state.lock import FileLock
-
     if not known.lock:
         return lambda: None
     lock = FileLock(known.lock)
@@ -147,18 +148,12 @@ def _lock(known: Kept) -> Callable[[], object] | None:
 
 
 def _renewed(known: Kept, texts: dict[str, str], settings: OperationOptions) -> Renewed | None:
-    from planner.workflows.renew.renewal import Renewal
-
     assert known.parts is not None
     return Renewal(known, known.parts, texts, settings).renewed()
 
 
 def _tell_renewed(known: Kept, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
     """The exit code, when all that is to be told is known; else nothing is told."""
-    from planner.render.schema_lookup import SchemaLookup
-    from planner.workflows.renew.renewal import hides_causes
-    from planner.workflows.renew.splice import SplicedText
-
     parts = known.parts
     assert parts is not None
     lookup = SchemaLookup(renewed.made.loaded.schemas).resource_schema
@@ -181,9 +176,6 @@ def _tell_renewed(known: Kept, renewed: Renewed, terminal: Terminal, arguments: 
 def _made_and_kept(
     at: Shelf, name: str, terminal: Terminal, settings: OperationOptions, make: Callable[[Watched | None], int]
 ) -> int:
-    from planner.answers.policy.standing_policies import OWN, SETTINGS
-    from planner.workflows.batch.files_read import RECORDER, entries
-
     watched = Watched([], [], service_reads())
     out, errors = terminal.outputs[0], terminal.outputs[1]
     out.copies, errors.copies = watched.pieces, watched.errors
@@ -209,8 +201,6 @@ def _made_and_kept(
 
 
 def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: int, terminal: Terminal) -> None:
-    from planner.workflows.renew.keep import Printed, kept
-
     assert watched.made is not None
     assert watched.gathered is not None
     assert watched.text is not None

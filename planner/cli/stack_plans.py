@@ -11,6 +11,7 @@ from planner.cli.options import operation_options
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.workflows.stacks.opened_stack import opened
 
 if TYPE_CHECKING:
     from planner.foundation.vocabulary.diagnostic_list import Told
@@ -31,8 +32,6 @@ class Asked:
 def plans_of(arguments: Arguments, told: Told, keeps_values: bool = False, judges: bool = True) -> list[Asked]:
     """The plans of the chosen deployments, and in `told` what there is to say. `keeps_values`: the causes of what they
     say will be asked for; `judges`: the plan of each component is judged by policies. Raises Failure."""
-    from planner.workflows.stacks.opened_stack import opened
-
     options = evolve(operation_options(arguments), lock=False, keeps_values=keeps_values)
     if not judges:
         options = evolve(options, policies=(), standing_policies=())
@@ -52,8 +51,6 @@ def plans_of(arguments: Arguments, told: Told, keeps_values: bool = False, judge
 
 def plan_of(arguments: Arguments, told: Told, keeps_values: bool = False) -> Asked:
     """The same of a single deployment. Raises Failure where several are meant."""
-    from planner.workflows.stacks.opened_stack import opened
-
     chosen = opened(surroundings(arguments))[0].chosen(arguments["deployment"])
     if len(chosen) > 1:
         raise which(deployment.name for deployment in chosen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from planner.engine.apply.provisioners import end_all
 from planner.foundation.support.fork_queue import Flag, Forks
 from planner.foundation.vocabulary.diagnostic import error
 from planner.foundation.vocabulary.records import frozen
@@ -144,6 +145,4 @@ def _said(result: FileResult, written: list[tuple[int, str]], interrupted: bool)
 
 
 def _end_commands() -> None:
-    from planner.engine.apply.provisioners import end_all
-
     end_all()

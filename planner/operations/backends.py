@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.world.state.backend import DEFAULT_WORKSPACE, module_of, open_backend, schema_of, unknown_type
 from planner.world.state.pointer import BackendPointer, read_pointer, write_pointer
+from planner.world.state.settings import settings_hash
+from planner.world.state.workspace import current_workspace, data_directory, select_workspace
 
 if TYPE_CHECKING:
     from planner.language.config.backend import Overrides
@@ -36,9 +39,6 @@ class Wanted:
     @property
     def hash(self) -> int:
         """The number that stands for the block."""
-        from planner.world.state.backend import schema_of
-        from planner.world.state.settings import settings_hash
-
         schema = schema_of(self.type)
         return 0 if schema is None else settings_hash(self.type, schema, self.written)
 
@@ -62,7 +62,6 @@ def _wanted(
     config: Config, kind: str, given: RawVariables, workspace: str, overrides: Overrides | None
 ) -> tuple[Wanted | None, list[Diagnostic]]:
     from planner.language.config.backend import backend_settings
-    from planner.world.state.backend import schema_of, unknown_type
 
     schema = schema_of(kind)
     if schema is None:
@@ -79,15 +78,11 @@ def _wanted(
 
 def data_folder(directory: str) -> str:
     """The data directory of the working directory."""
-    from planner.world.state.workspace import data_directory
-
     return os.path.join(directory, data_directory(os.environ))
 
 
 def saved_backend(pointer: BackendPointer | None, seal: Seal) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend that init set up (None: the default one)."""
-    from planner.world.state.backend import open_backend
-
     return open_backend("local", {}, seal) if pointer is None else open_backend(pointer.type, pointer.settings, seal)
 
 
@@ -166,7 +161,6 @@ def init_backend(how: BackendInit, config: Config, workspace: str, given: RawVar
 
 def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables) -> list[Diagnostic]:
     from planner.language.config.backend import read_overrides
-    from planner.world.state.backend import schema_of, unknown_type
 
     folder = data_folder(how.options.directory)
     pointer, problems = read_pointer(folder)
@@ -215,8 +209,6 @@ def _as_before(
 
 def _asked(how: BackendInit, wanted: Wanted) -> Wanted:
     """With what is required and not given, as far as somebody can be asked."""
-    from planner.world.state.backend import schema_of
-
     schema = schema_of(wanted.type)
     if how.ask is None or schema is None:
         return wanted
@@ -229,8 +221,6 @@ def _asked(how: BackendInit, wanted: Wanted) -> Wanted:
 
 def _is_in_environment(kind: str, name: str) -> bool:
     """Whether a variable of the environment says it."""
-    from planner.world.state.backend import module_of
-
     variables = getattr(module_of(kind), "REQUIRED_VARIABLES", {}).get(name, ())
     return any(os.environ.get(variable) for variable in variables)
 
@@ -308,8 +298,6 @@ def _changed() -> Diagnostic:
 def _opened(
     how: BackendInit, pointer: BackendPointer | None, wanted: Wanted
 ) -> tuple[Backend | None, Backend | None, list[Diagnostic]]:
-    from planner.world.state.backend import open_backend
-
     old, problems = saved_backend(pointer, how.seal)
     new, found = open_backend(wanted.type, wanted.settings, how.seal)
     return old, new, [*problems, *found]
@@ -326,7 +314,6 @@ def _remember(how: BackendInit, wanted: Wanted, backend: Backend, folder: str, w
 
 def _migration(how: BackendInit, source: str, target: str, told: list[Diagnostic]) -> Migration:
     from planner.world.state.migrate import Migration
-    from planner.world.state.workspace import current_workspace
 
     options = how.options
     workspace, _, _ = current_workspace(options.directory, os.environ)
@@ -337,9 +324,6 @@ def _migration(how: BackendInit, source: str, target: str, told: list[Diagnostic
 
 def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:
     """See to it that the selected workspace exists in the backend."""
-    from planner.world.state.backend import DEFAULT_WORKSPACE
-    from planner.world.state.workspace import select_workspace
-
     if not backend.has_workspaces:
         problems = []
         if workspace != DEFAULT_WORKSPACE:

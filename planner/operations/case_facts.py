@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 
 from planner.answers.policy.facts.relations import PolicyFacts, Reads
+from planner.answers.policy.from_json.facts import shown_facts
 from planner.answers.policy.manifest import MANIFEST
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.span import Span
+from planner.language.config.load import load_config
 from planner.logic.datalog.tools.cases import Case
+from planner.operations.judge_documents import read_document
 from planner.operations.load import load_variables
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
+from planner.operations.policies import facts_of
 from planner.operations.providers_needed import needed_providers
+from planner.world.state.workspace import data_directory
 
 
 def given_facts(case: Case, reads: Reads) -> PolicyFacts | None:
@@ -35,15 +40,10 @@ def _facts(path: str, span: Span, reads: Reads) -> PolicyFacts:
 
 
 def _shown(path: str, reads: Reads) -> PolicyFacts:
-    from planner.answers.policy.from_json.facts import shown_facts
-    from planner.operations.judge_documents import read_document
-
     return shown_facts(read_document(path), reads)
 
 
 def _planned(path: str, span: Span, reads: Reads) -> PolicyFacts:
-    from planner.operations.policies import facts_of
-
     pack = _pack_of(span.filename)
     if pack is not None and (why := _not_in_a_pack(path, pack)):
         detail = f"{path} {why}. Packs come from others: what their cases plan starts no programs and asks nobody."
@@ -67,9 +67,6 @@ def _pack_of(file: str) -> str | None:
 
 def _not_in_a_pack(path: str, pack: str) -> str:
     """Why a configuration is none that a case of a pack may plan: what is wrong with the folder; "" if nothing is."""
-    from planner.language.config.load import load_config
-    from planner.world.state.workspace import data_directory
-
     if os.path.commonpath((os.path.realpath(path), pack)) != pack:
         return "lies outside of the pack"
     if os.path.lexists(os.path.join(path, data_directory(os.environ))):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.engine.evaluation.eval_walk import eval_walk
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.operations.graphs import build
@@ -28,8 +30,6 @@ def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Sc
 
 
 def _present_scope(start: Start, variables: Variables) -> tuple[Scope, list[Diagnostic]]:
-    from planner.engine.evaluation.eval_walk import eval_walk
-
     graph = build("eval", start, start.state)
     context, problems = eval_walk(graph, start.config, start.state, variables, start.schemas, start.workspace)
     return context.root.scope, problems
@@ -38,7 +38,6 @@ def _present_scope(start: Start, variables: Variables) -> tuple[Scope, list[Diag
 def _planned_scope(start: Start, variables: Variables) -> tuple[Scope, list[Diagnostic]]:
     from planner.engine.plan.moves import apply_moves
     from planner.engine.plan.walk import PlanWalk
-    from planner.engine.walk.hooks import Hooks
 
     moves = apply_moves(start.config, start.state)
     graph = build("plan", start, moves.state)

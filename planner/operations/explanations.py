@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.engine.plan.moves import asked_facts, moved_back
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.foundation.vocabulary.records import evolve
+from planner.language.syntax.rule_syntax import Atom, Constant, quote
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.graph.build import ASKED, build_graph, graph_with
+from planner.logic.graph.vertex_names import SPOKEN_AT_FIRST, Names
+from planner.logic.model.graph import Graph
+from planner.logic.model.sources import CommandLine
+from planner.logic.programs.rule_programs import cause_program, moving_program, relevance_program
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made, Planned
 from planner.operations.plan_files import Unstored, open_plan, planned
 from planner.operations.state_access import load_stored
+from planner.world.state.backend import open_backend
 
 if TYPE_CHECKING:
     from planner.answers.explain.known_values import KnownValues
     from planner.answers.explain.why import Explainer
     from planner.logic.datalog.engine.fact_base import FactBase
-    from planner.logic.model.graph import Graph
     from planner.logic.model.plan import Plan
     from planner.world.state.backend import Store
 
@@ -58,7 +67,6 @@ def is_word(text: str) -> bool:
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
     """The fact that a short word says of a vertex or an instance, in the rule language. Raises Failure for an unknown
     vertex."""
-    from planner.language.syntax.rule_syntax import quote
     from planner.logic.graph.why import find_node
 
     if word in INSTANCE_WORDS and is_single_instance(graph, what):
@@ -68,8 +76,6 @@ def vertex_fact(graph: Graph, word: str, what: str) -> str:
 
 def is_single_instance(graph: Graph, what: str) -> bool:
     """Whether an address is of an instance that has no vertex of its own, because one stands for its whole resource."""
-    from planner.logic.graph.vertex_names import SPOKEN_AT_FIRST, Names
-
     meant = Names.of(graph.database, SPOKEN_AT_FIRST).meant
     if what in meant:
         return False
@@ -89,11 +95,7 @@ def facts_with_instances(facts: FactBase, made: Made[Unstored]) -> FactBase:
 
 def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
     """The graph with what somebody wants to know about recorded dependencies, and the fact to ask it for."""
-    from planner.language.syntax.rule_syntax import Atom, Constant
-    from planner.logic.datalog.engine.fact_base import FactBuilder
-    from planner.logic.graph.build import graph_with
     from planner.logic.graph.why import read_query
-    from planner.logic.model.sources import CommandLine
 
     facts = FactBuilder(graph.database.facts)
     for atom in read_query(graph.program, text)[0].literals:
@@ -105,11 +107,6 @@ def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
 
 def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
     """What the rules about moves derive, in a graph without vertices. None when there is no state to ask about."""
-    from planner.engine.plan.moves import asked_facts, moved_back
-    from planner.logic.datalog.engine.evaluate import evaluate
-    from planner.logic.model.graph import Graph
-    from planner.logic.programs.rule_programs import moving_program
-
     told = Told()
     loaded, state = None, None
     with told.until_an_error():
@@ -131,12 +128,8 @@ def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tup
 def relevance_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
     """What the rules derive about what contributed to a plan, in a graph without vertices. None without a plan."""
     from planner.engine.plan.relevant_attributes import block_lookup, changed_outputs
-    from planner.logic.datalog.engine.evaluate import evaluate
-    from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.relevance import RelevanceFacts
     from planner.logic.facts.unknowns import UnknownFacts
-    from planner.logic.model.graph import Graph
-    from planner.logic.programs.rule_programs import relevance_program
 
     answer = planned(options, plan_file)
     if answer.made is None:
@@ -160,10 +153,6 @@ def decision_ground(
     """What the rules of decisions derive about one address, in a graph without vertices; and what has happened to the
     object outside of any plan, as an action ("" for nothing). None when there is no plan to ask about. Raises
     Failure."""
-    from planner.logic.datalog.engine.evaluate import evaluate
-    from planner.logic.model.graph import Graph
-    from planner.logic.programs.rule_programs import cause_program
-
     answers, problems = explainer(options, plan_file)
     if answers is None:
         return None, "", problems
@@ -209,8 +198,6 @@ def known_values(made: Made[Unstored]) -> KnownValues | None:
 
 def _store_of(plan: Plan, loaded: Unstored) -> Store | None:
     """The store of the state that a plan in a file was made from."""
-    from planner.world.state.backend import open_backend
-
     settings = dict(plan.backend)
     seal = loaded.encryption.state
     backend, problems = open_backend(str(settings.pop("type", "local")), settings, seal)
@@ -270,8 +257,6 @@ def with_chains(made: Made[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
 
 def plan_graph(made: Made[Unstored]) -> Graph:
     """The graph that a plan was made by, to ask."""
-    from planner.logic.graph.build import ASKED, build_graph
-
     return build_graph(graphs.planning_facts(made.plan, made.loaded), own=made.loaded.rules, more=ASKED)
 
 

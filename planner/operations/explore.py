@@ -13,6 +13,7 @@ from planner.operations import graphs
 from planner.operations.options import OperationOptions
 from planner.operations.plan_causes import causes, changed_actions
 from planner.operations.plan_files import Unstored, planned
+from planner.operations.policies import judged
 
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
@@ -57,8 +58,6 @@ def explore(
 
 def _judged(made: Made[Unstored]) -> tuple[Made[Unstored], list[Diagnostic]]:
     """The plan with what policies say of it; a denial is no problem here, as it is to be looked at."""
-    from planner.operations.policies import judged
-
     judged_plan, _, problems = judged(made)
     return judged_plan, problems
 

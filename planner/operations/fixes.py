@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.answers.explain.fixes import causes_of, denial_fixes, unknown_fixes
 from planner.foundation.values.short_text import short_text
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source
 from planner.language.expressions.evaluate import try_evaluate
+from planner.language.syntax.parse import parse_expression
 from planner.language.syntax.rule_syntax import Atom, Constant
 from planner.logic.graph.build import graph_with, user_files
+from planner.logic.graph.fixes import Fix, Fixes, fact_fixes
+from planner.logic.graph.hitting_sets import MOST_SETS
+from planner.logic.graph.why import prove_wait, read_query, vertices_meant, with_nodes
 from planner.operations.explanations import (
     GRAPH_WORDS,
     UNKNOWN,
@@ -20,12 +25,13 @@ from planner.operations.explanations import (
 )
 from planner.operations.graph import graph
 from planner.operations.options import OperationOptions
+from planner.operations.plan_causes import changed_actions
 from planner.operations.plan_files import planned
+from planner.operations.verdicts import WORDS, judged_for, the_findings
 
 if TYPE_CHECKING:
     from planner.answers.explain.fixes import Cause
     from planner.answers.explain.why import Asked
-    from planner.logic.graph.fixes import Fix, Fixes
     from planner.logic.model.graph import Graph
     from planner.logic.programs.rule_files import Files
     from planner.operations.plan import Made
@@ -37,8 +43,6 @@ Found = tuple["dict[str, Any] | None", list[Diagnostic]]
 def fixes(options: OperationOptions, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Found:
     """The document of what the words name: two vertices, a fact of a graph, `unknown VALUE`, a verdict of a policy, or
     an address with or without its action. Raises Failure."""
-    from planner.operations.verdicts import WORDS
-
     if words[0] in WORDS and len(words) > 1:
         return _of_verdict(options, words, plan_file)
     if len(words) == 2 and words[0] == UNKNOWN:
@@ -78,9 +82,6 @@ def _rules(options: OperationOptions, plan_file: str | None) -> Files:
 
 
 def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_file: str | None) -> Found:
-    from planner.logic.graph.fixes import fact_fixes
-    from planner.logic.graph.why import prove_wait, vertices_meant
-
     kind = kind or ("apply" if plan_file else "plan")
     asked = _checked(graph(options, kind, plan_file, True, words[1]))
     (dependent, dependency), notes = vertices_meant(asked, words)
@@ -94,9 +95,6 @@ def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_
 
 
 def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None) -> Found:
-    from planner.logic.graph.fixes import fact_fixes
-    from planner.logic.graph.why import read_query, with_nodes
-
     asked = _checked(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
     query, problems = read_query(asked.program, text)
     query, unknown = with_nodes(asked, query)
@@ -125,15 +123,10 @@ def _made(options: OperationOptions, plan_file: str | None) -> Made[Unstored]:
 
 
 def _of_unknown(options: OperationOptions, text: str, plan_file: str | None) -> Found:
-    from planner.answers.explain.fixes import unknown_fixes
-
     return _document(["unknown", text], unknown_fixes(explainer_of(_made(options, plan_file)), text)), []
 
 
 def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: str | None) -> Found:
-    from planner.answers.explain.fixes import denial_fixes
-    from planner.operations.verdicts import judged_for, the_findings
-
     made = _made(options, plan_file)
     verdict, plain = judged_for(options, made)
     documents = []
@@ -153,10 +146,6 @@ def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: st
 
 
 def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str | None) -> Found:
-    from planner.answers.explain.fixes import causes_of
-    from planner.logic.graph.fixes import Fixes
-    from planner.logic.graph.hitting_sets import MOST_SETS
-
     made = _made(options, plan_file)
     explainer = explainer_of(made)
     verb, what = words if len(words) == 2 else ("", words[0])
@@ -178,9 +167,6 @@ def _tried(
     options: OperationOptions, plan_file: str | None, made: Made[Unstored], asked: Asked, causes: tuple[Cause, ...]
 ) -> Fix:
     """Plan again as it was before."""
-    from planner.logic.graph.fixes import Fix
-    from planner.operations.plan_causes import changed_actions
-
     places = tuple(cause.place for cause in causes)
     if plan_file is not None:
         return Fix(places, False, "not checked: a saved plan is not made again")
@@ -235,8 +221,6 @@ def _former(made: Made[Unstored], cause: Cause) -> tuple[Any, str, bool]:
 
 def _value(text: str, made: Made[Unstored]) -> Any:
     """The value of an expression that is a literal; None for any other."""
-    from planner.language.syntax.parse import parse_expression
-
     source = Source("<before>", text)
     node, problems = parse_expression(source)
     if node is None or problems or any(sign in text for sign in ("...", "${", "%{", "(sensitive value)")):

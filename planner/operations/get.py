@@ -7,8 +7,10 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.language.config.modules_manifest import fits, module_key, read_manifest
 from planner.operations.load import begin
 from planner.operations.options import Options
+from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.engine.walk.hooks import Hooks
@@ -31,7 +33,6 @@ def get(
 ) -> list[Diagnostic]:
     """Install the modules that the configuration calls, and those that runs of tests are about."""
     from planner.language.config.module_installer import install_modules
-    from planner.world.state.workspace import data_directory
 
     begun, problems = begin(options)
     say = hooks.log if hooks is not None else (lambda text: None)
@@ -55,7 +56,6 @@ def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: P
     """Install the modules and stacks that a stack calls."""
     from planner.language.config.module_installer import Recorder, install
     from planner.language.config.stack_files.load import Places, load_stack
-    from planner.world.state.workspace import data_directory
 
     def load(recorder: Recorder, problems: Problems) -> None:
         _, found = load_stack(directory, places=Places(recorder.locate, recorder.below, False))
@@ -100,8 +100,6 @@ class _Fetching:
         self.lock.close()
 
     def __call__(self, path: ModulePath, call: ModuleCall, problems: Problems) -> ModuleRecord | None:
-        from planner.language.config.modules_manifest import fits, module_key
-
         if self.installer is None:
             try:
                 self.installer = self._begin()
@@ -115,7 +113,6 @@ class _Fetching:
 
     def _begin(self) -> ModuleInstaller:
         """Wait for others; what they have installed meanwhile need not be installed again. Raises Failure."""
-        from planner.language.config.modules_manifest import read_manifest
         from planner.operations.install_providers import lock_modules, module_installer
 
         self.lock.enter_context(lock_modules(self.directory, self.data_dir, self.say))

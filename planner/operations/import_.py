@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from planner.engine.evaluation.eval_walk import eval_walk
+from planner.engine.plan.make_plan import make_plan
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.values.settled import unknown_as_null
 from planner.foundation.values.value import Null, type_of, unmark_deep
@@ -14,6 +15,9 @@ from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.model import Expr, ImportDecl
+from planner.language.syntax.nodes import Literal
+from planner.language.syntax.parse import parse_expression
 from planner.operations import graphs
 from planner.operations.backends import current_backend
 from planner.operations.load import Derived, Loaded, load, load_values
@@ -21,11 +25,9 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import Start, Variables, plan_options
 from planner.operations.providers_needed import selection_problems
 from planner.operations.state_access import locked, open_backend, read_state, store_of
+from planner.operations.value_record import carry_record
+from planner.world.state.build import StateBuilder
 from planner.world.state.model import OutputState, State
-
-if TYPE_CHECKING:
-    from planner.language.config.model import ImportDecl
-    from planner.world.state.build import StateBuilder
 
 
 def import_object(
@@ -92,10 +94,6 @@ def _target(loaded: Loaded[OperationOptions], text: str) -> ResourceAddress:
 
 
 def _record(start: Start, variables: Variables, target: ResourceAddress, id: str) -> list[Diagnostic]:
-    from planner.engine.plan.make_plan import make_plan
-    from planner.operations.value_record import carry_record
-    from planner.world.state.build import StateBuilder
-
     if _has(start.state, target):
         return _managed(target)
     root = evolve(start.config.root, imports=(_block(str(target), id),))
@@ -123,8 +121,6 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
 
 def _outputs(start: Start, variables: Variables, builder: StateBuilder) -> None:
     """The root outputs as they are with the new object; what is not known yet is null."""
-    from planner.engine.evaluation.eval_walk import eval_walk
-
     state = builder.snapshot()
     graph = graphs.build("eval", start, state)
     context, _ = eval_walk(graph, start.config, state, variables, start.schemas, start.workspace)
@@ -146,10 +142,6 @@ def _has(state: State, target: ResourceAddress) -> bool:
 
 def _block(address: str, id: str) -> ImportDecl:
     """What an import block with this address and id would be."""
-    from planner.language.config.model import Expr, ImportDecl
-    from planner.language.syntax.nodes import Literal
-    from planner.language.syntax.parse import parse_expression
-
     source = Source("<import>", address)
     to, _ = parse_expression(source)
     assert to is not None

@@ -10,6 +10,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_er
 from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import evolve
+from planner.language.config.load import load_root
 from planner.operations.backends import BackendInit, current_backend, init_backend
 from planner.operations.encryption import Encryption, encryption_of
 from planner.operations.get import get
@@ -172,8 +173,6 @@ def stays_as_it_is(reading: Reading[Any]) -> bool:
 
 def root_alone(options: StateOptions) -> Reading[StateOptions]:
     """The root module without those that it calls: enough to know the backend."""
-    from planner.language.config.load import load_root
-
     begun, problems = begin(options)
     config, more = load_root(options.directory, variables=begun.given, workspace=begun.workspace)
     return Reading(begun, config, (), (*problems, *more))

@@ -19,7 +19,10 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.sources import SourceError, parse_provider_source
 from planner.operations.providers_needed import needed_providers, provider_constraints
+from planner.world.install.getters import Fetcher
 from planner.world.install.hosts import Hosts
+from planner.world.install.mirroring import Mirroring
+from planner.world.install.modules import ModuleInstaller
 from planner.world.install.placing import Placer, Progress
 from planner.world.install.providers import Installer, display, incomplete_warning
 from planner.world.install.sources import MirrorDirectory, NetworkMirror, Registry, Source, all_of, usual
@@ -41,7 +44,6 @@ from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.language.config.model import Config
-    from planner.world.install.modules import ModuleInstaller
     from planner.world.state.model import State
 
 Say = Callable[[str], None]
@@ -222,9 +224,6 @@ def _readonly(new: Locks, before: Locks) -> list[Diagnostic]:
 
 def module_installer(directory: str, data_dir: str, say: Say, progress: Progress | None = None) -> ModuleInstaller:
     """What installs modules that are not local. Raises Failure when the settings cannot be read."""
-    from planner.world.install.getters import Fetcher
-    from planner.world.install.modules import ModuleInstaller
-
     net = connections()
     return ModuleInstaller(Path(directory), data_dir, net.web, net.hosts, Fetcher(net.web, progress), say)
 
@@ -339,8 +338,6 @@ def mirror_providers(
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
     """Copy the providers' packages into a mirror directory, with the index files of a network mirror."""
-    from planner.world.install.mirroring import Mirroring
-
     try:
         wanted = requirements(config)
         locks, problems = read_locks(directory)

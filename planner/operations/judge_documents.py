@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from planner.answers.documents.kind import STDIN
+from planner.answers.policy.from_json.chunks import judged_in_pieces
 from planner.answers.policy.from_json.document import Document, not_usable, parse
 from planner.answers.policy.from_json.excerpt import Excerpt, suggested
 from planner.answers.policy.from_json.facts import shown_facts
@@ -15,7 +16,11 @@ from planner.answers.policy.program import Policies
 from planner.foundation.support.collector import collector_paused
 from planner.foundation.support.disk import MOST_BYTES, read_given
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.language.config.load import load_config
+from planner.operations.load import load_variables
 from planner.operations.options import OperationOptions
+from planner.world.provider.lock_file import read_locks
+from planner.world.state.workspace import current_workspace, data_directory
 
 if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict
@@ -54,8 +59,6 @@ def judged_document(
 
 
 def _in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> Said | None:
-    from planner.answers.policy.from_json.chunks import judged_in_pieces
-
     return judged_in_pieces(document, name, policies, processes)
 
 
@@ -85,8 +88,6 @@ def _configuration(options: OperationOptions) -> Config | None:
 
 def _locked(directory: str) -> list[tuple[str, ...]]:
     """The rows of locked_provider by the lock file of the working directory. Raises Failure when it is damaged."""
-    from planner.world.provider.lock_file import read_locks
-
     return [(lock.address, str(lock.version), lock.constraints) for lock in read_locks(directory)[0].values()]
 
 
@@ -99,10 +100,6 @@ def _has_configuration(options: OperationOptions) -> bool:
 
 
 def _loaded(options: OperationOptions) -> Config | None:
-    from planner.language.config.load import load_config
-    from planner.operations.load import load_variables
-    from planner.world.state.workspace import current_workspace, data_directory
-
     workspace, _, _ = current_workspace(options.directory, os.environ)
     given, _ = load_variables(options)
     config, problems = load_config(

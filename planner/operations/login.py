@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import webbrowser
 from collections.abc import Callable
 from typing import Protocol
 
@@ -190,8 +191,6 @@ def _show(what: str, url: str, say: Say) -> None:
 
 
 def _browser_shows(url: str) -> bool:
-    import webbrowser
-
     try:
         return webbrowser.open(url)
     except (OSError, webbrowser.Error):

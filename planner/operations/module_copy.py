@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.language.config.sources import SourceError, parse_module_source
 
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
@@ -17,8 +18,6 @@ def has_configuration(directory: str) -> bool:
 def copy_module(source: str, directory: str) -> list[Diagnostic]:
     """Copy a local module into a directory without configuration. Hidden files stay behind."""
     import shutil
-
-    from planner.language.config.sources import SourceError, parse_module_source
 
     try:
         if any(name != ".terraform" for name in os.listdir(directory)):

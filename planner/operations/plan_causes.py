@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner.logic.model.plan import change_name
 from planner.operations.explanations import explainer_of
 from planner.operations.plan import Made
 
@@ -19,8 +20,6 @@ def causes(made: Made[Any]) -> Mapping[str, Because]:
 
 def changed_actions(made: Made[Any]) -> dict[str, str]:
     """The action of everything that changes, by the same names."""
-    from planner.logic.model.plan import change_name
-
     plan = made.plan
     actions: dict[str, str] = {change_name(c): c.action for c in plan.changes if c.action != "no-op"}
     return actions | {f"output.{o.name}": o.action for o in plan.outputs if o.action != "no-op"}

@@ -4,10 +4,12 @@ values of data sources."""
 from __future__ import annotations
 
 import os
+import pwd
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from planner import __version__
+from planner.engine.evaluation.schema_marks import marked_by_schema
 from planner.foundation.support.git_head import head_commit
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Failure
@@ -78,8 +80,6 @@ def _place(name: str, variable: RootVariable) -> str:
 
 def _user() -> str:
     """Who runs this process: the name of its user, or the number where that has no name."""
-    import pwd
-
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -90,7 +90,6 @@ def values_read(made: Made[Any]) -> Iterator[tuple[str, Value]]:
     """The address and the value of each data source that was read, by the schemas of their providers. Raises
     Failure."""
     from planner.answers.documents.json_state import object_value, resource_schema
-    from planner.engine.evaluation.schema_marks import marked_by_schema
 
     schemas = made.loaded.schemas
     deferred = {c.address for c in made.plan.changes}

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from planner.answers.policy.apply_guard import PolicyGuard
     from planner.answers.policy.facts.relations import PolicyFacts, Reads
     from planner.answers.policy.facts.surroundings import Surroundings
-    from planner.answers.policy.library import Entry
     from planner.answers.policy.model import Verdict
     from planner.answers.policy.program import Files, Policies
     from planner.answers.policy.two_valued import PlainProofs
@@ -97,13 +96,6 @@ def apply_guard(made: Made[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:
         return PolicyGuard(policies, facts, verdict, _overrides(options, record), clock), problems
     except Failure as failure:
         return None, failure.diagnostics
-
-
-def library() -> list[Entry]:
-    """The policies that come with planner."""
-    from planner.answers.policy.library import library
-
-    return library()
 
 
 def pack_text(name: str) -> str:

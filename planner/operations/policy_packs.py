@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from planner.answers.policy.installed_packs import (
     LOCK,
@@ -23,15 +23,17 @@ from planner.answers.policy.settings import PackUse, read_config
 from planner.answers.policy.standing_policies import OWN as POLICIES
 from planner.answers.policy.standing_policies import SETTINGS
 from planner.answers.policy.strict_toml import File
+from planner.foundation.support.archive import Limits
 from planner.foundation.support.disk import read_text, replace_file
 from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import beside, copied, locked, remove
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.span import Source
 from planner.foundation.vocabulary.version_constraints import allowed
-
-if TYPE_CHECKING:
-    from planner.world.install.packs import PackFetcher
+from planner.language.config.sources import without_secrets
+from planner.world.install.getters import Fetcher
+from planner.world.install.packs import PackFetcher
+from planner.world.install.web import Web
 
 Verb = Literal["init", "lock", "update"]
 OWN = SETTINGS[0]
@@ -178,18 +180,11 @@ def _checked(use: PackUse, folder: Path) -> Locked:
 
 
 def _fetcher(say: Callable[[str], None]) -> PackFetcher:
-    from planner.foundation.support.archive import Limits
-    from planner.world.install.getters import Fetcher
-    from planner.world.install.packs import PackFetcher
-    from planner.world.install.web import Web
-
     web = Web()
     return PackFetcher(web, Fetcher(web, limits=Limits(4 * MOST_BYTES, 10 * MOST_FILES)), say)
 
 
 def _shown(source: str) -> str:
-    from planner.language.config.sources import without_secrets
-
     return without_secrets(source)
 
 

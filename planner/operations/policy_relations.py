@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source, Span
+from planner.language.syntax.rule_parse import parse_query
+from planner.language.syntax.rule_syntax import Constant
+from planner.logic.datalog.language.alternatives import expanded_body
+from planner.logic.datalog.language.link import linked_body, nearest
+from planner.logic.datalog.language.literals import atoms
+from planner.logic.datalog.language.values import decode, encode
 from planner.operations.options import NAME_POLICIES, OperationOptions
+from planner.operations.plan_files import planned
+from planner.operations.policy_documents import policies_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,8 +77,6 @@ def mentioned(
 ) -> Mentioned | None:
     """The relations of policies in a question that is otherwise asked of `program`; None where it mentions none, or
     cannot be read: who parses it says why. Raises Failure for policies that are wrong."""
-    from planner.operations.policy_documents import policies_of
-
     names = _names(text)
     if all(name in program.predicates for name in names):
         return None
@@ -96,11 +102,8 @@ def why_relation(
     """Why a fact of policies holds of a plan, or with `negated` why not; None where the text is not about policies.
     Raises Failure."""
     from planner.answers.policy.relations import Relation, needs
-    from planner.language.syntax.rule_syntax import Constant
     from planner.logic.datalog.explain.why_not_deep import obstacles_text
-    from planner.logic.datalog.language.values import decode, encode
     from planner.logic.graph.why import only_fact, read_query
-    from planner.operations.plan_files import planned
     from planner.operations.policies import facts_of
 
     if mentioned(options, program, text) is None:
@@ -139,8 +142,6 @@ def _in_packs(name: str, known: Mapping[str, Predicate]) -> list[str]:
 
 def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic:
     """A relation that no policy has, with the nearest one and its columns."""
-    from planner.logic.datalog.language.link import nearest
-
     source = Source("<query>", text)
     start = text.index(name)
     whole = _in_packs(name.removeprefix(SPACE), known)
@@ -153,11 +154,6 @@ def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic
 
 def _names(text: str) -> set[str]:
     """The names of relations in a question; none if it cannot be read."""
-    from planner.language.syntax.rule_parse import parse_query
-    from planner.logic.datalog.language.alternatives import expanded_body
-    from planner.logic.datalog.language.link import linked_body
-    from planner.logic.datalog.language.literals import atoms
-
     literals, source, problems = parse_query(text)
     if has_errors(problems):
         return set()

@@ -8,6 +8,8 @@ from typing import Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.operations.install_providers import lock_providers as lock
+from planner.operations.install_providers import mirror_providers as mirror
 from planner.operations.load import load
 from planner.operations.options import Options
 
@@ -18,8 +20,6 @@ def lock_providers(
     options: Options, addresses: tuple[str, ...], platforms: tuple[str, ...], say: Say, **more: Any
 ) -> list[Diagnostic]:
     """`providers lock`; see planner.operations.install_providers."""
-    from planner.operations.install_providers import lock_providers as lock
-
     told = Told()
     with told.until_an_error():
         config = load(options, told).config
@@ -31,8 +31,6 @@ def mirror_providers(
     options: Options, target: str, platforms: tuple[str, ...], say: Say, **more: Any
 ) -> list[Diagnostic]:
     """`providers mirror`; see planner.operations.install_providers."""
-    from planner.operations.install_providers import mirror_providers as mirror
-
     told = Told()
     with told.until_an_error():
         config = load(options, told).config

@@ -9,11 +9,30 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from planner.answers.explain.instances import is_about_instances
+from planner.engine.plan.moves import apply_moves
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.nearest import did_you_mean, nearest
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.walks import walk_of
+from planner.language.syntax.node_sets import VERBS, parse_node_set
+from planner.language.syntax.rule_syntax import Constant
+from planner.logic.datalog.ask.limit import run_limited
+from planner.logic.datalog.ask.question import ask, parse_query
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
+from planner.logic.datalog.language.literals import atoms
+from planner.logic.datalog.language.values import decode
+from planner.logic.facts.from_changes import from_changes
+from planner.logic.facts.from_state import from_state
+from planner.logic.graph.build import graph_program, user_files
 from planner.logic.graph.query_answers import ABOUT, DRAWN, Answers, picture_of_rows, search, verb_of
+from planner.logic.graph.question_checks import mismatches
+from planner.logic.graph.vertex_addresses import meant_query
+from planner.logic.graph.vertex_names import SPOKEN, Names
+from planner.logic.programs.rule_files import program
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made
@@ -69,9 +88,6 @@ def query(
     """The answer to a question, and what else there is to say. `words` are a question in Datalog, an expression for a
     set of vertices, or a verb and its arguments. Raises Failure for a question that makes no sense or takes too long.
     """
-    from planner.answers.explain.instances import is_about_instances
-    from planner.logic.graph.build import graph_program, user_files
-
     asked = asked or Asked()
     if asked.state_file is not None:
         return _ask_state(options, words, asked, asked.state_file)
@@ -100,9 +116,6 @@ def query(
 
 def answers_about(made: Made[Unstored], text: str) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a question about a plan that is there. Raises Failure for a question that makes no sense."""
-    from planner.answers.explain.instances import is_about_instances
-    from planner.logic.graph.build import graph_program
-
     program = graph_program(made.loaded.rules)
     of_policies = mentioned(made.loaded.options, program, text, made.plan.policy)
     if of_policies is not None:
@@ -124,8 +137,6 @@ def _ask_policies(
 ) -> tuple[Answers, list[Diagnostic]]:
     """A question about what policies read and derive, and perhaps about the graph: that of planning, which policies
     see, if it is not about applying."""
-    from planner.answers.explain.instances import is_about_instances
-
     space = program.beside(mentioned.own)
     parsed, problems = _parsed(space, text)
     others = parsed.predicates - mentioned.own.keys() - mentioned.shared.keys()
@@ -138,8 +149,6 @@ def _ask_policies(
     plan = made
 
     def work() -> tuple[Answers, list[Diagnostic]]:
-        from planner.logic.datalog.engine.fact_base import FactBuilder
-
         facts = facts_of_plan(plan, kind, reads(program, others, is_about_instances))
         if kind != "apply":  # a graph of planning knows nothing of what will be planned
             known = FactBuilder(facts)
@@ -153,8 +162,6 @@ def _ask_policies(
 
 
 def _limited(work: Any, asked: Asked) -> Any:
-    from planner.logic.datalog.ask.limit import run_limited
-
     return run_limited(work, asked.seconds)
 
 
@@ -166,9 +173,6 @@ _NAMED = re.compile(r'\s*(\(|"[^"]*"\s*([-+&]|$)|[a-z_*?][\w*?-]*([.*?\[][^,]*|\
 
 def node_set(words: tuple[str, ...], program: Program) -> NodeSet | None:
     """The expression that the words are, None when they are a question in Datalog. Raises Failure."""
-    from planner.foundation.vocabulary.nearest import did_you_mean
-    from planner.language.syntax.node_sets import VERBS, parse_node_set
-
     text = words[0]
     if len(words) > 1 and text not in VERBS:
         detail = f"There is no verb {text}.{did_you_mean(text, VERBS)} The verbs are {', '.join(VERBS)};"
@@ -183,10 +187,6 @@ def node_set(words: tuple[str, ...], program: Program) -> NodeSet | None:
 
 def _is_verb(name: str, program: Program) -> bool:
     """Whether a word before a parenthesis is a verb, or rather a misspelt verb than a misspelt predicate."""
-    from planner.foundation.vocabulary.nearest import nearest
-    from planner.language.syntax.node_sets import VERBS
-    from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
-
     known = (*program.predicates, *FUNCTIONS, *TESTS, *RELATIONS)
     if name in VERBS or name in known or "." in name:
         return name in VERBS
@@ -194,8 +194,6 @@ def _is_verb(name: str, program: Program) -> bool:
 
 
 def _parsed(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
-    from planner.logic.datalog.ask.question import parse_query
-
     parsed, problems = parse_query(program, text)
     if parsed is None:
         raise Failure(known_elsewhere(problems))
@@ -209,8 +207,6 @@ def _ground(
     options: OperationOptions, asked: Asked, made: Made[Unstored] | None, needs_plan: bool, instances: bool = False
 ) -> tuple[_Ground | None, list[Diagnostic]]:
     """The facts of the operation that is asked about: of a plan that is there, or made where only a plan can answer."""
-    from planner.engine.plan.moves import apply_moves
-
     kind = asked.kind or ("apply" if made or needs_plan else "plan")
     if made is None and (needs_plan or instances or kind == "apply"):
         answer = plan_of_kind(options, kind)
@@ -229,9 +225,6 @@ def _ground(
 
 
 def _actions(made: Made[Unstored]) -> Actions:
-    from planner.logic.datalog.engine.fact_base import FactBuilder
-    from planner.logic.facts.from_changes import from_changes
-
     plan = made.plan
     facts = FactBuilder()
     from_changes(facts, plan.changes, plan.prior_state, made.loaded.config)
@@ -255,13 +248,6 @@ def _answer(
     program: Program, facts: FactBase, parsed: Query, draw: bool, given: Mapping[str, Iterable[Row]] | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
     """Derive what a question needs and answer it. `given`: the rows of relations that another program derives."""
-    from planner.logic.datalog.ask.question import ask
-    from planner.logic.datalog.engine.evaluate import evaluate
-    from planner.logic.datalog.language.values import decode
-    from planner.logic.graph.question_checks import mismatches
-    from planner.logic.graph.vertex_addresses import meant_query
-    from planner.logic.graph.vertex_names import SPOKEN, Names
-
     want = {"vertex", *SPOKEN, *parsed.predicates} - {CLOSURE} - (given or {}).keys()
     if draw:
         want.update(DRAWN)
@@ -283,8 +269,6 @@ def _answer(
 
 def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
     """As much of waits_for as the question reads."""
-    from planner.language.syntax.rule_syntax import Constant
-    from planner.logic.datalog.language.literals import atoms
     from planner.logic.graph.verbs import Waiting, waits_for
 
     ends = []
@@ -299,9 +283,6 @@ def _ask_state(
     options: OperationOptions, words: tuple[str, ...], asked: Asked, path: str
 ) -> tuple[Answers, list[Diagnostic]]:
     """A question about a state alone: no configuration, no graph."""
-    from planner.logic.datalog.engine.fact_base import FactBuilder
-    from planner.logic.facts.from_state import from_state
-    from planner.logic.graph.build import graph_program
     from planner.operations.show import ShownState, show
 
     program = _state_program()
@@ -324,10 +305,6 @@ def _ask_state(
     built = facts.build()
 
     def work() -> Answers:
-        from planner.logic.datalog.ask.question import ask
-        from planner.logic.datalog.engine.evaluate import evaluate
-        from planner.logic.datalog.language.values import decode
-
         found = ask(program, evaluate(program, built, parsed.predicates), parsed)
         return Answers(found.columns, [tuple(decode(value) for value in row) for row in found.rows])
 
@@ -336,8 +313,6 @@ def _ask_state(
 
 def _state_program() -> Program:
     """The relations of a state alone: their declarations, and no rules."""
-    from planner.logic.programs.rule_files import program
-
     return program("state")
 
 
@@ -370,9 +345,6 @@ def _ask_graph(
     facts, actions = ground.facts, ground.actions
 
     def work() -> tuple[Answers, list[Diagnostic]]:
-        from planner.logic.datalog.engine.evaluate import evaluate
-        from planner.logic.graph.vertex_names import SPOKEN
-
         want = {"vertex", "edge", *SPOKEN, *(DRAWN if asked.draw else ()), *(ABOUT if is_blast else ())}
         return search(evaluate(program, facts, want), expression, actions, asked.limit, asked.draw)
 

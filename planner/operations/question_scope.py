@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve
+from planner.logic.datalog.language.literals import atoms
 from planner.operations import graphs
 from planner.operations.explanations import facts_with_instances
 from planner.operations.options import OperationOptions
@@ -27,8 +28,6 @@ def is_about_changes(predicate: Predicate) -> bool:
 
 def reads(program: Program, predicates: Iterable[str], is_wanted: Callable[[Predicate], bool]) -> bool:
     """Whether a question reads such a relation, itself or through rules of users."""
-    from planner.logic.datalog.language.literals import atoms
-
     waiting, seen = list(predicates), set(predicates)
     while waiting:
         predicate = program.predicates[waiting.pop()]

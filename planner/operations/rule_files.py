@@ -8,6 +8,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from planner.answers.policy.manifest import MANIFEST
+from planner.answers.policy.packs import gather
+from planner.answers.policy.sources import policy_files
 from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -81,8 +84,6 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
 
 def _packs_among(words: Iterable[str]) -> list[str]:
     """The folders of the packs that words name, or files in which they name, or that stand below the folders."""
-    from planner.answers.policy.manifest import MANIFEST
-
     roots: dict[str, None] = {}
     for word in words:
         at = os.path.normpath(word)
@@ -177,8 +178,6 @@ def about(case: tuple[str, str], rules: Files) -> Files:
 
 def load(files: Files, name: str) -> tuple[Program | None, list[Diagnostic]]:
     """The rules of a program of the product together with these files, which may not change what it declares."""
-    from planner.answers.policy.packs import gather
-
     core = rulebook.program(name).files
     names = {file for file, _text in core}
     # a user's file may be called like one of the product's and is no part of it for that
@@ -266,8 +265,6 @@ def placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) 
 
 def pack_root(folder: str) -> str | None:
     """The innermost folder around this one that is a pack."""
-    from planner.answers.policy.manifest import MANIFEST
-
     at = os.path.abspath(folder)
     while not os.path.isfile(os.path.join(at, MANIFEST)):
         if os.path.dirname(at) == at:
@@ -278,8 +275,6 @@ def pack_root(folder: str) -> str | None:
 
 def pack_files(root: str) -> tuple[Files, list[Diagnostic]]:
     """The files of a pack and of those that it imports from."""
-    from planner.answers.policy.sources import policy_files
-
     try:
         return [(os.path.normpath(name), text) for name, text in policy_files([root])], []
     except Failure as failure:

@@ -14,6 +14,7 @@ from planner.logic.datalog.language.model import Rule
 from planner.logic.datalog.tools.cases import Case, run_case
 from planner.logic.datalog.tools.coverage import RuleCoverage, coverage
 from planner.logic.datalog.tools.mutants import Mutant, mutants
+from planner.operations.case_facts import given_facts
 from planner.operations.rule_files import choose, load
 from planner.operations.rule_tests import CaseFile, Group, cases_of, groups, in_three_values
 
@@ -84,8 +85,6 @@ def _known(file: CaseFile, rules: Sequence[Rule]) -> list[Case]:
 
 
 def _with_plans(file: CaseFile, cases: Sequence[Case], rules: Sequence[Rule]) -> list[Case]:
-    from planner.operations.case_facts import given_facts
-
     policies, problems = load_policies(tuple(file.rules))
     if policies is None:
         raise Failure(problems)

@@ -18,6 +18,7 @@ from planner.logic.datalog.engine.program import Program
 from planner.logic.datalog.language.model import Rule
 from planner.logic.datalog.tools.cases import Case, load_cases
 from planner.logic.datalog.tools.suite import Derive, Outcome, run, untested
+from planner.operations.case_facts import given_facts
 from planner.operations.rule_files import (
     Files,
     about,
@@ -214,8 +215,6 @@ def _own(program: Program, names: set[str]) -> list[Rule]:
 
 def in_three_values(rules: Files) -> Derive:
     """What holds in a case of policies, whose values need not all be known. Raises Failure."""
-    from planner.operations.case_facts import given_facts
-
     policies, problems = load_policies(tuple(rules))
     if policies is None:
         raise Failure(problems)

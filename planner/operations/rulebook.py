@@ -6,12 +6,32 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from planner.answers.policy.program import load_policies
+from planner.answers.policy.sources import policy_files
+from planner.answers.policy.standing_policies import own
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
+from planner.logic.datalog.language.link import nearest
 from planner.logic.datalog.language.model import Predicate, Rule
 from planner.logic.datalog.language.reasons import first_sentence
 from planner.logic.datalog.tools.describe import Description, PredicateGraph, describe, predicate_graph
+from planner.logic.graph.build import graph_program
+from planner.logic.programs.fleet import batch_program
+from planner.logic.programs.rule_programs import (
+    cause_program,
+    decision_program,
+    deployment_program,
+    limit_program,
+    move_program,
+    relevance_program,
+    renewal_program,
+    stack_program,
+    suite_program,
+    verdict_program,
+)
+from planner.operations.graph import graph
 
 if TYPE_CHECKING:
     from planner.logic.datalog.engine.evaluate import Database
@@ -20,74 +40,50 @@ if TYPE_CHECKING:
 
 
 def _graph() -> Program:
-    from planner.logic.graph.build import graph_program
-
     return graph_program()
 
 
 def _decisions() -> Program:
-    from planner.logic.programs.rule_programs import decision_program
-
     return decision_program()
 
 
 def _moves() -> Program:
-    from planner.logic.programs.rule_programs import move_program
-
     return move_program()
 
 
 def _limits() -> Program:
-    from planner.logic.programs.rule_programs import limit_program
-
     return limit_program()
 
 
 def _relevance() -> Program:
-    from planner.logic.programs.rule_programs import relevance_program
-
     return relevance_program()
 
 
 def _verdicts() -> Program:
-    from planner.logic.programs.rule_programs import verdict_program
-
     return verdict_program()
 
 
 def _tests() -> Program:
-    from planner.logic.programs.rule_programs import suite_program
-
     return suite_program()
 
 
 def _stacks() -> Program:
-    from planner.logic.programs.rule_programs import stack_program
-
     return stack_program()
 
 
 def _renewal() -> Program:
-    from planner.logic.programs.rule_programs import renewal_program
-
     return renewal_program()
 
 
 def _deployments() -> Program:
-    from planner.logic.programs.rule_programs import deployment_program
-
     return deployment_program()
 
 
 def _causes() -> Program:
-    from planner.logic.programs.rule_programs import cause_program
-
     return cause_program()
 
 
 def _policy() -> Program:
-    from planner.answers.policy.program import load_policies
-
     policies, problems = load_policies(())
     if policies is None:
         raise Failure(problems)
@@ -95,8 +91,6 @@ def _policy() -> Program:
 
 
 def _batch() -> Program:
-    from planner.logic.programs.fleet import batch_program
-
     return batch_program()
 
 
@@ -130,8 +124,8 @@ def program(name: str) -> Program:
 
 def rules() -> Iterator[tuple[str, Rule]]:
     """Every rule with the name of its program, in the order of programs and files."""
-    for name, own in _files().items():
-        yield from ((name, rule) for rule in program(name).rules if rule.file in own)
+    for name, files in _files().items():
+        yield from ((name, rule) for rule in program(name).rules if rule.file in files)
 
 
 def _files() -> dict[str, set[str]]:
@@ -219,10 +213,6 @@ def entry_of(name: str) -> Entry:
 
 def _own_entries() -> list[Entry]:
     """The predicates of the policies that stand in the working directory; none where these cannot be read."""
-    from planner.answers.policy.program import load_policies
-    from planner.answers.policy.sources import policy_files
-    from planner.answers.policy.standing_policies import own
-
     try:
         words = own(os.curdir)
         policies, _ = load_policies(policy_files(words)) if words else (None, ())
@@ -236,8 +226,6 @@ def _own_entries() -> list[Entry]:
 
 def built_in(name: str | None = None) -> list[Builtin]:
     """What the language has built in under this name, at most one; without a name all, by family."""
-    from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
-
     found = [*TESTS.values(), *FUNCTIONS.values(), *RELATIONS.values()]
     if name is not None:
         return [one for one in found if one.name == name]
@@ -286,8 +274,6 @@ def not_of_graphs(problem: Diagnostic) -> Diagnostic:
 
 
 def _near_in_policies(name: str) -> str:
-    from planner.logic.datalog.language.link import nearest
-
     known = program("policy").predicates
     hint = nearest(name, known)
     meant = next((p for other, p in known.items() if hint and f" {other}?" in hint), None)
@@ -295,8 +281,6 @@ def _near_in_policies(name: str) -> str:
 
 
 def _unknown(name: str, known: Iterator[str]) -> Diagnostic:
-    from planner.logic.datalog.language.link import nearest
-
     detail = f"There is no predicate {name}.{nearest(name, known)} All of them are listed by: planner rules doc"
     return error("rules.unknown_predicate", "Unknown predicate", detail)
 
@@ -339,7 +323,5 @@ def dependency_graphs(of: str | None = None) -> dict[str, PredicateGraph]:
 def evaluation(options: OperationOptions, kind: str = "plan") -> tuple[Database | None, list[Diagnostic]]:
     """The evaluated graph rules of an operation (plan, plan-refresh-only, plan-destroy, apply) on the configuration
     that the options name; None when it cannot be loaded."""
-    from planner.operations.graph import graph
-
     built = graph(options, kind, None, as_planned=True)
     return built.database, list(built.diagnostics)

@@ -9,12 +9,15 @@ from planner.foundation.support.disk import MOST_BYTES, read_given
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.foundation.vocabulary.records import frozen
+from planner.language.config.load import load_root
 from planner.operations.encryption import Encryption, encryption_of, encryption_of_directory
 from planner.operations.load import begin, load_variables, new_schemas, read_configuration
 from planner.operations.options import OperationOptions, StateOptions
 from planner.operations.plan import Made
 from planner.operations.plan_files import Unstored, open_plan
 from planner.operations.state_access import store_of
+from planner.world.state.file import read_state
+from planner.world.state.workspace import current_workspace
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
@@ -49,9 +52,7 @@ Shown = Made[Unstored] | ShownState
 
 def kept_state(options: S, told: Told) -> Kept[S]:
     """Where the state of the selected workspace is kept; nothing is read from that yet. Raises Failure."""
-    from planner.language.config.load import load_root
     from planner.operations.backends import current_backend
-    from planner.world.state.workspace import current_workspace
 
     workspace, _, problems = current_workspace(options.directory, os.environ)
     told += problems
@@ -111,7 +112,6 @@ def show(options: OperationOptions, path: str | None) -> tuple[Shown | None, lis
 
 def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list[Diagnostic]]:
     from planner.answers.documents.kind import is_plan_file
-    from planner.world.state.file import read_state
 
     told = Told()
     with told.until_an_error():

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from planner.answers.documents.json_config import config_json
+from planner.answers.documents.json_config import module_json as document_of_module
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.foundation.vocabulary.records import evolve
+from planner.language.config.load import load_tree
 from planner.operations.load import load
 from planner.operations.options import Options
 
@@ -16,8 +19,6 @@ Document = tuple[dict[str, Any] | None, list[Diagnostic]]
 
 def configuration_json(options: Options) -> Document:
     """The configuration of the working directory, as plan JSON has it under `configuration`."""
-    from planner.answers.documents.json_config import config_json
-
     told = Told()
     with told.until_an_error():
         loaded = load(options, told)
@@ -27,8 +28,6 @@ def configuration_json(options: Options) -> Document:
 
 def module_json(directory: str) -> Document:
     """The interface of one module: neither its providers nor the modules that it calls need be installed."""
-    from planner.answers.documents.json_config import module_json
-    from planner.language.config.load import load_tree
 
     if not os.path.isdir(directory):
         detail = f"There is no directory {directory}."
@@ -36,4 +35,4 @@ def module_json(directory: str) -> Document:
     config, problems = load_tree(directory, variables=None, workspace="default", locate=lambda *_: None)
     if any(d.is_error for d in problems):
         return None, problems
-    return module_json(evolve(config, root=evolve(config.root, children={}))), problems
+    return document_of_module(evolve(config, root=evolve(config.root, children={}))), problems

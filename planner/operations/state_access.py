@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.support.signals import STOP, only_reading
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import frozen
 from planner.operations.load import A, Loaded, O, grown, load, load_values
@@ -60,8 +61,6 @@ def store_of(options: Any, backend: Backend, workspace: str) -> Store:
 
 def read_state(opened: Opened[O], told: Told) -> Stored[O]:
     """The state that is in the store. Raises Failure."""
-    from planner.foundation.support.signals import only_reading
-
     with only_reading():
         state, problems = opened.store.read()
     told.check(problems)
@@ -91,8 +90,6 @@ def locked(
 ) -> Iterator[None]:
     """Hold the state's lock while something is done. `keep`: it is held on afterwards, unless that fails. A lock that
     is held already stays as it is. Raises Failure when the lock cannot be had."""
-    from planner.foundation.support.signals import STOP
-
     if not options.lock or store.is_locked:
         yield
         return

@@ -8,6 +8,7 @@ from planner.foundation.vocabulary.address import format_key, parse_resource_ins
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.operations.apply import refresh
 from planner.operations.options import OperationOptions, StateOptions
 from planner.operations.show import kept_state
 from planner.operations.state_access import locked
@@ -71,8 +72,6 @@ class Adopted:
 def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, list[Diagnostic]]:
     """Save the state with what journals add to it. The objects of those whose state has moved on are read first, and
     only those that exist are added."""
-    from planner.operations.apply import refresh
-
     told = Told()
     with told.until_an_error():
         store = kept_state(options, told).store

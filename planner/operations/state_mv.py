@@ -13,6 +13,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.operations.state_edit import Change, Entry, edit, entries, parse, rebuilt, unknown
+from planner.world.state.backends.local import StateStore
 from planner.world.state.model import State
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ def _move_across(
     options: StateOptions, source: Address, target: Address, dry_run: bool
 ) -> tuple[list[Moved], list[Diagnostic]]:
     """Move objects into another state file: it is written first, so that nothing is lost in between."""
-    from planner.world.state.backends.local import StateStore
-
     assert options.state_out is not None
     told, moved = Told(), list[Moved]()
     with told.until_an_error():

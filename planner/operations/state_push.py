@@ -9,6 +9,7 @@ from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state, stored_state
 from planner.operations.state_edit import edit
+from planner.world.state.file import read_state, same_content, write_state
 
 if TYPE_CHECKING:
     from planner.world.state.model import State
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
     """The state as a state file holds it; nothing when there is none."""
-    from planner.world.state.file import write_state
-
     shown, problems = stored_state(options)
     if shown is None or shown.state is None:
         return b"", problems
@@ -37,8 +36,6 @@ def _opened(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnostic]
 def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[Diagnostic]:
     """Replace the state by the one in a state file. Without `force`, one of another lineage or an older one is
     refused."""
-    from planner.world.state.file import read_state, same_content
-
     if not data.strip():
         return [error("state.push_nothing", "No state", "What was given to push is empty: it holds no state.")]
     data, told = _opened(options, data)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.language.config.test_files.discover import DEFAULT_DIRECTORY, find_test_files
+from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.language.config.model import Config
@@ -36,7 +37,6 @@ def has_modules(tests: TestFiles | None) -> bool:
 def configurations(begun: Begun[StateOptions], test_directory: str = "") -> tuple[list[Config], list[Diagnostic]]:
     """The modules of runs, which are installed."""
     from planner.language.config.test_files.load import load_test_files
-    from planner.world.state.workspace import data_directory
 
     tests = load_test_files(
         begun.options.directory,

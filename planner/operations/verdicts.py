@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.operations.explanations import explainer_of
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
 
@@ -24,7 +25,6 @@ def why_verdict(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """Why policies say so: `words` are a code and an address, or one of them. Raises Failure."""
     from planner.answers.explain.verdicts import explain_finding
-    from planner.operations.explanations import explainer_of
 
     answer = planned(options, plan_file)
     if answer.made is None or has_errors(answer.diagnostics):

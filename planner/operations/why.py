@@ -8,10 +8,39 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.language.syntax.rule_syntax import Atom, Constant, quote
 from planner.logic.graph.build import graph_program, graph_with, user_files
+from planner.logic.graph.cycles import place
+from planner.logic.graph.why import (
+    find_node,
+    not_an_edge,
+    only_fact,
+    prove,
+    prove_wait,
+    read_query,
+    vertices_meant,
+    why_not,
+    with_nodes,
+)
 from planner.logic.programs.rule_programs import cause_program, moving_program, relevance_program
+from planner.operations.explanations import (
+    DEPENDENCY,
+    DRIFT,
+    FORCED,
+    GRAPH_WORDS,
+    MOVED,
+    decision_ground,
+    facts_with_instances,
+    is_single_instance,
+    is_word,
+    moves_ground,
+    relevance_ground,
+    vertex_fact,
+    why_planned,
+    with_dependency,
+)
 from planner.operations.graph import graph
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
+from planner.operations.verdicts import WORDS, why_no_verdict, why_verdict
 
 if TYPE_CHECKING:
     from planner.logic.datalog.engine.program import Program
@@ -32,9 +61,6 @@ def why(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof of what the words name, in the documented format: two vertices (why the first waits for the second),
     a fact, or an address (why its action is planned)."""
-    from planner.operations.explanations import DRIFT, FORCED, GRAPH_WORDS, MOVED, is_word, vertex_fact, why_planned
-    from planner.operations.verdicts import WORDS, why_no_verdict, why_verdict
-
     if len(words) > 1 and words[0] in WORDS:
         return (why_no_verdict if negated else why_verdict)(options, words[0], words[1:], plan_file)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
@@ -68,9 +94,6 @@ def _checked(found: Graph) -> Graph:
 def _why_wait(
     options: OperationOptions, words: tuple[str, ...], kind: str, plan_file: str | None, negated: bool
 ) -> Proved:
-    from planner.logic.graph.why import not_an_edge, prove_wait, vertices_meant
-    from planner.operations.explanations import is_single_instance
-
     kind = kind or ("apply" if plan_file else "plan")
     asked = _checked(graph(options, kind, plan_file, True, words[1]))
     (dependent, dependency), notes = vertices_meant(asked, words)
@@ -92,9 +115,7 @@ def _why_forced(
 ) -> Proved:
     """Why an object is created before it is destroyed, with the whole chain of what asks for it. An apply graph does as
     was planned: the chain is that of the plan graph. Raises Failure for what asks for it itself."""
-    from planner.logic.graph.cycles import place
     from planner.logic.graph.decision_chains import FORCED, SAFE, replacement_chain
-    from planner.logic.graph.why import find_node
 
     node = find_node(asked, what, pruned=True)
     if (node,) in asked.database[SAFE] and kind == "apply":
@@ -116,14 +137,6 @@ def _why_forced(
 
 def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None, negated: bool) -> Proved:
     from planner.answers.explain.instances import is_about_instances
-    from planner.operations.explanations import (
-        DEPENDENCY,
-        decision_ground,
-        facts_with_instances,
-        moves_ground,
-        relevance_ground,
-        with_dependency,
-    )
     from planner.operations.policy_relations import why_relation
     from planner.operations.question_scope import is_about_changes, reads
 
@@ -167,8 +180,6 @@ def _planned_graph(options: OperationOptions, program: Program, name: str, kind:
 
 def _why_moved(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
     """Why the object that lives at an address now, or that lived there, moved."""
-    from planner.operations.explanations import moves_ground
-
     ground, diagnostics = moves_ground(options, plan_file)
     if ground is None:
         return None, diagnostics
@@ -183,8 +194,6 @@ def _why_moved(options: OperationOptions, what: str, plan_file: str | None, nega
 
 def _why_drift(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
     """What has happened to an object outside of any plan."""
-    from planner.operations.explanations import decision_ground
-
     ground, action, diagnostics = decision_ground(options, what, plan_file)
     if ground is None:
         return None, diagnostics
@@ -195,8 +204,6 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
 
 def _first_argument(program: Program, text: str) -> str:
     """What a fact is about. Raises Failure."""
-    from planner.logic.graph.why import read_query
-
     for atom in read_query(program, text)[0].literals:
         if isinstance(atom, Atom) and atom.arguments and isinstance(atom.arguments[0], Constant):
             return str(atom.arguments[0].value)
@@ -205,7 +212,6 @@ def _first_argument(program: Program, text: str) -> str:
 
 def _proved(found: Graph, text: str, negated: bool) -> Proved:
     """The proof of a fact, or that it does not hold."""
-    from planner.logic.graph.why import not_an_edge, only_fact, prove, read_query, why_not, with_nodes
     from planner.operations.question_scope import known_elsewhere
 
     try:

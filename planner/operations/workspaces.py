@@ -12,6 +12,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.world.state.backend import DEFAULT_WORKSPACE
+from planner.world.state.workspace import current_workspace, select_workspace, valid_workspace_name
 
 if TYPE_CHECKING:
     from planner.world.state.backend import Backend
@@ -22,8 +23,6 @@ Selected = Literal["as before", "switched", "created"]
 
 def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
     """The selected workspace."""
-    from planner.world.state.workspace import current_workspace
-
     name, _, problems = current_workspace(options.directory, os.environ)
     return name, problems
 
@@ -136,8 +135,6 @@ def _changeable(
     options: StateOptions, name: str, selects: bool = True, creates: bool = False
 ) -> tuple[list[str], str, list[Diagnostic]]:
     """The workspaces and the selected one, when the name is allowed and the selection is ours to change."""
-    from planner.world.state.workspace import current_workspace, valid_workspace_name
-
     _, forced, problems = current_workspace(options.directory, os.environ)
     if forced and selects:
         detail = "TF_WORKSPACE selects the workspace. Unset the variable to select or create one by command."
@@ -183,8 +180,6 @@ def _state_in(options: StateOptions) -> tuple[State | None, list[Diagnostic]]:
 
 
 def _select(options: StateOptions, name: str) -> list[Diagnostic]:
-    from planner.world.state.workspace import select_workspace
-
     return select_workspace(options.directory, os.environ, name)
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from planner import __version__
 from planner.engine.walk.hooks import Hooks, ObjectId
+from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
 from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.programs.actions import does
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
@@ -58,8 +60,6 @@ class JsonLines:
 
     def message(self, text: str, type: str = "", level: str = "info", **more: Any) -> None:
         """One line. Further keys come in alphabetical order, `type` among them."""
-        from planner.foundation.support.exact_json import dumps
-
         more = {**self._about, **more}
         now = time.time()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1_000_000):06d}Z"
@@ -77,8 +77,6 @@ class JsonLines:
 
     def version(self) -> None:
         """The first line: who speaks, and in which format."""
-        from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
-
         self.message(f"planner {__version__}", "version", planner=__version__, tofu=COMPATIBLE_VERSION, ui=UI_VERSION)
 
     def log(self, text: str) -> None:

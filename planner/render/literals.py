@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 from typing import Any
 
+from planner.foundation.values.numbers import number_to_text
 from planner.foundation.values.value import Null, Value
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.render.diff_model import MISSING, Digits
@@ -39,8 +41,6 @@ def quoted(text: str) -> str:
 
 def number_text(value: Value) -> str:
     """A number in decimal notation, as short as it can be said exactly."""
-    from planner.foundation.values.numbers import number_to_text
-
     return number_to_text(value)
 
 
@@ -56,8 +56,6 @@ def json_value(text: str | None) -> Value:
 
 
 def _json_value(text: str) -> Value:
-    import json
-
     try:
         return _from_json(json.loads(text, parse_int=Digits, parse_float=Digits, parse_constant=_no_constant))
     except (ValueError, RecursionError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.foundation.values.json_codec import to_json
 from planner.foundation.values.types import DYNAMIC, type_to_json
 from planner.foundation.values.value import type_of, unmark_deep
 from planner.world.state.model import OutputState
@@ -11,8 +12,6 @@ from planner.world.state.model import OutputState
 
 def output_json(output: OutputState) -> dict[str, Any]:
     """sensitive, what its author says of a deprecated one, type and value of one output."""
-    from planner.foundation.values.json_codec import to_json
-
     value, _ = unmark_deep(output.value)
     type = type_of(value) if output.type is DYNAMIC else output.type
     words = {"deprecated": output.deprecated} if output.deprecated else {}

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.logic.datalog.explain.why_not_deep import obstacles_text
+from planner.render.literals import quoted
 from planner.render.terminal import Paint
 
 _FOLLOWED = ("changes", "explained", "unknown", "reads_staying")
@@ -235,8 +237,6 @@ def _literal(part: dict[str, Any]) -> str:
 
 
 def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
-    from planner.logic.datalog.explain.why_not_deep import obstacles_text
-
     goal = document["goal"]
     lines = list(document.get("notes", ()))
     if document.get("nearest") and not full:
@@ -258,8 +258,6 @@ def own_rule_text(step: dict[str, Any]) -> str:
 
 def fact_text(tuple_: list[Any]) -> str:
     """`edge("a", "b")`; `_` for any value."""
-    from planner.render.literals import quoted
-
     name, *columns = tuple_
     texts = ["_" if c is None else quoted(c) if isinstance(c, str) else str(c) for c in columns]
     return f"{name}({', '.join(texts)})"

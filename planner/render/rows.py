@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from planner.foundation.support.exact_json import dumps
 from planner.render.streams import cell
 
 Rows = Sequence[tuple[Any, ...]]
@@ -32,9 +35,6 @@ def plain(value: Any) -> str:
 
 def csv_text(columns: Sequence[str], rows: Rows) -> str:
     """Comma-separated values (RFC 4180) with a line of names; lines end with a line feed."""
-    import csv
-    import io
-
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
@@ -44,7 +44,5 @@ def csv_text(columns: Sequence[str], rows: Rows) -> str:
 
 def json_text(columns: Sequence[str], rows: Rows) -> str:
     """Format 1.0: the names of the columns, and the rows with their values in the types that they have."""
-    from planner.foundation.support.exact_json import dumps
-
     document = {"format_version": "1.0", "columns": list(columns), "rows": [list(row) for row in rows]}
     return dumps(document, escape_html=False).decode("utf-8")

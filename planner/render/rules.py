@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.language.syntax.rule_syntax import quote
+from planner.logic.datalog.language.values import decode
+from planner.logic.datalog.tools.stats import predicate_statistics, rule_statistics
+from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.streams import visible
 from planner.render.terminal import Paint, Terminal
 
@@ -21,8 +26,6 @@ if TYPE_CHECKING:
 
 def document(**content: Any) -> str:
     """A JSON document of format 1.0."""
-    from planner.foundation.support.exact_json import dumps
-
     return dumps({"format_version": "1.0", **content}, escape_html=False).decode("utf-8")
 
 
@@ -177,8 +180,6 @@ def costs_text(database: Database) -> str:
     """A line for each evaluated predicate, the most costly first."""
     from tabulate import tabulate
 
-    from planner.logic.datalog.tools.stats import predicate_statistics
-
     statistics = predicate_statistics(database)
     rows = [(s.name, s.rows, s.rounds or "", f"{s.seconds * 1000:.3f}") for s in statistics]
     total = ("total", sum(s.rows for s in statistics), "", f"{sum(s.seconds for s in statistics) * 1000:.3f}")
@@ -189,8 +190,6 @@ def costs_text(database: Database) -> str:
 
 def costs_json(database: Database) -> str:
     """Format 1.0: predicates and rules, each list the most costly first; times in seconds."""
-    from planner.logic.datalog.tools.stats import predicate_statistics, rule_statistics
-
     predicates = predicate_statistics(database)
     return document(
         predicates=[
@@ -239,16 +238,12 @@ def _what_differs(outcome: Outcome) -> Iterator[str]:
 
 
 def _row(difference: Difference, row: Row) -> str:
-    from planner.language.syntax.rule_syntax import quote
-
     values = ", ".join(quote(value) if type(value) is str else repr(value) for value in row)
     return visible(_clipped(f"{difference.predicate}({values})"))
 
 
 def tested_json(tested: Tested, **more: Any) -> str:
     """Format 1.0; `more` are further members."""
-    from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
-
     return document(
         passed=tested.passed,
         files=[
@@ -261,9 +256,6 @@ def tested_json(tested: Tested, **more: Any) -> str:
 
 
 def _case_json(outcome: Outcome) -> dict[str, Any]:
-    from planner.logic.datalog.language.values import decode
-    from planner.render.diagnostics_json import diagnostic_json
-
     def plain(rows: Iterable[Row]) -> list[list[Any]]:
         return [[decode(value) for value in row] for row in rows]
 
@@ -294,8 +286,6 @@ _MOST_WIDTH = 200  # of a line that is shown: a file may be one line of a megaby
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
     """Print diagnostics as compilers do, with a caret under what is meant: errors on standard error, warnings on
     standard output."""
-    from planner.render.diagnostics_json import sort_diagnostics
-
     for diagnostic in sort_diagnostics(diagnostics):
         paint = terminal.error_paint if diagnostic.is_error else terminal.paint
         (terminal.err if diagnostic.is_error else terminal.out)(rendered(diagnostic, paint) + "\n")

@@ -5,8 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from planner.foundation.values.json_codec import implied_value
+from planner.foundation.values.paths import apply_marks
+from planner.foundation.values.value import SENSITIVE
 from planner.foundation.vocabulary.address import AddressError
 from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
@@ -24,8 +28,6 @@ class SchemaLookup:
         self.resource_schema = cache(self._find)
 
     def _find(self, provider: str, mode: str, type: str) -> ResourceSchema | None:
-        from planner.foundation.vocabulary.provider_address import parse_provider_configuration
-
         try:
             return self._schemas.resource(parse_provider_configuration(provider).source, mode, type)
         except (AddressError, Failure):
@@ -40,10 +42,6 @@ class SchemaLookup:
 
 
 def _implied(obj: ObjectState) -> Value:
-    from planner.foundation.values.json_codec import implied_value
-    from planner.foundation.values.paths import apply_marks
-    from planner.foundation.values.value import SENSITIVE
-
     marks = [(path, frozenset((SENSITIVE,))) for path in obj.sensitive_paths]
     return apply_marks(implied_value(obj.attributes), marks)
 

@@ -6,6 +6,7 @@ break anywhere; the own number is a suffix, so that version floors of theirs com
 
 from __future__ import annotations
 
+import os
 import sys
 
 from planner import __version__
@@ -20,8 +21,6 @@ _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "
 
 def platform() -> str:
     """`linux_amd64`: operating system and architecture as provider packages name them."""
-    import os
-
     machine = os.uname().machine.lower() if hasattr(os, "uname") else os.environ.get("PROCESSOR_ARCHITECTURE", "")
     system = "windows" if sys.platform.startswith("win") else sys.platform
     return f"{system}_{_MACHINES.get(machine.lower(), machine.lower())}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.render.literals import quoted
 from planner.render.proof import proof_text, source_text
 from planner.render.terminal import Paint
 
@@ -74,8 +75,6 @@ def _culprit(culprit: dict[str, Any], paint: Paint) -> list[str]:
 
 
 def _value(value: Any) -> str:
-    from planner.render.literals import quoted
-
     if isinstance(value, bool):
         return "true" if value else "false"
     return quoted(value) if isinstance(value, str) else str(value)

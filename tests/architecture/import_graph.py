@@ -15,14 +15,12 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 class Import(NamedTuple):
-    """`module` imports `target`, a module of ours or the one of others that is named there. `stands_first`: nothing but
-    a docstring and imports is before it in its function."""
+    """`module` imports `target`, a module of ours or the one of others that is named there."""
 
     module: str
     target: str
     kind: Kind
     line: int
-    stands_first: bool = True
 
     def __str__(self) -> str:
         return f"{self.module}:{self.line} imports {self.target}"
@@ -45,19 +43,18 @@ def imports() -> tuple[Import, ...]:
 
 
 def _of(module: str, tree: ast.Module) -> Iterator[Import]:
-    def below(node: ast.AST, kind: Kind, first: Collection[ast.AST]) -> Iterator[Import]:
+    def below(node: ast.AST, kind: Kind) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Import | ast.ImportFrom):
-                stands_first = kind != "function" or child in first
-                yield from (Import(module, target, kind, child.lineno, stands_first) for target in _targets(child))
+                yield from (Import(module, target, kind, child.lineno) for target in _targets(child))
             elif isinstance(child, Function):
-                yield from below(child, "function" if kind != "type" else kind, _first(child))
+                yield from below(child, "function" if kind != "type" else kind)
             elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
-                yield from below(child, "type", ())
+                yield from below(child, "type")
             else:
-                yield from below(child, kind, first)
+                yield from below(child, kind)
 
-    return below(tree, "top", ())
+    return below(tree, "top")
 
 
 def _targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
@@ -68,23 +65,6 @@ def _targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     for alias in node.names:
         full = f"{node.module}.{alias.name}"
         yield full if full in modules() else node.module
-
-
-def _first(function: Function) -> list[ast.AST]:
-    """The imports at the beginning of a function, those that may fail within a `try` or `with suppress`."""
-    if isinstance(function, ast.Lambda):
-        return []
-    found: list[ast.AST] = []
-    for statement in function.body[ast.get_docstring(function, clean=False) is not None :]:
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            found.append(statement)
-        elif isinstance(statement, ast.Try | ast.With) and all(
-            isinstance(x, ast.Import | ast.ImportFrom) for x in statement.body
-        ):
-            found += statement.body
-        elif not isinstance(statement, ast.Global):
-            break
-    return found
 
 
 WINGS = frozenset(

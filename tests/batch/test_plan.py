@@ -399,7 +399,7 @@ def test_units_leave_nothing_in_circles(tmp_path: Path, command: str) -> None:
     try:
         assert run_unit(evolve(request, command=command)).result == {"plan": "changes", "apply": "applied"}[command]
         gc.collect()
-        parts = ("planner.engine.apply", "planner.p", "planner.w")
+        parts = tuple(f"planner.{room}." for room in ("engine.apply", "engine.plan", "engine.walk", "world.provider"))
         left = {type(found) for found in gc.garbage if type(found).__module__.startswith(parts)}
     finally:
         gc.set_debug(0)

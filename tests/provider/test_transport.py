@@ -34,7 +34,7 @@ from provider.plugins import SOURCE, attached, override, write_plugin
 from planner.foundation.values.schema import empty_value, implied_type
 from planner.foundation.values.value import Null
 from planner.world.provider.interface import ApplyRequest, PlanRequest
-from planner.world.provider.plugin import client as clients
+from planner.world.provider.plugin import base
 from planner.world.provider.plugin.client import LONGEST_MESSAGE, Client
 from planner.world.provider.plugin.connections import Connections
 from planner.world.provider.plugin.messages import messages, method
@@ -81,7 +81,7 @@ def test_a_life_with_a_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         override(monkeypatch, tmp_path / name, protocol)
         monkeypatch.setenv("TEST_PROVIDER_BIG", "300")
         heard: Heard = []
-        monkeypatch.setattr(clients, "Client", partial(Client, transport=partial(listening, transport, heard)))
+        monkeypatch.setattr(base, "Client", partial(Client, transport=partial(listening, transport, heard)))
         provider = PluginProvider(SOURCE, [str(tmp_path / name / "bin" / "terraform-provider-test")])
         try:
             told[name] = [said.replace(str(tmp_path / name), "") for said in life(provider)], heard

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.version_constraints import normal_constraints
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath
 from planner.language.syntax.body import Body
 
@@ -140,6 +141,4 @@ def _requirements(module: ModuleConfig) -> dict[str, str]:
 
 def _normal_constraints(written: list[str]) -> str:
     """Constraints without duplicates, sorted by version, in the ecosystem's spelling."""
-    from planner.foundation.vocabulary.version_constraints import normal_constraints
-
     return normal_constraints(", ".join(written)) if written else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.foundation.values.json_codec import CodecError, json_number
 from planner.foundation.values.value import List, Map, Marked, Null, Set, Unknown, Value
 from planner.foundation.vocabulary.diagnostic import Failure, error
 
@@ -43,8 +44,6 @@ def _plain_items(items: dict[str, Value]) -> dict[str, Any]:
 
 def plain_number(value: Any) -> Any:
     """A number in JSON with all its digits: int or Decimal. Raises Failure for infinities."""
-    from planner.foundation.values.json_codec import CodecError, json_number
-
     try:
         return json_number(value)
     except CodecError:

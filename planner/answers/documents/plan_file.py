@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import io
 import os
+import posixpath
+import zlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -134,7 +136,6 @@ def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
 
 def read_plan(path: str, seal: Seal = PLAIN) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
     """The plan in a file, the files of its configuration, and what is wrong with the file (then no plan)."""
-    import zlib
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
     from planner.foundation.support.archive import members
@@ -313,8 +314,6 @@ def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list
 
     Names are relative to the root module and may lead out of it (`../shared/main.tf`); what would lead out of the
     folder, or is absolute, is refused."""
-    import posixpath
-
     names = {name: posixpath.normpath(name) for name in sources}
     above = max((normal.split("/").count("..") for normal in names.values()), default=0)
     root = os.path.join(folder, *(f"up{i}" for i in range(min(above, 100))))

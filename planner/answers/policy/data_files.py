@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
@@ -202,8 +203,6 @@ def _cell(source: Source, line: int, name: str, cell: str, kind: str) -> Any:
 
 def _json(source: Source) -> Iterator[Leaf]:
     """Each text, number, truth value, null (None) and empty container."""
-    import json
-
     text = source.text
 
     def constant(word: str) -> None:

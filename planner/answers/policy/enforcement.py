@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -164,7 +165,6 @@ def _groups(policies: Policies) -> Iterator[str]:
     """The groups of whoever runs this: those that the organisation lists, and those of the operating system. By the
     number of the user: names in the environment are anybody's to set."""
     import grp
-    import pwd
 
     try:
         user = pwd.getpwuid(os.getuid())

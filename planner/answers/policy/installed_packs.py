@@ -7,6 +7,7 @@ version and the hash of each pack, over the names and contents of all its files.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 from pathlib import Path
@@ -76,8 +77,6 @@ def _failure(use: PackUse, detail: str, summary: str) -> Failure:
 
 def read_lock(config: str) -> dict[str, Locked]:
     """The lock file beside a policy.toml, empty if there is none. Raises Failure."""
-    import json
-
     path = Path(config).parent / LOCK
     if not path.exists():
         return {}
@@ -105,8 +104,6 @@ def _locked(entry: Any) -> Locked:
 
 def lock_text(locks: dict[str, Locked]) -> str:
     """The lock file with these entries."""
-    import json
-
     packs = {
         name: {"source": locks[name].source, "version": locks[name].version, "hash": locks[name].hash}
         for name in sorted(locks)

@@ -10,10 +10,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from planner.answers.policy.data_files import read_data
 from planner.answers.policy.manifest import MANIFEST, DataFile, Given, Manifest, Parameter, PolicyInfo, read_manifest
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Span
+from planner.foundation.vocabulary.version_constraints import allowed
 from planner.language.syntax.rule_syntax import (
     ColumnSyntax,
     Constant,
@@ -203,8 +205,6 @@ def gather(files: Files) -> Packs:
 
 
 def _allowed(constraint: str, version: str) -> bool:
-    from planner.foundation.vocabulary.version_constraints import allowed
-
     return allowed(constraint, version)
 
 
@@ -236,8 +236,6 @@ def _folder(name: str) -> str:
 def _data(
     manifest: Manifest, folder: str, texts: Mapping[str, str], problems: list[Diagnostic]
 ) -> Iterator[tuple[str, tuple[Columns, Rows]]]:
-    from planner.answers.policy.data_files import read_data
-
     for data in manifest.data.values():
         name = next((n for n in texts if os.path.normpath(n) == os.path.normpath(os.path.join(folder, data.file))), "")
         if not name:

@@ -9,6 +9,7 @@ from planner.answers.policy.planned_values import ValueRows
 from planner.foundation.values.types import DYNAMIC, STRING, ListType, Primitive
 from planner.foundation.values.value import NOT_NULL, List, Map, Set, Unknown, Value, is_wholly_known
 from planner.foundation.vocabulary.records import frozen
+from planner.language.functions.encoding import json_text
 from planner.logic.datalog.language.builtins import RELATIONS
 
 
@@ -97,8 +98,6 @@ _REST, _WHOLE = "\ue000", "\ue001"
 
 def _beginning(value: Value) -> str:
     """How the JSON of a value begins, up to its first unknown part."""
-    from planner.language.functions.encoding import json_text
-
     text = json_text(_with_signs(_without_order(value)))
     return text.partition(_REST)[0].partition(f'"{_WHOLE}')[0]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from planner.answers.policy.paths_read import EVERYTHING, Looked
+from planner.foundation.values.json_codec import json_number
+from planner.foundation.values.numbers import is_infinite, number_to_text
 from planner.foundation.values.types import DYNAMIC, Primitive
 from planner.foundation.values.value import (
     EPHEMERAL,
@@ -148,9 +150,6 @@ def _is_secret(value: Value) -> bool:
 
 def _number(value: Value) -> Any:
     """A number that is not a small whole one, as the decimal that it prints as; the text of one that is infinite."""
-    from planner.foundation.values.json_codec import json_number
-    from planner.foundation.values.numbers import is_infinite, number_to_text
-
     if is_infinite(value):
         return number_to_text(value)
     exact = json_number(value)

@@ -18,6 +18,7 @@ from planner.answers.policy.facts.owners import argument_spans
 from planner.answers.policy.facts.relations import CONTENTS, PATHS, PolicyFacts
 from planner.answers.policy.planned_values import AT_PATHS, END, root_of
 from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import OutputDecl, VariableDecl
 from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
@@ -42,7 +43,7 @@ from planner.logic.datalog.language.values import Row, Value
 from planner.logic.model.sources import source_json
 
 if TYPE_CHECKING:
-    from planner.language.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
+    from planner.language.config.model import ProviderDecl, ResourceDecl
 
 MASK = "(sensitive value)"
 
@@ -250,8 +251,6 @@ def lines(span: Span) -> list[tuple[str, int]]:
 
 def secret_spans(decl: ResourceDecl | OutputDecl | VariableDecl | ProviderDecl, root: str) -> list[Span]:
     """The text that gives a declared thing its secret value."""
-    from planner.language.config.model import OutputDecl, VariableDecl
-
     if isinstance(decl, OutputDecl):
         return [decl.span, decl.value.span]
     if isinstance(decl, VariableDecl):

@@ -30,6 +30,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Source, Span
+from planner.foundation.vocabulary.version_constraints import allowed, parse_constraints
 from planner.logic.programs.rule_files import Files
 
 CONFIG = "policy.toml"
@@ -272,8 +273,6 @@ def _uses(section: Table, is_organisation: bool) -> Iterator[PackUse]:
 
 
 def _check_version(table: Table, version: str) -> None:
-    from planner.foundation.vocabulary.version_constraints import parse_constraints
-
     try:
         if version:
             parse_constraints(version)
@@ -364,8 +363,6 @@ def _parameters(configs: Iterable[Config], packs: Packs) -> Settings:
 
 
 def _is_wanted(use: PackUse, version: str) -> bool:
-    from planner.foundation.vocabulary.version_constraints import allowed
-
     return version != "" and allowed(use.version, version)
 
 

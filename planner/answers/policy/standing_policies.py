@@ -13,6 +13,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
+from planner.foundation.clients.cli_files import setting_files
+
 if TYPE_CHECKING:
     from planner.foundation.clients.cli_config import CliConfig
 
@@ -27,8 +29,6 @@ def organisation(
     kind: Literal["policies", "batch_policies", "stack_policies"], environ: Mapping[str, str]
 ) -> tuple[str, ...]:
     """The policies of the organisation, with absolute paths. Raises Failure when the settings cannot be read."""
-    from planner.foundation.clients.cli_files import setting_files
-
     standing: tuple[str, ...] = ()
     if setting_files(environ):
         settings = _settings(environ)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, TypeAlias, TypeVar
@@ -183,8 +184,6 @@ def kind_of(value: Any) -> str:
 
 
 def _loads(text: str) -> dict[str, Any]:
-    import tomllib
-
     return tomllib.loads(text, parse_float=_number)
 
 

@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 
 from planner.answers.policy.partly_known_json import KnownDocument, document_of_text
 from planner.answers.policy.string_prefixes import begun, is_found, known_parts, known_result, known_truth
+from planner.foundation.values.json_codec import json_number
+from planner.foundation.values.numbers import is_infinite
 from planner.foundation.values.types import BOOL, NUMBER, STRING, Primitive
 from planner.foundation.values.value import Unknown
 from planner.foundation.vocabulary.records import frozen
@@ -551,9 +553,6 @@ def _whole(bound: Bound, sign: int) -> Bound:
 
 def _plain_bound(bound: Any) -> Bound:
     """A bound of a refinement, where it is a number that rules can have."""
-    from planner.foundation.values.json_codec import json_number
-    from planner.foundation.values.numbers import is_infinite
-
     if bound is None or is_infinite(bound[0]):
         return None
     exact = json_number(bound[0])

@@ -6,8 +6,10 @@ from typing import Any
 
 from planner.cli.batch_options import ASK, JUDGE, MODE, REPORTS, RUN, SELECT, SHARD, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError
+from planner.foundation.support.signals import install
 from planner.render.terminal import Terminal
 from planner.workflows.batch.model import Done
+from planner.workflows.batch.saved_plan import is_left_over, is_saved_plan
 
 USAGE = "[options] [WORDS... | DIR]"
 HELP = f"""Applies the units of a fleet in their order until nothing is left to do.
@@ -44,7 +46,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
     """What apply and destroy have in common."""
     from planner.cli.batch_view import conclude, listener
-    from planner.foundation.support.signals import install
     from planner.workflows.batch.apply import converge as carry_out
 
     if arguments["json"] and not arguments["auto-approve"]:
@@ -61,8 +62,6 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
 def _saved_plan(arguments: Arguments) -> str:
     """The folder of a saved plan that is named. Raises UsageError when something else is asked with it."""
-    from planner.workflows.batch.saved_plan import is_left_over, is_saved_plan
-
     found = next((word for word in arguments.words if is_saved_plan(word) or is_left_over(word)), "")
     more = [f"-{name}" for name in _WHOLE if arguments.get(name)] + [f"-{name}" for name, _ in arguments.ordered]
     if found and (len(arguments.words) > 1 or more):

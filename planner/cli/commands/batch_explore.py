@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.cli.batch_options import REUSE, RUN, SELECT, WORDS, batch_options
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
+from planner.foundation.support.signals import install
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
 
@@ -22,7 +23,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.cli.batch_lines import Lines
     from planner.cli.batch_view import edge_grounds, texts
     from planner.cli.page_file import write_page
-    from planner.foundation.support.signals import install
     from planner.workflows.batch import plan as batch
     from planner.workflows.batch.reports.document import report_json, summary_line
     from planner.workflows.batch.reports.html import html

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.cli.batch_options import REPORTS
 from planner.cli.flags import Arguments, Flag, UsageError
+from planner.foundation.vocabulary.shell import word
 from planner.render.terminal import Terminal
 
 USAGE = "[options] PART..."
@@ -27,7 +28,6 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
     from planner.cli.batch_view import conclude_with
-    from planner.foundation.vocabulary.shell import word
     from planner.workflows.batch.join import join
 
     if not arguments.words:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from planner.cli.batch_options import ASK, JUDGE, MODE, REPORTS, REUSE, RUN, SELECT, SHARD, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError
+from planner.foundation.support.signals import install
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.shell import word
 from planner.render.terminal import Terminal
+from planner.workflows.batch.cache_files import is_known
+from planner.workflows.batch.executors import warm_up
 
 USAGE = "[options] [WORDS...]"
 HELP = f"""Plans the units of a fleet in their order, several at a time.
@@ -64,18 +69,12 @@ def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
 def _warm_up(arguments: Arguments) -> None:
     """Let processes begin to load what they need before this one does."""
-    from planner.workflows.batch.cache_files import is_known
-    from planner.workflows.batch.executors import warm_up
-
     if not is_known("."):  # all units will be looked at
         warm_up(arguments.get("executor", ""))
 
 
 def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     from planner.cli.batch_view import conclude, is_brief, listener
-    from planner.foundation.support.signals import install
-    from planner.foundation.vocabulary.records import evolve
-    from planner.foundation.vocabulary.shell import word
     from planner.workflows.batch import plan as batch
 
     if terminal.owns_process:

@@ -10,6 +10,8 @@ from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
+from planner.workflows.batch.diagnostics_codec import described
+from planner.workflows.batch.schedule import Listener
 
 if TYPE_CHECKING:
     from planner.answers.policy.combined_plans import Finding, Verdict
@@ -43,7 +45,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or on errors."""
     from planner.render.verdicts import counted
     from planner.workflows.batch.policy import policy
-    from planner.workflows.batch.schedule import Listener
 
     verdict, diagnostics = policy(batch_options(arguments), tuple(arguments["policy"]), Listener())
     findings = verdict.findings
@@ -58,8 +59,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _document(verdict: Verdict, diagnostics: list[Diagnostic]) -> str:
-    from planner.workflows.batch.diagnostics_codec import described
-
     return json_text({**verdict.to_json(), "diagnostics": list(described(diagnostics))})
 
 

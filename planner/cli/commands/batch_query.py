@@ -8,6 +8,7 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
+from planner.workflows.batch.schedule import Listener
 
 USAGE = "[options] 'QUESTION' [WORDS...]"
 HELP = """Answers a question about the units of a fleet; where it asks about plans, they are made first:
@@ -44,7 +45,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
     from planner.render.rows import csv_text, json_text, table
     from planner.workflows.batch.questions import query
-    from planner.workflows.batch.schedule import Listener
 
     if not arguments.words:
         raise UsageError("A question is needed", "Put it between single quotes.")

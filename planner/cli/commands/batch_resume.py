@@ -7,6 +7,7 @@ import os
 from planner.cli.batch_options import REPORTS
 from planner.cli.commands.batch_apply import APPROVE, approval
 from planner.cli.flags import Arguments, Flag, UsageError
+from planner.foundation.support.signals import install
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [RUN]"
@@ -26,7 +27,6 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
     from planner.cli.batch_view import conclude, listener
-    from planner.foundation.support.signals import install
     from planner.workflows.batch.resume import resume
 
     if len(arguments.words) > 1:

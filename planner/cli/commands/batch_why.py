@@ -10,6 +10,7 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
+from planner.workflows.batch.schedule import Listener
 
 USAGE = "[options] UNIT OTHER | [pending] UNIT"
 HELP = """Explains why UNIT waits for OTHER: the chain of units in between, and for each edge the rule, and the line of
@@ -37,7 +38,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.render.proof import proof_text
     from planner.render.why import why_text
     from planner.workflows.batch.questions import chosen, why, why_outcome, why_pending
-    from planner.workflows.batch.schedule import Listener
 
     if not 1 <= len(arguments.words) <= 2:
         raise UsageError("One or two units are needed", "See planner batch why -help.")

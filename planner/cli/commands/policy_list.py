@@ -17,11 +17,12 @@ FLAGS = (JSON,)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; 1 when there is no policy of that name."""
-    from planner.operations import policies
+    from planner.answers.policy.library import library
+    from planner.operations.policies import pack_text
 
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "Name one policy, or none for all of them.")
-    entries = policies.library()
+    entries = library()
     if arguments.words:
         word = arguments.words[0].removeprefix("builtin:")
         packs = {entry.info.pack: entry.info.pack.removeprefix("planner.") for entry in entries}
@@ -31,7 +32,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             raise UsageError(f"No policy {arguments.words[0]}", "planner policy list shows all of them.")
         entries = named or [entry for entry in entries if entry.info.pack in chosen]
         if not named and not arguments["json"]:
-            terminal.out(policies.pack_text(chosen[0]).rstrip("\n"))
+            terminal.out(pack_text(chosen[0]).rstrip("\n"))
             return 0
     if arguments["json"]:
         found = [

@@ -10,6 +10,7 @@ from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, JSON
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or on errors."""
     from planner.cli.stack_plans import plans_of
-    from planner.foundation.vocabulary.diagnostic_list import Told
     from planner.render.diagnostics_json import diagnostic_json
     from planner.render.verdicts import counted
     from planner.workflows.stacks.policy import deployment_policies

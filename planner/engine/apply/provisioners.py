@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
@@ -150,8 +151,6 @@ _STARTING = Lock()
 @atexit.register
 def end_all() -> None:
     """Kill every command that still runs: the process ends without waiting for them."""
-    import signal
-
     _STARTING.acquire(timeout=5)  # and kept: nothing starts any more
     for process in list(_RUNNING):
         with suppress(ProcessLookupError, PermissionError):
@@ -189,7 +188,6 @@ def _follow(process: Popen[bytes], output: Callable[[str], None], stop: Any) -> 
 
 
 def _end(process: Popen[bytes]) -> None:
-    import signal
     import subprocess
 
     for number, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, None)):
@@ -204,8 +202,6 @@ def _end(process: Popen[bytes]) -> None:
 
 
 def _ending(status: int) -> str:
-    import signal
-
     if status > 0:
         return f"exit status {status}"
     return f"ended by {signal.Signals(-status).name}"

@@ -34,10 +34,11 @@ from planner.foundation.vocabulary.address import (
 from planner.foundation.vocabulary.diagnostic import Deprecation
 from planner.foundation.vocabulary.walks import Walk
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
+from planner.language.functions import CallContext
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
-    from planner.language.functions import CallContext, Function
+    from planner.language.functions import Function
 
 
 class ObjectSource(Protocol):
@@ -421,8 +422,6 @@ class EvaluationContext:
 
 
 def _call_context(is_planning: bool, timestamp: str | None) -> CallContext:
-    from planner.language.functions import CallContext
-
     return CallContext(".", is_planning, timestamp)
 
 

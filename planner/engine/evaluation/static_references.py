@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from planner.foundation.values.types import Type
 from planner.foundation.values.value import Unknown, Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.nearest import did_you_mean, nearest
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import ResourceDecl
 from planner.language.config.references import Ref
@@ -64,8 +65,6 @@ def _key_problems(decl: ResourceDecl, ref: Ref, span: Span) -> list[Diagnostic]:
 
 
 def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
-    from planner.foundation.vocabulary.nearest import did_you_mean, nearest
-
     place = f"module {'.'.join(module.path)}" if module.path else "the root module"
     alike = [r for r in module.resources.values() if (r.mode, r.type) == (ref.mode, ref.type)]
     similar = nearest(ref.label, [r.name for r in alike]) or ""

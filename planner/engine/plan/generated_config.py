@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from planner.foundation.support.exact_json import loads
 from planner.foundation.values.expression_text import expression_text
 from planner.foundation.values.json_codec import implied_value
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock
@@ -83,8 +84,6 @@ def _expression(value: Value) -> str:
 
 
 def _json(text: str) -> Any:
-    from planner.foundation.support.exact_json import loads
-
     return loads(text.strip().encode())
 
 

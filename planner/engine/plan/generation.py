@@ -9,11 +9,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from planner.foundation.values.sets import quote
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
+from planner.language.config.file_content import read_file
 from planner.language.config.model import Config, ImportDecl, ResourceDecl
+from planner.language.config.reading import Problems
+from planner.language.syntax.files import load_text
 from planner.logic.model.plan import Plan
 
 if TYPE_CHECKING:
@@ -73,9 +77,6 @@ def _cannot_generate(decl: ImportDecl) -> Diagnostic | None:
 def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDecl:
     """The declaration of generated text. Raises Failure when it is not valid."""
     from planner.engine.plan.generated_config import resource_text
-    from planner.language.config.file_content import read_file
-    from planner.language.config.reading import Problems
-    from planner.language.syntax.files import load_text
 
     shown = os.path.basename(path)
     if not shown.endswith(".tf"):
@@ -121,6 +122,4 @@ def write_generated(plan: Plan, path: str) -> list[Diagnostic]:
 
 def _go_quoted(text: str) -> str:
     """A string as Go's %q writes it."""
-    from planner.foundation.values.sets import quote
-
     return quote(text)

@@ -18,6 +18,7 @@ from planner.engine.plan.action import Facts
 from planner.engine.plan.moves import MoveResults, blocked_warning, check_moves
 from planner.engine.plan.options import PlanOptions
 from planner.engine.plan.outputs import plan_destroyed_output, plan_output
+from planner.engine.plan.relevant_attributes import block_lookup, changed_outputs, relevant_attributes
 from planner.engine.plan.resources import ResourceVertices
 from planner.engine.plan.shared_work import PlanWork
 from planner.engine.plan.unmatched_addresses import unmatched
@@ -125,8 +126,6 @@ class PlanWalk(PlanWork):
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:
         """What the changes rest on: of resources, of root outputs that change and of all outputs of child modules. Few
         plans are asked for it."""
-        from planner.engine.plan.relevant_attributes import block_lookup, changed_outputs, relevant_attributes
-
         config, block_of = self.config, block_lookup(self.schemas)
         changed = changed_outputs(self.record.outputs.values(), self.context)
         return Later(lambda: relevant_attributes(config, block_of, changes, changed))

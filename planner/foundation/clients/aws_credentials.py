@@ -8,6 +8,7 @@ from __future__ import annotations
 import configparser
 import json
 import os
+import shlex
 import subprocess
 import time
 from collections.abc import Mapping
@@ -335,8 +336,6 @@ def _of_json(said: Any, source: str) -> Credentials:
 
 def _from_program(command: str) -> Credentials:
     """`credential_process` of a profile: it prints JSON."""
-    import shlex
-
     try:
         ran = subprocess.run(shlex.split(command), capture_output=True, timeout=60, check=True)
         return _of_json(json.loads(ran.stdout), "program")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
+from xml.etree import ElementTree
 
 from planner.foundation.clients.http import Answer, Http
 from planner.foundation.clients.problem import ServiceError
@@ -90,8 +91,6 @@ class Bucket:
 
 def _parsed(data: bytes) -> Any:
     """XML without the names of spaces. Raises ServiceError."""
-    from xml.etree import ElementTree
-
     try:
         root = ElementTree.fromstring(data)
     except ElementTree.ParseError as bad:

@@ -6,10 +6,12 @@ Statuses are answers, not errors. What is raised is ServiceError, when there is 
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import re
 import socket
 import ssl
+import tempfile
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
@@ -58,8 +60,6 @@ class Answer:
 
     def json(self) -> Any:
         """The body as JSON. Raises ServiceError."""
-        import json
-
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as bad:
@@ -304,8 +304,6 @@ class _Named(http.client.HTTPSConnection):
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
     """Raises ServiceError."""
-    import tempfile
-
     context = ssl.create_default_context()
     try:
         if tls.authorities:

@@ -16,6 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol
 
+from planner.foundation.encryption.base64 import Base64Error, decode
 from planner.foundation.support.exact_json import JsonError, loads
 from planner.foundation.vocabulary.records import frozen
 
@@ -109,8 +110,6 @@ def text_of(metadata: Metadata, name: str) -> str:
 
 def bytes_of(metadata: Metadata, name: str) -> bytes:
     """Bytes in metadata, where they stand as base64. Raises MetadataError."""
-    from planner.foundation.encryption.base64 import Base64Error, decode
-
     try:
         return decode(text_of(metadata, name))
     except Base64Error as bad:

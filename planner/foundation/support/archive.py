@@ -8,20 +8,25 @@ used: what it refuses can be got around, and its reader can be made to loop.
 
 from __future__ import annotations
 
+import bz2
 import errno
+import lzma
 import os
 import re
 import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from lzma import LZMAError
 from pathlib import Path
+from struct import error as StructError  # noqa: N812
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from planner.foundation.support.problem import InstallError
 
 if TYPE_CHECKING:
-    from zipfile import ZipFile, ZipInfo
+    from zipfile import ZipInfo
 
 MOST_MEMBERS = 200_000
 MOST_BYTES = 16 << 30
@@ -64,10 +69,6 @@ def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: L
     """Unpack a zip or (compressed) tar archive into a new directory. `kind` is zip, tar, or tar.gz, tar.bz2, tar.xz;
     `links`: whether it may have links at all; `limits`: for what is small. Raises InstallError, and OSError when
     the disk does not take it."""
-    from lzma import LZMAError
-    from struct import error as StructError  # noqa: N812 (as the other errors are called)
-    from zipfile import BadZipFile, ZipFile
-
     target.mkdir(mode=0o755)
     try:
         size = allowed_bytes(archive.stat().st_size)
@@ -266,8 +267,6 @@ class _Place:
 
 
 def _zip_member(package: ZipFile, entry: ZipInfo) -> Member:
-    from zipfile import ZIP_DEFLATED, ZIP_STORED
-
     name, mode = entry.orig_filename.replace("\\", "/"), entry.external_attr >> 16
     parts = _parts(name)
     if entry.flag_bits & 1:
@@ -323,14 +322,10 @@ def _gzip(archive: Path) -> IO[bytes]:
 
 
 def _bz2(archive: Path) -> IO[bytes]:
-    import bz2
-
     return bz2.open(archive, "rb")
 
 
 def _xz(archive: Path) -> IO[bytes]:
-    import lzma
-
     return lzma.open(archive, "rb")
 
 

@@ -4,6 +4,7 @@ all the digests of a small configuration."""
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ def sha256_of(data: bytes) -> str:
 
 @cache
 def _own_sha256() -> Any:
-    from importlib import import_module
-
     for name in ("_sha2", "_sha256"):  # since Python 3.12, and before
         try:
             return import_module(name).sha256

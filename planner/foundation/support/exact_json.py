@@ -7,12 +7,15 @@ int beyond 64 bits. So the text of a number survives reading and writing, up to 
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.support.fast_json import orjson
+
 if TYPE_CHECKING:
-    import re
     from decimal import Decimal
 
 
@@ -44,8 +47,6 @@ class JsonError(ValueError):
 
 def loads(data: bytes) -> Any:
     """The value of a JSON text. Raises JsonError; duplicate keys keep the last value."""
-    from planner.foundation.support.fast_json import orjson
-
     if not has_wide_numbers(data):
         try:
             return orjson.loads(data)
@@ -56,15 +57,11 @@ def loads(data: bytes) -> Any:
 
 def reader() -> Callable[[bytes], Any]:
     """Reads JSON texts that have no wide numbers, as somebody has made sure. It raises ValueError."""
-    from planner.foundation.support.fast_json import orjson
-
     read: Callable[[bytes], Any] = orjson.loads
     return read
 
 
 def _loads_exactly(data: bytes) -> Any:
-    import json
-
     try:
         text = data.decode("utf-8")
         return json.loads(text, parse_float=_decimal, parse_constant=_no_constant)
@@ -108,8 +105,6 @@ def _wide_in_much() -> Any:
 
 @cache
 def _wide() -> re.Pattern[bytes]:
-    import re
-
     return re.compile(rb"[:\[,][ \t\r\n]*+-?(?:[0-9][0-9.]{15}|[0-9.]++[eE])")
 
 
@@ -120,8 +115,6 @@ def dumps(value: Any, *, indent: bool = False, escape_html: bool = True) -> byte
     Decimals are written in full, without an exponent, unless that took thousands of digits. What is nested more than
     254 deep is compact inside. Raises TypeError for anything that has no JSON form, RecursionError when it is nested
     deeper than `loads` can read."""
-    from planner.foundation.support.fast_json import orjson
-
     option = orjson.OPT_INDENT_2 if indent else 0
     try:
         data = orjson.dumps(value, default=_plain, option=option)
@@ -139,8 +132,6 @@ def dumps(value: Any, *, indent: bool = False, escape_html: bool = True) -> byte
 
 def _plain(value: Any) -> Any:
     from decimal import Decimal
-
-    from planner.foundation.support.fast_json import orjson
 
     if value.__class__ is Decimal:
         return orjson.Fragment(format(value, "f") if -5000 < value.adjusted() < 5000 else str(value))
@@ -176,12 +167,8 @@ def _digits(value: int) -> str:
 
 
 def _text(value: Any) -> bytes:
-    from planner.foundation.support.fast_json import orjson
-
     return orjson.dumps(value, default=_plain)
 
 
 def _fragment(text: str | bytes) -> Any:
-    from planner.foundation.support.fast_json import orjson
-
     return orjson.Fragment(text)

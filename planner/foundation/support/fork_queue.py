@@ -4,6 +4,7 @@ that it has."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pickle
 import select
@@ -130,8 +131,6 @@ class Forks:
 
 def _tasks(count: int) -> int:
     """A pipe with all numbers."""
-    import fcntl
-
     reading, writing = os.pipe()
     with suppress(OSError):
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, max(_ROOMY, 4096))

@@ -3,6 +3,7 @@ here but their results. A fork ends with its result, when somebody interrupts it
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pickle
 import signal
@@ -99,8 +100,6 @@ def _work(work: Callable[[int], Any], share: int, pipe: int, watched: int) -> No
 
 
 def _set_pipes(pipe: int, watched: int) -> None:
-    import fcntl
-
     fcntl.fcntl(watched, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(watched, fcntl.F_SETFL, fcntl.fcntl(watched, fcntl.F_GETFL) | os.O_ASYNC)  # SIGIO ends the process
     fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _ROOMY)

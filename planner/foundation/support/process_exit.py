@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from contextlib import suppress
@@ -17,8 +18,6 @@ def leave(code: int) -> NoReturn:
 def wind_up() -> None:
     """Do what is registered for the end of the process (plugins and commands that still run are killed), and write what
     is still to be written."""
-    import atexit
-
     with suppress(Exception, KeyboardInterrupt):
         atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

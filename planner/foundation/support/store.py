@@ -17,6 +17,7 @@ Whatever is wrong with the cache, the key or an entry, the answer is the same: i
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
 import sys
@@ -125,7 +126,6 @@ class Shelf:
 
     @staticmethod
     def _unpickled(data: memoryview) -> Any:
-        import gc
         from _pickle import loads
 
         paused = gc.isenabled()

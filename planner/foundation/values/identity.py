@@ -6,6 +6,7 @@ unknown operands and true for nulls of different types (planner.foundation.value
 
 from __future__ import annotations
 
+from planner.foundation.values.numbers import same_number
 from planner.foundation.values.value import List, Map, Marked, Set, Unknown, Value
 
 
@@ -41,8 +42,6 @@ def _is_number(value: Value) -> bool:
 
 
 def _same_number(a: Value, b: Value) -> bool:
-    from planner.foundation.values.numbers import same_number
-
     return same_number(a, b)
 
 

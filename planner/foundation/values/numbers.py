@@ -10,6 +10,7 @@ gmpy2 is imported on first need: most configurations have whole numbers only.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -89,8 +90,6 @@ def parse_number(text: str) -> Any:
     """The number that a decimal text denotes, as Go's big.ParseFloat reads it (`1e3`, `.5`, `1p4`, `Inf`).
 
     Raises ValueError when it is none."""
-    import re
-
     match = re.fullmatch(r"([+-]?)(?:([0-9]*)(?:\.([0-9]*))?(?:([eEpP])([+-]?[0-9]+))?|([iI]nf))", text, re.ASCII)
     if match is None:
         raise ValueError(f"{text!r} is not a number")

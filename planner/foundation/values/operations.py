@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from planner.foundation.values import numbers
+from planner.foundation.values.numbers import same_number
 from planner.foundation.values.refine import (
     UNKNOWN_BOOL,
     UNKNOWN_NUMBER,
@@ -97,8 +99,6 @@ def equal(a: Value, b: Value) -> bool | None:
 
 
 def _same_number(a: Value, b: Value) -> bool:
-    from planner.foundation.values.numbers import same_number
-
     return same_number(a, b)
 
 
@@ -263,8 +263,6 @@ def add(a: Value, b: Value) -> Value:
 
 
 def _add(a: Value, b: Value) -> Value:
-    from planner.foundation.values import numbers
-
     return _numeric(numbers.add, a, b)
 
 
@@ -276,29 +274,21 @@ def subtract(a: Value, b: Value) -> Value:
 
 
 def _subtract(a: Value, b: Value) -> Value:
-    from planner.foundation.values import numbers
-
     return _numeric(numbers.subtract, a, b)
 
 
 def multiply(a: Value, b: Value) -> Value:
     """`a * b` of numbers without marks. Raises OperationError for null and for zero times infinity."""
-    from planner.foundation.values import numbers
-
     return _numeric(numbers.multiply, a, b)
 
 
 def divide(a: Value, b: Value) -> Value:
     """`a / b` of numbers without marks. Raises OperationError for null, 0 / 0 and infinity / infinity."""
-    from planner.foundation.values import numbers
-
     return _numeric(numbers.divide, a, b)
 
 
 def remainder(a: Value, b: Value) -> Value:
     """`a % b` of numbers without marks. Raises OperationError for null and infinities."""
-    from planner.foundation.values import numbers
-
     return _numeric(numbers.remainder, a, b)
 
 
@@ -315,8 +305,6 @@ def negate(a: Value) -> Value:
 
 
 def _negate(marks: frozenset[Any], plain: Value) -> Value:
-    from planner.foundation.values import numbers
-
     return mark(numbers.negate(plain), marks)
 
 

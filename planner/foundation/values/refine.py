@@ -6,6 +6,7 @@ After go-cty (unknown_refinement.go, value_range.go): an unknown whose range has
 from __future__ import annotations
 
 from typing import Any
+from unicodedata import combining, normalize
 
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, Primitive, SetType, Type
 from planner.foundation.values.value import (
@@ -138,8 +139,6 @@ def safe_prefix(text: str) -> str:
 
 
 def _without_combining(text: str) -> str:
-    from unicodedata import combining
-
     at = len(text) - 1
     while at > 0 and combining(text[at]):
         at -= 1
@@ -154,8 +153,6 @@ def _without_last(text: str) -> str:
 
 def _may_change(char: str) -> bool:
     """Whether this character has parts or can merge with a following one in normal form NFC."""
-    from unicodedata import combining, normalize
-
     code = ord(char)
     if 0x1100 <= code <= 0x11FF or combining(char) or normalize("NFD", char) != char:
         return True

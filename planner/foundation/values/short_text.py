@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.values.json_codec import CodecError, simple_json
 from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Null, Unknown, Value, is_wholly_known, unmark_deep
 
 LONGEST = 60
@@ -21,9 +23,6 @@ def short_text(value: Value, hidden: bool = False) -> str:
 
 
 def _short_json(plain: Value) -> str:
-    from planner.foundation.support.exact_json import dumps
-    from planner.foundation.values.json_codec import CodecError, simple_json
-
     try:
         text = dumps(simple_json(plain), escape_html=False).decode("utf-8")
     except CodecError:

@@ -18,6 +18,7 @@ from planner.language.config.static import StaticScope
 from planner.language.config.variables import RawVariables, given_values
 from planner.language.syntax.body import BlockSchema as BlockHeader
 from planner.language.syntax.body import Body, BodySchema
+from planner.language.syntax.files import load_file
 
 
 @frozen
@@ -117,8 +118,6 @@ class _Decoder:
 def read_overrides(items: Iterable[str], schema: BlockSchema) -> tuple[Overrides, list[Diagnostic]]:
     """What the values of -backend-config say: `NAME=VALUE`, or a file with arguments. An empty value says nothing; it
     is how to take back what was given before."""
-    from planner.language.syntax.files import load_file
-
     problems = Problems()
     overrides: list[tuple[str, str] | Body] = []
     for item in items:

@@ -26,6 +26,7 @@ from planner.language.config.settings import INCOMPATIBLE
 from planner.language.config.sources import without_secrets
 from planner.language.config.static import Given, StaticScope
 from planner.language.config.variables import RawVariables, given_values
+from planner.language.syntax.files import load_text
 
 DEEPEST_RECURSION = 16
 """how often a module may occur inside itself where its source depends on a variable, and so may come to an end"""
@@ -239,8 +240,6 @@ class _Loader:
     def _file(self, directory: str, name: str, override: bool, problems: Problems) -> FileContent | None:
         """What a file declares. A file of a module that is called several times is read once: what is wrong with its
         text is reported once, what is wrong with its declarations for every call."""
-        from planner.language.syntax.files import load_text
-
         shown = posixpath.normpath(posixpath.join(directory, name))
         if shown not in self.contents:
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
+from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.value import Value, is_null
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.joined_body import OverriddenBody
@@ -59,8 +60,6 @@ def merge_variable(base: VariableDecl, declared: Declared[VariableDecl], problem
 
 
 def _converted(merged: VariableDecl, over: VariableDecl, given: frozenset[str], problems: Problems) -> Value:
-    from planner.foundation.values.convert import ConversionError, convert
-
     try:
         return convert(merged.default, merged.constraint.written)
     except ConversionError as problem:

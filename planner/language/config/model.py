@@ -15,6 +15,7 @@ from planner.foundation.vocabulary.address import ResourceAddress
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.sources import without_secrets
 from planner.language.syntax.body import Attribute, Block, Body, BodySchema
 from planner.language.syntax.nodes import Expression, Traversal, Variable
 
@@ -214,8 +215,6 @@ class ModuleCall:
     @property
     def shown_span(self) -> Span:
         """What diagnostics about the source show: the source, but not when there is a password or key in it."""
-        from planner.language.config.sources import without_secrets
-
         return self.source_span if self.source_span and without_secrets(self.source) == self.source else self.span
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import DYNAMIC, STRING, Primitive
 from planner.foundation.values.value import Value, type_of
 from planner.foundation.vocabulary.address import valid_identifier
@@ -102,8 +103,6 @@ def version_constraint(attribute: Attribute, problems: Problems) -> str | None:
 
 def constraint_text(value: Value, attribute: Attribute, problems: Problems) -> str | None:
     """A value as the text of version constraints; None when it is none (reported), null or unknown."""
-    from planner.foundation.values.convert import ConversionError, convert
-
     where = piece(attribute).span
     try:
         value = convert(value, STRING)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import PRIMITIVES
 from planner.foundation.values.value import UNKNOWN, Unknown, Value, is_null
 from planner.foundation.vocabulary.address import AddressError, Step, scan_traversal
@@ -16,9 +17,11 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Expr, Reference
+from planner.language.expressions.scope import ConstantScope
 from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, Body, BodySchema, Content
 from planner.language.syntax.nodes import Expression
+from planner.language.syntax.references import function_calls, variables
 
 BAD_NAME = (
     "A name must start with a letter or underscore and may contain only letters, digits, underscores, and dashes."
@@ -114,8 +117,6 @@ def constant(expr: Piece, problems: Problems) -> Value | None:
 
 def _computed(expr: Piece, problems: Problems) -> Value | None:
     from planner.language.expressions.evaluate import try_evaluate
-    from planner.language.expressions.scope import ConstantScope
-    from planner.language.syntax.references import function_calls, variables
 
     before = len(problems)
     calls: list[nodes.Call] = []
@@ -140,8 +141,6 @@ def _computed(expr: Piece, problems: Problems) -> Value | None:
 
 def constant_of_type(attribute: Attribute, want: str, problems: Problems) -> Any:
     """A constant string or bool (converted when another primitive); None when it is none (reported)."""
-    from planner.foundation.values.convert import ConversionError, convert
-
     expr = piece(attribute)
     value = constant(expr, problems)
     if value is None or value.__class__ is Unknown:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING
 
+from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import STRING
 from planner.foundation.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Unknown, Value, is_null, mark, unmark_deep
 from planner.foundation.vocabulary.diagnostic import has_errors
@@ -22,6 +23,7 @@ from planner.language.config.model import Expr, LocalDecl, VariableDecl
 from planner.language.config.reading import Piece, Problems
 from planner.language.config.references import BadReference, Ref, parse_reference
 from planner.language.syntax.nodes import Traversal, Variable
+from planner.language.syntax.references import variables
 
 if TYPE_CHECKING:
     from planner.language.functions import CallContext
@@ -80,8 +82,6 @@ class StaticScope:
 
     def text(self, expr: Expr, name: str, problems: Problems) -> str | None:
         """A string that is neither sensitive nor ephemeral; None when it is none (reported)."""
-        from planner.foundation.values.convert import ConversionError, convert
-
         value = self.evaluate(expr, name, expr.span, problems)
         if value is None:
             return None
@@ -116,7 +116,6 @@ class StaticScope:
         self, expr: Expr, stack: tuple[Subject, ...], problems: Problems, known: Mapping[str, Value] = _NOTHING
     ) -> Value | None:
         from planner.language.expressions.evaluate import MappingScope, try_evaluate
-        from planner.language.syntax.references import variables
 
         mine = Problems()
         refs = []
@@ -230,8 +229,6 @@ def _root(node: Traversal | Variable) -> str:
 
 def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> Value:
     """A raw value as the module sees it: converted, with defaults, and marked."""
-    from planner.foundation.values.convert import ConversionError
-
     try:
         value = variable.constraint.convert(raw)
     except ConversionError as bad:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
+from unicodedata import normalize
 
 from planner.foundation.support.disk import read_given, read_whole
+from planner.foundation.values.convert import ConversionError
 from planner.foundation.values.value import EPHEMERAL, Unknown, Value, is_null, is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -20,6 +22,7 @@ from planner.language.config.reading import Piece, Problems, constant, piece
 from planner.language.config.secrecy import is_secret_directory
 from planner.language.config.static import Given, marked
 from planner.language.syntax.body import BlockSchema, Body, BodySchema
+from planner.language.syntax.files import load_text
 
 Origin = Literal["environment", "automatic file", "named file", "command line", "input", "default", "plan"]
 
@@ -202,8 +205,6 @@ def _surrounding(value: Value, verbatim: bool) -> Value:
 
 
 def _normal_form(text: str) -> str:
-    from unicodedata import normalize
-
     return normalize("NFC", text)
 
 
@@ -224,8 +225,6 @@ def _json_body(source: Source) -> tuple[Body | None, Problems]:
 
 def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, Problems]:
     """The body of a values file: JSON by its name, or by its first character where the name says nothing."""
-    from planner.language.syntax.files import load_text
-
     if not filename.endswith((".json", ".tfvars")) and data.strip().startswith(b"{"):
         return _json_body(Source(filename, data.decode("utf-8", "replace")))
     body, _, diagnostics = load_text(data, filename, keep)
@@ -280,8 +279,6 @@ def root_variables(
 def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: Problems, giver: str = "") -> Value:
     """A given value converted to the variable's type, with defaults for null where null is not allowed. `giver`: who
     gave it, where that is no line of the configuration."""
-    from planner.foundation.values.convert import ConversionError
-
     _, marks = unmark_deep(value)
     if EPHEMERAL in marks and not variable.ephemeral:
         detail = f"The value is ephemeral, so the variable {variable.name} must be declared with ephemeral = true."

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import DYNAMIC, ListType, SetType, TupleType
 from planner.foundation.values.value import UNKNOWN, List, Null, Set, Unknown, Value, mark, unmark
 from planner.foundation.vocabulary.diagnostic import Failure, error
@@ -134,8 +135,6 @@ def _check_arguments(
     env: Environment, node: nodes.Call, function: Function, values: list[Value], places: Sequence[Any]
 ) -> None:
     """Reports the arguments that do not convert, beside errors found already."""
-    from planner.foundation.values.convert import ConversionError, convert
-
     for i, value in enumerate(values):
         param = function.param(i)
         try:

@@ -5,6 +5,7 @@ lookup(name)  ->  Function            call(function, arguments, context)  ->  va
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, call
@@ -56,8 +57,6 @@ def lookup(name: str) -> Function | None:
 
 
 def _load(family: str) -> None:
-    from importlib import import_module
-
     module = import_module(f"planner.language.functions.{family}")
     _loaded.update((f.name, f) for f in module.FUNCTIONS)
 

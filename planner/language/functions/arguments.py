@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
+from planner.foundation.values.numbers import is_infinite
 from planner.foundation.values.types import DYNAMIC, ListType, MapType, ObjectType, Primitive, SetType, TupleType, Type
 from planner.foundation.values.value import List, Map, Marked, Null, Set, Unknown, Value, type_of
 from planner.language.functions.protocol import FunctionError
@@ -28,8 +30,6 @@ def big_int(value: Value, argument: int | None = None) -> int:
 
 
 def _big_int(value: Value, argument: int | None) -> int:
-    from planner.foundation.values.numbers import is_infinite
-
     if is_infinite(value) or value != int(value):
         raise FunctionError("It must be a whole number.", argument)
     return int(value)
@@ -43,8 +43,6 @@ def text(s: str) -> str:
 
 
 def _normal_form(s: str) -> str:
-    import unicodedata
-
     return unicodedata.normalize("NFC", s)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from planner.foundation.values.convert import convert, unify
+from planner.foundation.values.operations import equal
 from planner.foundation.values.refine import length_bounds, length_is_known, refined
 from planner.foundation.values.types import (
     BOOL,
@@ -22,6 +24,7 @@ from planner.foundation.values.value import (
     type_of,
     unmark,
 )
+from planner.foundation.vocabulary.graphemes import count_graphemes
 from planner.language.functions.arguments import INT64_MAX, items, kind, shape, small_int
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
 
@@ -55,8 +58,6 @@ def anytrue(values: List) -> Value:
 )
 def contains(values: Value, wanted: Value) -> Value:
     """Tells whether a list, tuple or set has a value among its elements."""
-    from planner.foundation.values.operations import equal
-
     if kind(values) not in ("list", "tuple", "set"):
         raise FunctionError("The first argument must be a list, tuple or set.")
     answer: Value = False
@@ -77,8 +78,6 @@ def contains(values: Value, wanted: Value) -> Value:
 )
 def index(values: Value, wanted: Value) -> Value:
     """Gives the index of the first element of a list that has a value; it is an error when there is none."""
-    from planner.foundation.values.operations import equal
-
     if kind(values) not in ("list", "tuple"):
         raise FunctionError("The first argument must be a list or a tuple.")
     for position, value in enumerate(items(values)):
@@ -123,8 +122,6 @@ def _unknown_length(value: Unknown, what: str) -> Value:
 
 
 def _characters(text: str) -> int:
-    from planner.foundation.vocabulary.graphemes import count_graphemes
-
     return count_graphemes(text)
 
 
@@ -143,8 +140,6 @@ def _length_type(value: Value) -> Type:
 )
 def coalesce(*values: Value, result_type: Type) -> Value:
     """Gives the first of its arguments that is neither null nor an empty string."""
-    from planner.foundation.values.convert import convert
-
     for value in values:
         try:
             value = convert(value, result_type)
@@ -158,8 +153,6 @@ def coalesce(*values: Value, result_type: Type) -> Value:
 
 
 def _common_type(values: tuple[Value, ...]) -> Type:
-    from planner.foundation.values.convert import unify
-
     common = unify([type_of(value) for value in values]) if values else None
     if common is None:
         raise FunctionError("The arguments must all be of one type.")

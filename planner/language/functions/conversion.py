@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from planner.foundation.values.convert import conversion_possible, convert
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type
 from planner.foundation.values.value import (
     EPHEMERAL,
@@ -31,16 +32,12 @@ FUNCTIONS: list[Function] = []
 
 def _conversion(name: str, wanted: Type, what: str) -> None:
     def result(value: Value) -> Type:
-        from planner.foundation.values.convert import conversion_possible
-
         given = type_of(value)
         if given != wanted and not conversion_possible(given, wanted):
             raise FunctionError(f"{_a(kind(value))} cannot be converted to {what}.", 0)
         return wanted
 
     def convert_to(value: Value) -> Value:
-        from planner.foundation.values.convert import convert
-
         try:
             return convert(value, wanted)
         except ValueError as problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from base64 import b64encode
 from typing import Any
 
@@ -92,8 +93,6 @@ def _bcrypt(factor: int, password: bytes) -> Value:
 @function(result=STRING, impure=True, into=FUNCTIONS)
 def uuid() -> Value:
     """Gives 16 random bytes, written like a UUID."""
-    import os
-
     return _uuid_text(os.urandom(16))
 
 

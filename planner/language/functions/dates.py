@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 from planner.foundation.support.calendar import date_of, days_of, month_days
 from planner.foundation.support.files_read import note_time
@@ -237,6 +238,4 @@ def timecmp(first: str, second: str) -> Value:
 @function(result=STRING, impure=True, into=FUNCTIONS)
 def timestamp() -> Value:
     """Gives the time of the call, in UTC."""
-    import time
-
     return str(Moment(time.time_ns(), 0))

@@ -10,6 +10,7 @@ Turpin: A fast and space-economical algorithm for length-limited coding, 1995).
 
 from __future__ import annotations
 
+import zlib
 from functools import cache
 from typing import NamedTuple
 
@@ -35,8 +36,6 @@ Codes = list[tuple[int, int]]
 
 def gzip(data: bytes) -> bytes:
     """What Go's gzip writer makes of data that is written at once, flushed and closed."""
-    import zlib
-
     head = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # no name, no time, no flags, no known system
     return (
         head + deflate(data) + zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")

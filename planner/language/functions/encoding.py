@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import binascii
+import re
+import zlib
+from base64 import b64encode
+from binascii import a2b_base64
 from typing import Any
 
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, ObjectType, Type
 from planner.foundation.values.value import List, Refinement, Unknown, Value, is_wholly_known, mark, unmark
 from planner.language.functions.arguments import kind, text, text_from_bytes
@@ -15,8 +22,6 @@ FUNCTIONS: list[Function] = []
 def base64_bytes(string: str) -> bytes | None:
     """The bytes that Base64 (RFC 4648 section 4) encodes, None when it is none. Line breaks do not count; bits that
     are left over may be anything."""
-    import binascii
-
     plain = string.replace("\r", "").replace("\n", "")
     if len(plain) % 4 or not plain.isascii():
         return None
@@ -28,9 +33,6 @@ def base64_bytes(string: str) -> bytes | None:
 
 def _loose_base64(plain: str) -> bytes | None:
     # Strict mode is too strict about the bits left over in the last character.
-    import re
-    from binascii import a2b_base64
-
     if re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", plain) is None:
         return None
     return a2b_base64(plain)
@@ -38,8 +40,6 @@ def _loose_base64(plain: str) -> bytes | None:
 
 def base64_text(data: bytes) -> str:
     """Bytes in Base64."""
-    from base64 import b64encode
-
     return b64encode(data).decode()
 
 
@@ -74,7 +74,6 @@ def base64gzip(string: str) -> Value:
 def base64gunzip(string: Value) -> Value:
     """Decodes Base64 and decompresses the result with gzip."""
     import gzip
-    import zlib
 
     string, marks = unmark(string)
     data = base64_bytes(string)
@@ -170,9 +169,6 @@ def jsonencode(value: Value) -> Value:
 
 def json_text(value: Value) -> str:
     """A known value as JSON. Raises ValueError for infinite numbers."""
-    from planner.foundation.support.exact_json import dumps
-    from planner.foundation.values.json_codec import simple_json
-
     return dumps(simple_json(value)).decode()
 
 

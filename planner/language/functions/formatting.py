@@ -6,10 +6,13 @@ import re
 from typing import Any
 
 from planner.foundation.values import numbers
+from planner.foundation.values.convert import convert
 from planner.foundation.values.refine import UNKNOWN_STRING, length_is_known, safe_prefix
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType
 from planner.foundation.values.value import List, Null, Refinement, Set, Unknown, Value, is_wholly_known, type_of
+from planner.foundation.vocabulary.graphemes import count_graphemes, graphemes
 from planner.language.functions.arguments import items, kind, shape, text
+from planner.language.functions.encoding import json_text
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
 
 FUNCTIONS: list[Function] = []
@@ -86,14 +89,10 @@ def _formatted(verb: Verb, value: Value) -> str:
 
 
 def _first_characters(string: str, count: int) -> str:
-    from planner.foundation.vocabulary.graphemes import graphemes
-
     return "".join(graphemes(string)[:count])
 
 
 def _converted(verb: Verb, value: Value, t: Any) -> Any:
-    from planner.foundation.values.convert import convert
-
     try:
         return convert(value, t)
     except ValueError as problem:
@@ -110,8 +109,6 @@ def _as_is(verb: Verb, value: Value) -> str:
 
 
 def _json(verb: Verb, value: Value) -> str:
-    from planner.language.functions.encoding import json_text
-
     try:
         return json_text(value)
     except ValueError as problem:
@@ -119,8 +116,6 @@ def _json(verb: Verb, value: Value) -> str:
 
 
 def _padded(verb: Verb, string: str) -> str:
-    from planner.foundation.vocabulary.graphemes import count_graphemes
-
     missing = verb.width - count_graphemes(string) if verb.width > 0 else 0
     if missing <= 0:
         return string

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from planner.foundation.values.convert import convert, unify
+from planner.foundation.values.operations import equal, same_value
 from planner.foundation.values.refine import length_bounds, length_is_known, refined
 from planner.foundation.values.types import (
     BOOL,
@@ -71,8 +73,6 @@ def compact(values: List) -> Value:
 )
 def concat(*sequences: Value, result_type: Type) -> Value:
     """Puts lists together into one."""
-    from planner.foundation.values.convert import convert
-
     marks = NO_MARKS
     out: list[Value] = []
     for position, each in enumerate(sequences):
@@ -88,8 +88,6 @@ def concat(*sequences: Value, result_type: Type) -> Value:
 
 
 def _concat_type(sequences: tuple[Value, ...]) -> Type:
-    from planner.foundation.values.convert import unify
-
     if not sequences:
         raise FunctionError("There must be at least one list.")
     if all(kind(each) == "list" for each in sequences):
@@ -114,8 +112,6 @@ def _concat_type(sequences: tuple[Value, ...]) -> Type:
 @function(Param("list", _ANY_LIST), result=type_of, into=FUNCTIONS)
 def distinct(values: List, *, result_type: Type) -> Value:
     """Removes from a list each element that equals one before it."""
-    from planner.foundation.values.operations import same_value
-
     if not is_wholly_known(values):
         return unknown(result_type)
     if values.element is STRING or values.element is BOOL:
@@ -258,9 +254,6 @@ def sort(values: Value) -> Value:
 )
 def matchkeys(chosen: List, keys: List, wanted: List, *, result_type: ListType) -> Value:
     """Chooses those elements of a list whose keys, in a second list, are in a third one."""
-    from planner.foundation.values.convert import convert, unify
-    from planner.foundation.values.operations import equal
-
     if len(chosen) != len(keys):
         raise FunctionError("The list of values and the list of keys must be of the same length.")
     common = unify([type_of(keys), type_of(wanted)])
@@ -287,8 +280,6 @@ def matchkeys(chosen: List, keys: List, wanted: List, *, result_type: ListType) 
 
 
 def _matchkeys_type(chosen: Value, keys: Value, wanted: Value) -> Type:
-    from planner.foundation.values.convert import unify
-
     if unify([type_of(keys), type_of(wanted)]) is None:
         raise FunctionError("The keys must be of the same type.")
     return type_of(chosen)

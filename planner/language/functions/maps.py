@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.foundation.values.convert import convert
 from planner.foundation.values.types import (
     DYNAMIC,
     EMPTY_OBJECT,
@@ -205,8 +206,6 @@ def _zipmap_type(keys: Value, found: Value) -> Type:
 )
 def lookup(mapping: Value, key: Value, *default: Value, result_type: Type) -> Value:
     """Gives the element of a map with a key, or else a default."""
-    from planner.foundation.values.convert import convert
-
     mapping, marks = unmark(mapping)
     name, key_marks = unmark(key)
     marks |= key_marks
@@ -222,8 +221,6 @@ def lookup(mapping: Value, key: Value, *default: Value, result_type: Type) -> Va
 
 
 def _lookup_type(mapping: Value, key: Value, default: tuple[Value, ...]) -> Type:
-    from planner.foundation.values.convert import convert
-
     if len(default) > 1:
         raise FunctionError("It takes two or three arguments.")
     what, t = shape(mapping)

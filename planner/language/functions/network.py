@@ -4,6 +4,8 @@ Octets may have leading zeros, and an IPv4 address mapped into IPv6 is written a
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address, IPv6Address
+
 from planner.foundation.values.numbers import whole_text
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType
 from planner.foundation.values.value import List, Value
@@ -55,8 +57,6 @@ def unmapped(address: int, bits: int) -> tuple[int, int]:
 
 def address_text(address: int, bits: int) -> str:
     """An address as it is written (RFC 5952)."""
-    from ipaddress import IPv4Address, IPv6Address
-
     address, bits = unmapped(address, bits)
     return str(IPv4Address(address)) if bits == 32 else str(IPv6Address(address))
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from planner.foundation.values import numbers
+from planner.foundation.values.convert import convert
 from planner.foundation.values.types import DYNAMIC, NUMBER, STRING, ListType, Type
 from planner.foundation.values.value import List, Null, Value, is_wholly_known, mark, type_of, unmark
 from planner.language.functions.arguments import items, kind, small_int
+from planner.language.functions.floating import log
+from planner.language.functions.floating import power as double_power
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
 
 FUNCTIONS: list[Function] = []
@@ -80,8 +83,6 @@ def minimum(*given: Value) -> Value:
 )
 def logarithm(number: Value, base: Value) -> Value:
     """Gives the logarithm of a number in a base, computed in double precision."""
-    from planner.language.functions.floating import log
-
     numerator, denominator = log(_double(number)), log(_double(base))
     if denominator == 0 and numerator != 0 and numerator == numerator:
         return numbers.infinity(negative=numerator < 0)
@@ -97,8 +98,6 @@ def logarithm(number: Value, base: Value) -> Value:
 )
 def power(number: Value, exponent: Value) -> Value:
     """Raises a number to a power, computed in double precision."""
-    from planner.language.functions.floating import power as double_power
-
     return _from_double(double_power(_double(number), _double(exponent)))
 
 
@@ -205,8 +204,6 @@ def total(terms: Value) -> Value:
 
 
 def _total(terms: Value) -> Value:
-    from planner.foundation.values.convert import convert
-
     result: Any = None
     for element in items(terms):
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from planner.foundation.values.convert import convert
 from planner.foundation.values.refine import NOTHING, not_null, refined
 from planner.foundation.values.types import DYNAMIC, Type
 from planner.foundation.values.value import (
@@ -287,8 +288,6 @@ def _check_values(function: Function, values: Sequence[Value]) -> bool:
 
 
 def _convert(value: Value, type: Type) -> Value:
-    from planner.foundation.values.convert import convert
-
     return convert(value, type)
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import product
+from math import prod
 from typing import Any
 
+from planner.foundation.values.convert import convert, unify
+from planner.foundation.values.operations import contains
 from planner.foundation.values.refine import length_bounds, length_is_known, refined
+from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import DYNAMIC, ListType, SetType, TupleType, Type
 from planner.foundation.values.value import (
     NO_MARKS,
@@ -31,8 +36,6 @@ _PRODUCT_LIMIT = 1024  # beyond this nobody needs to know how many there may be
 
 
 def _common_type(*sets: Value) -> Type:
-    from planner.foundation.values.convert import unify
-
     elements = []
     for each in sets:
         t = shape(each)[1]
@@ -50,9 +53,6 @@ def _common_type(*sets: Value) -> Type:
 
 def _combined(sets: tuple[Value, ...], result_type: Type, combine: Combine, unknown_elements: bool) -> Value:
     """The sets, as sets of one type, combined one after the other."""
-    from planner.foundation.values.convert import convert
-    from planner.foundation.values.sets import make_set
-
     result: Any = None
     for index, each in enumerate(sets):
         try:
@@ -83,8 +83,6 @@ def setunion(*sets: Value, result_type: Type) -> Value:
 @function(_FIRST, variadic=_OTHERS, result=_common_type, into=FUNCTIONS)
 def setintersection(*sets: Value, result_type: Type) -> Value:
     """Gives the set of the elements that all of the sets have."""
-    from planner.foundation.values.operations import contains
-
     return _combined(sets, result_type, lambda a, b: [e for e in a.items if contains(b, e)], False)
 
 
@@ -96,14 +94,10 @@ def setintersection(*sets: Value, result_type: Type) -> Value:
 )
 def setsubtract(*sets: Value, result_type: Type) -> Value:
     """Gives the set of the elements of one set that another has not."""
-    from planner.foundation.values.operations import contains
-
     return _combined(sets, result_type, lambda a, b: [e for e in a.items if not contains(b, e)], False)
 
 
 def _product_type(*sequences: Value) -> Type:
-    from planner.foundation.values.convert import unify
-
     if len(sequences) < 2:
         raise FunctionError("There must be at least two sets or lists.")
     elements: list[Type] = []
@@ -131,12 +125,6 @@ def _product_type(*sequences: Value) -> Type:
 )
 def setproduct(*sequences: Value, result_type: Any) -> Value:
     """Gives all combinations of one element from each of the sets; of lists in their order, as a list."""
-    from itertools import product
-    from math import prod
-
-    from planner.foundation.values.convert import convert
-    from planner.foundation.values.sets import make_set
-
     plain: list[Value] = []
     marks = NO_MARKS
     for each in sequences:

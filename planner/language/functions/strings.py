@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.foundation.values.numbers import LONGEST
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType
 from planner.foundation.values.value import List, Null, Unknown, Value, is_wholly_known
+from planner.foundation.vocabulary.graphemes import graphemes
 from planner.language.functions.arguments import small_int, text
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
 
@@ -129,8 +130,6 @@ def strcontains(string: str, substring: str) -> Value:
 @function(Param("str", STRING, allow_dynamic=True), result=STRING, into=FUNCTIONS)
 def strrev(string: str) -> Value:
     """Reverses the characters of a string."""
-    from planner.foundation.vocabulary.graphemes import graphemes
-
     return text("".join(reversed(graphemes(string))))
 
 
@@ -143,8 +142,6 @@ def strrev(string: str) -> Value:
 )
 def substr(string: str, offset: Value, length: Value) -> Value:
     """Takes a part of a string, by offset and length in characters."""
-    from planner.foundation.vocabulary.graphemes import graphemes
-
     start, count = small_int(offset), small_int(length)
     if start >= 0 and count == 0:
         return ""

@@ -11,6 +11,7 @@ from planner.foundation.vocabulary.span import Source
 from planner.language.functions.arguments import entries, kind
 from planner.language.functions.filesystem import read_text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
+from planner.language.syntax.parse import parse_template
 
 FUNCTIONS: list[Function] = []
 
@@ -78,8 +79,6 @@ def _render(source: str, filename: str, variables: Value, context: CallContext) 
 
 
 def _check_syntax(source: str, filename: str) -> None:
-    from planner.language.syntax.parse import parse_template
-
     _, problems = parse_template(Source(filename, source))
     if has_errors(problems):
         raise _error(problems)

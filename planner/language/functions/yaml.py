@@ -6,6 +6,8 @@ from planner.foundation.values.types import DYNAMIC, STRING
 from planner.foundation.values.value import Value, is_wholly_known
 from planner.language.functions.arguments import text
 from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.functions.yaml_reader import YamlError, read
+from planner.language.functions.yaml_writer import write
 
 FUNCTIONS: list[Function] = []
 
@@ -13,8 +15,6 @@ FUNCTIONS: list[Function] = []
 @function(Param("src", STRING, "The YAML document."), result=DYNAMIC, not_null=False, into=FUNCTIONS)
 def yamldecode(source: str) -> Value:
     """Reads a YAML document: mappings become objects, sequences become tuples."""
-    from planner.language.functions.yaml_reader import YamlError, read
-
     try:
         return read(source)
     except YamlError as problem:
@@ -29,6 +29,4 @@ def yamldecode(source: str) -> Value:
 )
 def yamlencode(value: Value) -> Value:
     """Writes a value as a YAML document, in block style with all strings quoted."""
-    from planner.language.functions.yaml_writer import write
-
     return text(write(value)) if is_wholly_known(value) else unknown(STRING)

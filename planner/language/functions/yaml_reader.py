@@ -16,6 +16,7 @@ from planner.foundation.values.convert import convert
 from planner.foundation.values.types import STRING
 from planner.foundation.values.value import NULL, Value, number_from_text
 from planner.language.functions.arguments import text
+from planner.language.functions.encoding import base64_bytes
 
 _PREFIX = "tag:yaml.org,2002:"
 _TAGS = frozenset(["", *(_PREFIX + tag for tag in ("str", "bool", "int", "float", "null", "timestamp", "binary"))])
@@ -191,8 +192,6 @@ def _tagged(kind: str, source: str) -> Value:
 
 
 def _is_base64(source: str) -> bool:
-    from planner.language.functions.encoding import base64_bytes
-
     return base64_bytes(source) is not None
 
 

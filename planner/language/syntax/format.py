@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.language.syntax.files import decoded
 from planner.language.syntax.lexer import Token, simple_tokens, tokenize
 from planner.language.syntax.literals import normal, quoted_text
+from planner.language.syntax.parse import parse_config
 
 NEWLINE, COMMENT, NAME, STRING = "NEWLINE", "COMMENT", "NAME", "STRING"
 _TRIVIA = re.compile(r"([ \t]+)|(\r?\n)|((?:#|//)[^\n]*\n?|/\*(?s:.*?)\*/)").match
@@ -55,9 +57,6 @@ Pieces = list[Piece]
 
 def format_file(data: bytes, name: str) -> tuple[str | None, list[Diagnostic]]:
     """The text of a configuration file in the standard layout, None where there are mistakes; and what is wrong."""
-    from planner.language.syntax.files import decoded
-    from planner.language.syntax.parse import parse_config
-
     source, problems = decoded(data, name)
     if problems:
         return None, problems

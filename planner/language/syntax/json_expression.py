@@ -8,6 +8,7 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.json_values import JsonArray, JsonAtom, JsonText, JsonValue
 from planner.language.syntax.literals import normal
 from planner.language.syntax.nodes import Expression, Literal, Node, Object, ObjectItem, Tuple
+from planner.language.syntax.parse import parse_template
 
 # The slots of nodes that hold offsets, besides start and end.
 _OFFSETS = frozenset(
@@ -56,8 +57,6 @@ def _string(string: JsonText, source: Source, templates: bool) -> Expression:
 
 
 def _template(string: JsonText, source: Source, text: str) -> Expression:
-    from planner.language.syntax.parse import parse_template
-
     # Positions inside count from the opening quote as if no escape stood before them: OpenTofu does the same.
     inside = string.start + 1
     expression, diagnostics = parse_template(Source(source.filename, text))

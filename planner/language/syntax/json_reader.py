@@ -8,6 +8,7 @@ from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-define
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.span import Source
+from planner.language.syntax.json_mistakes import json_mistakes
 from planner.language.syntax.json_values import DEEPEST, JsonArray, JsonAtom, JsonObject, JsonText, JsonValue
 
 _space = re.compile(r"[ \t\r\n]*").match
@@ -36,8 +37,6 @@ def read_json(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
 
 
 def _mistakes(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
-    from planner.language.syntax.json_mistakes import json_mistakes
-
     return json_mistakes(source)
 
 

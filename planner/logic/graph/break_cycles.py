@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
 from planner.foundation.vocabulary.records import field, frozen
+from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.model.graph import Graph
 
 MOST_STEPS = 20_000
@@ -46,8 +47,6 @@ class Owned:
 
 def owned_edges(graph: Graph) -> Owned:
     """What the rules say about the edges of the graph's cycles."""
-    from planner.logic.datalog.engine.evaluate import evaluate
-
     rows = sorted(evaluate(graph.program, graph.database.facts, ["owned_edge"])["owned_edge"])
     targets: dict[Edge, tuple[str, set[str]]] = {}
     places: dict[str, list[tuple[str, str, str]]] = {}

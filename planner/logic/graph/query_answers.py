@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.language.syntax.node_sets import Call
+from planner.logic.graph.from_relations import read_nodes
+from planner.logic.graph.vertex_names import Names
 
 if TYPE_CHECKING:
     from planner.language.syntax.node_sets import NodeSet
@@ -43,8 +46,6 @@ class Answers:
 
 def verb_of(expression: NodeSet) -> str:
     """The verb that an expression consists of; "" for any other expression."""
-    from planner.language.syntax.node_sets import Call
-
     return expression.verb if isinstance(expression, Call) else ""
 
 
@@ -53,9 +54,7 @@ def search(
 ) -> tuple[Answers, list[Diagnostic]]:
     """The vertices of an expression; of a verb alone more than the set: `blast` by depth and planned action, `somepath`
     and `allpaths` (the `limit` shortest) step by step. Raises Failure for unknown vertices."""
-    from planner.language.syntax.node_sets import Call
     from planner.logic.graph.verbs import Sets, Waiting
-    from planner.logic.graph.vertex_names import Names
 
     waiting = Waiting.of(database)
     sets = Sets(waiting, Names.of(database))
@@ -125,8 +124,6 @@ def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Acti
 
 def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | None = None) -> Picture:
     """The subgraph that vertices induce, or with only these edges."""
-    from planner.logic.graph.from_relations import read_nodes
-
     if edges is None:
         edges = {(a, b) for a, b in database["edge"] if a in nodes and b in nodes}
     known = read_nodes(database)

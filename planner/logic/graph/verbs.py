@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.language.syntax.node_sets import Call, Combination, Name, NodeSet
+from planner.logic.datalog.engine.native import closure
 from planner.logic.graph.vertex_names import Names, told_instead
 
 Adjacency = dict[str, list[str]]
@@ -107,8 +109,6 @@ def paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> Itera
     """The paths without repeated vertices from one of `starts` to one of `ends`: the shortest first, of equals in the
     order of names. A search by length and the distance that is left (A*): as that distance is exact, without cycles no
     step is taken that leads nowhere."""
-    from heapq import heapify, heappop, heappush
-
     goals = set(ends)
     left = distances(waiting.dependents, goals)
     dependencies = waiting.dependencies
@@ -165,8 +165,6 @@ def waits_for(waiting: Waiting, ends: Iterable[tuple[str | None, str | None]]) -
 
 
 def _closure(waiting: Waiting) -> set[tuple[str, str]]:
-    from planner.logic.datalog.engine.native import closure
-
     return set(closure(waiting.edges, {}))
 
 

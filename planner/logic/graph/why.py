@@ -8,9 +8,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.shell import word
 from planner.language.syntax.rule_syntax import Atom, Constant, quote
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
+from planner.logic.graph.nearest_miss import near_text, nearest_misses
 from planner.logic.graph.vertex_names import SPOKEN, SPOKEN_AT_FIRST, Names, told_instead
 from planner.logic.model.graph import Graph
 from planner.logic.model.sources import source_json
@@ -49,8 +51,6 @@ def prove_wait(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof that one vertex waits for another: of the edge, or else of the chain of edges between them. The graph
     must have been built with `dependency` asked about. `notes` go with the answer."""
-    from planner.logic.graph.nearest_miss import near_text, nearest_misses
-
     direct = (dependent, dependency)
     proof = None
     if direct in graph.database["edge"]:
@@ -75,8 +75,6 @@ def prove_wait(
 
 def not_an_edge(graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()) -> dict[str, Any]:
     """Why there is no edge: what comes nearest to one, and what keeps each rule from deriving it."""
-    from planner.logic.graph.nearest_miss import nearest_misses
-
     rules, _ = why_not(graph, "edge", (dependent, dependency))
     near = [found.json for found in nearest_misses(graph, dependent, dependency)]
     goal = ["edge", dependent, dependency]
@@ -89,8 +87,6 @@ def _noted(notes: Sequence[str]) -> dict[str, list[str]]:
 
 def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
     """That an order was given up, and for the sake of which others."""
-    from planner.foundation.vocabulary.shell import word
-
     lines = [f"{dependency} should be done before {dependent}, but that order was given up, as it would close a cycle."]
     way = shortest_way(graph, dependency, dependent)[::-1] if dependency in graph.nodes else []
     if way:

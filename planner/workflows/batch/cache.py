@@ -11,7 +11,7 @@ import os
 from collections.abc import Container
 from functools import cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.support.fast_json import orjson
@@ -32,9 +32,7 @@ from planner.workflows.batch.model import (
 )
 from planner.workflows.batch.record import safe_name
 from planner.workflows.batch.root_modules import Found
-
-if TYPE_CHECKING:
-    from planner.workflows.batch.stack_folders import StackFolder
+from planner.workflows.batch.stack_folders import StackFolder
 
 FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
 """what is known of folders, of units, and of the whole fleet by commands"""
@@ -208,8 +206,6 @@ class Cache:
 
 
 def _stack_folder(data: list[list[str]]) -> StackFolder:
-    from planner.workflows.batch.stack_folders import StackFolder
-
     deployments, sources = data
     return StackFolder(tuple(deployments), tuple(sources))
 

@@ -8,7 +8,9 @@ import threading
 from concurrent.futures import Future
 from typing import Any
 
+from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.workflows.batch.bundles.host import work
 from planner.workflows.batch.executor import Workplace
 
 POLL = 1.0
@@ -123,8 +125,6 @@ class Parcels:
         return self._cluster.size
 
     def send(self, unit: str, parcel: bytes) -> Future[bytes]:
-        from planner.workflows.batch.bundles.host import work
-
         return self._cluster.submit(work, parcel)
 
     def stop(self) -> None:
@@ -148,8 +148,6 @@ _is_told = False
 def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
     """Do a batch's work; one piece at a time in a process, for asking to stop is a matter of the process."""
     global _current, _is_told
-    from planner.foundation.support.signals import STOP
-
     with _turn:
         with _words:
             _current = batch
@@ -168,8 +166,6 @@ def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
 def _stop(batch: str) -> None:
     """The batch begins nothing more; what it has in work comes to its end early."""
     global _is_told
-    from planner.foundation.support.signals import STOP
-
     with _words:
         _stopped.add(batch)
         if _current == batch and not STOP.requested:

@@ -8,7 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.documents.encoding import encode
+from planner.answers.documents.json_plan import plan_json
+from planner.answers.policy.facts.units import facts_of
 from planner.answers.policy.standing_policies import STACK
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.disk import replace_file
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.signals import STOP
@@ -20,7 +23,9 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.providers_needed import asks_plugins, lacks_selected
+from planner.render.schema_lookup import SchemaLookup
 from planner.render.summary import Counts
+from planner.render.view import HumanView
 from planner.workflows.batch.deployment_plans import differences, save
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.files_read import RECORDER
@@ -35,6 +40,7 @@ from planner.workflows.stacks.deployments import Surroundings
 from planner.workflows.stacks.init import init_stack
 from planner.workflows.stacks.loading import component_configs
 from planner.workflows.stacks.opened_stack import Session, open_stack
+from planner.workflows.stacks.report import document, show_plan
 from planner.workflows.stacks.rounds import Deployed, Deploying, Rounds, deploy, why_deferred
 from planner.workflows.stacks.settings import FILE
 from planner.workflows.stacks.standing_policies import judged, standing_policies
@@ -140,8 +146,6 @@ def _planned(
     told: Told,
     check: Check,
 ) -> Result:
-    from planner.engine.walk.hooks import Hooks
-
     runner = session.runner(deployment, options, Hooks())
     try:
         plan = runner.plan()
@@ -290,8 +294,6 @@ def _has_secret(step: Step) -> bool:
 
 def _facts(request: Request, plan: DeploymentPlan, runner: Runner) -> dict[str, list[list[Any]]]:
     """What the plans of all components say, in addresses that begin with the component."""
-    from planner.answers.policy.facts.units import facts_of
-
     found: dict[str, list[list[Any]]] = {name: [] for name in request.facts}
     for step in plan.steps:
         if step.plan is None:
@@ -320,10 +322,6 @@ def _output_actions(plan: DeploymentPlan, before: Mapping[str, OutputState]) -> 
 
 def _text(plan: DeploymentPlan, runner: Runner) -> str:
     """The plan as `planner stacks plan` shows it."""
-    from planner.render.schema_lookup import SchemaLookup
-    from planner.render.view import HumanView
-    from planner.workflows.stacks.report import show_plan
-
     terminal, _ = log()
     show_plan(plan, HumanView(terminal, False), terminal, SchemaLookup(runner.schemas).resource_schema)
     return str(terminal.stdout.getvalue())
@@ -331,9 +329,6 @@ def _text(plan: DeploymentPlan, runner: Runner) -> str:
 
 def _write_json(plan: DeploymentPlan, path: str) -> None:
     """Raises Failure."""
-    from planner.answers.documents.json_plan import plan_json
-    from planner.workflows.stacks.report import document
-
     found = document([plan], lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)

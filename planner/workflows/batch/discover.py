@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
+from glob import glob
 from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.language.config.directory import is_module
+from planner.language.config.stack_files.discover import is_stack
+from planner.workflows.batch.batch_file import read_batch_file
 from planner.workflows.batch.model import Fleet, Unit
 from planner.workflows.batch.root_modules import MARKERS, STATE, TERRAGRUNT, Memory, root_modules
+from planner.workflows.batch.stack_folders import units_of
 
 if TYPE_CHECKING:
     from planner.workflows.batch.stack_folders import StackFolder
@@ -23,8 +28,6 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory])
     are units if they have configuration, and say where to look for others; without any it is the working directory. A
     fleet's file there decides; `file` names another. `memory` gives what is known of the folders of a fleet, by its
     root."""
-    from planner.language.config.directory import is_module
-
     words = list(words)
     if file:
         if not os.path.isfile(file):
@@ -79,8 +82,6 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory])
 
 def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple[Diagnostic, ...]:
     """Add the deployments of stacks; what is said where two units have one name."""
-    from planner.workflows.batch.stack_folders import units_of
-
     problems = []
     for folder, stack in sorted(stacks.items()):
         for name, unit in units_of(folder, folder, stack.deployments).items():
@@ -95,8 +96,6 @@ def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple
 
 
 def _described(file: str, memory: Callable[[str], Memory]) -> Fleet:
-    from planner.workflows.batch.batch_file import read_batch_file
-
     return read_batch_file(file, memory)
 
 
@@ -108,8 +107,6 @@ def _terragrunt(root: str, names: Iterable[str]) -> Fleet:
 
 def _folders(words: list[str]) -> tuple[list[str], list[str]]:
     """The folders that words name, patterns filled in; and the other words."""
-    from glob import glob
-
     folders: list[str] = []
     others: list[str] = []
     for word in words:
@@ -129,8 +126,6 @@ def _folders(words: list[str]) -> tuple[list[str], list[str]]:
 
 def _is_part(path: str) -> bool:
     """Whether a folder lies in that of a stack, so that a pattern which it fits means deployments."""
-    from planner.language.config.stack_files.discover import is_stack
-
     return is_stack(os.path.dirname(path) or ".") and not is_stack(path)
 
 

@@ -10,6 +10,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import field, frozen
 from planner.workflows.batch.executor import Workplace, busy
 from planner.workflows.batch.model import Request
+from planner.workflows.batch.worker import run_unit
 
 if TYPE_CHECKING:
     from planner.workflows.batch.bundles.pack import Bundle
@@ -139,7 +140,5 @@ def _start_server() -> None:
 
 def work(request: Any) -> Any:
     """`run_unit` in whatever process it is: while it runs, the process is not ended from outside."""
-    from planner.workflows.batch.worker import run_unit
-
     with busy:
         return run_unit(request)

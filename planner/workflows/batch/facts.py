@@ -9,6 +9,7 @@ from typing import Any
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.sources import source_json
 from planner.workflows.batch.model import Fleet, Linked, Place, Survey
+from planner.world.state.file import read_state
 
 
 def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str, str] = {}) -> FactBuilder:
@@ -115,8 +116,6 @@ def _parts(facts: FactBuilder, surveys: Mapping[str, Survey]) -> None:
 
 def has_objects(path: str) -> bool:
     """Whether a state file has managed objects."""
-    from planner.world.state.file import read_state
-
     try:
         with open(path, "rb") as file:
             data = file.read()

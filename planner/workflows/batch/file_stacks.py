@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
+from planner.language.config.directory import is_module
 from planner.language.config.reading import Problems
 from planner.workflows.batch.model import Unit
+from planner.workflows.batch.stack_folders import UNKNOWN, stack_folder, units_of
 
 if TYPE_CHECKING:
     from planner.workflows.batch.stack_folders import StackFolder
@@ -16,17 +18,12 @@ if TYPE_CHECKING:
 
 def stack_of(root: str, folder: str) -> StackFolder | None:
     """The stack in a folder that a block names, if it is not a root module."""
-    from planner.language.config.directory import is_module
-    from planner.workflows.batch.stack_folders import stack_folder
-
     path = os.path.join(root, folder)
     return stack_folder(path) if os.path.isdir(path) and not is_module(path) else None
 
 
 def deployed(unit: Unit, stack: StackFolder, span: Span, problems: Problems) -> list[Unit]:
     """The units of a stack that a block describes."""
-    from planner.workflows.batch.stack_folders import UNKNOWN, units_of
-
     if unit.variables or unit.var_files or unit.workspace:
         refuse_values(unit.name, span, problems)
     found = units_of(unit.name, unit.folder, stack.deployments or (UNKNOWN,)).values()

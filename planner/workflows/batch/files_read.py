@@ -14,9 +14,11 @@ nothing has to be looked for.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Collection, Iterator
@@ -25,6 +27,7 @@ from types import CodeType
 from typing import Any
 
 import planner
+from planner.foundation.support.assets import cache_dir, rules_path
 from planner.foundation.support.digests import blake2b
 from planner.foundation.support.disk import read_whole, remove_leftovers
 from planner.foundation.support.files_read import LISTED, LOOKED
@@ -74,8 +77,6 @@ class Recorder:
         self._own = _Own()
 
     def install(self) -> None:
-        from planner.foundation.support.assets import cache_dir, rules_path
-
         if self._installed:
             return
         self._installed = True
@@ -176,8 +177,6 @@ class Recorder:
 
 def _own_folders() -> re.Pattern[str]:
     """Folders of our own, for sockets of plugins and for plans: each run has others."""
-    import tempfile
-
     return re.compile(f"(?:{re.escape(tempfile.gettempdir())}|/tmp)/planner-[a-z0-9_]{{8}}(?:/|$)")
 
 
@@ -325,8 +324,6 @@ _PASSES = {"folder": _is_passing, "names": lambda name: False, "own names": _is_
 
 
 def _outputs(data: bytes) -> bytes:
-    import json
-
     try:
         return json.dumps(json.loads(data or b"null").get("outputs"), sort_keys=True).encode()
     except (ValueError, AttributeError):

@@ -8,9 +8,11 @@ import time
 from typing import IO, Any
 
 from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.workflows.batch import FOLDER
 from planner.workflows.batch.record import make_folder
+from planner.world.state.lock import myself
 
 NAME = "lock"
 POLL = 0.1
@@ -30,9 +32,6 @@ class Hold:
 def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
     """Hold the fleet at this root, waiting so long for others; None where no lock can be made (a fleet that may only be
     read). Raises Failure, which says who is at work."""
-    from planner.foundation.support.signals import STOP
-    from planner.world.state.lock import myself
-
     path = os.path.join(root, FOLDER, NAME)
     try:
         make_folder(root)

@@ -8,10 +8,16 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.disk import replace_file
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.operations.load import read_configuration
+from planner.operations.providers_needed import asks_plugins
+from planner.render.terminal import Terminal
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.planned_outputs import with_outputs
 from planner.workflows.batch.unit_setup import is_new, set_up
 
 if TYPE_CHECKING:
@@ -28,7 +34,6 @@ Check = Callable[[], None]
 def log() -> tuple[Any, Any]:
     """A terminal that writes into memory, and hooks that write to it."""
     from planner.render.hooks_human import HumanHooks
-    from planner.render.terminal import Terminal
 
     stream = io.StringIO()
     terminal = Terminal(stdin=io.StringIO(), stdout=stream, stderr=stream, colour=False)
@@ -39,7 +44,6 @@ def planned_with(
     request: Request, options: OperationOptions, hooks: Any, check: Check, to_apply: bool = False
 ) -> Planned[Start]:
     """A plan, after setting the unit up where nobody has; whoever gets it releases it. Raises Failure."""
-    from planner.operations.load import read_configuration
     from planner.operations.plan import plan, release
 
     planned = plan(options, hooks, to_apply)
@@ -102,7 +106,6 @@ def _strictly(told: list[Diagnostic]) -> list[Diagnostic]:
 def _write_json(made: Made[Start], path: str) -> None:
     """Write plan JSON. Raises Failure."""
     from planner.answers.documents.json_plan import plan_json
-    from planner.foundation.support.exact_json import dumps
 
     document = plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema)
     try:
@@ -129,7 +132,6 @@ def _judged_by_policies(made: Made[Start]) -> tuple[Made[Start], list[Diagnostic
 
 def of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) -> Result:
     """A finished plan in short."""
-    from planner.operations.providers_needed import asks_plugins
     from planner.render.summary import Counts
 
     plan = made.plan
@@ -170,8 +172,6 @@ def _facts(request: Request, made: Made[Start]) -> dict[str, list[list[Any]]]:
 
 def _with_outputs(request: Request, made: Made[Start], short: Result) -> Result:
     """The result with what the plan makes of outputs: its own, for those who read them, and those that it saw."""
-    from planner.workflows.batch.planned_outputs import with_outputs
-
     options, declared = made.loaded.options, made.loaded.config.root.variables
     around = {name: value for name, value in options.surrounding.items() if name in declared}
     return with_outputs(request, made.plan, {**around, **options.inputs}, short)
@@ -210,8 +210,6 @@ def text_of(made: Made[Start]) -> str:
 
 def failed(request: Request, problems: Iterable[Diagnostic], terminal: Any = None) -> Result:
     """A unit that came to nothing because of problems, or because somebody wants to stop."""
-    from planner.foundation.support.signals import STOP
-
     result = "stopped" if STOP.requested else "error"
     text = terminal.stdout.getvalue() if terminal is not None else ""
     return Result(request.unit, result, diagnostics=described(list(problems)), text=text)

@@ -8,17 +8,23 @@ for each of them: it hands over what is to be done, waits for the answer, and be
 
 from __future__ import annotations
 
+import gc
 import os
+import resource
 import signal
 import sys
 import threading
 import time
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
+from multiprocessing import forkserver, get_context, parent_process, resource_tracker
+from multiprocessing.connection import wait
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any
 
+from planner.foundation.support.process_exit import leave
+from planner.foundation.support.signals import STOP
 from planner.workflows.batch.executor import Workplace, busy
 
 PRELOAD = "planner.workflows.batch.preload"
@@ -45,8 +51,6 @@ class Processes(Workplace):
     the other one that they shall go."""
 
     def __init__(self, workers: int) -> None:
-        from multiprocessing import get_context
-
         start_server()
         self._context = get_context("forkserver")
         self._stop_heard, self._stop = self._context.Pipe(duplex=False)
@@ -115,8 +119,6 @@ class _Slot:
 
     def ask(self, what: Any) -> tuple[bool, Any]:
         """Whether the work gave a result, and that or the exception. Raises Died when the process is gone before."""
-        from multiprocessing.connection import wait
-
         while True:
             if self.process is not None and wait([self.process.sentinel], 0):
                 self._gone()  # while it had nothing to do
@@ -161,8 +163,6 @@ _BEGINNING = threading.Lock()
 
 def start_server() -> None:
     """Start the server of processes, if it does not run: deaf to interrupts, which are for the processes themselves."""
-    from multiprocessing import forkserver, resource_tracker
-
     forkserver.set_forkserver_preload([PRELOAD])
     resource_tracker.ensure_running()  # it blocks and unblocks for itself
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # what is started now has it blocked, too
@@ -177,8 +177,6 @@ def start_server() -> None:
 
 def _serve(pipe: Any, stop: Any, end: Any) -> None:
     """Do what comes through the pipe, until it is closed or this process has become too large."""
-    from planner.foundation.support.process_exit import leave
-
     _begin(stop, end)
     while not _is_large():
         try:
@@ -199,16 +197,12 @@ def _serve(pipe: Any, stop: Any, end: Any) -> None:
 
 
 def _is_large() -> bool:
-    import resource
-
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return (peak if sys.platform == "darwin" else peak * 1024) > MOST_MEMORY
 
 
 def _begin(stop: Any, end: Any) -> None:
     """Prepare a process: what it has loaded stays, signals ask it to stop, and it ends with the one that began it."""
-    import gc
-
     gc.disable()
     gc.freeze()
     reading, writing = os.pipe()
@@ -227,8 +221,6 @@ def _pass_by(number: int, frame: FrameType | None) -> None:
 
 def _listen(pipe: Any) -> None:
     """Do what the process that began this one says; its end is `_end_with_parent`'s."""
-    from planner.foundation.support.signals import STOP
-
     word = os.read(pipe.fileno(), 1)
     if word == _STOP:
         STOP.request()
@@ -239,8 +231,6 @@ def _listen(pipe: Any) -> None:
 def _hear(pipe: int) -> None:
     """An interrupt lets the unit in work come to an end, and nothing begins after it; a second one ends at once. After
     SIGTERM an idle process ends, another one after its unit."""
-    from planner.foundation.support.signals import STOP
-
     interrupts = 0
     while True:
         for number in os.read(pipe, 64):
@@ -257,8 +247,6 @@ def _hear(pipe: int) -> None:
 
 def _leave() -> None:
     """End at once, with plugins and commands that still run; they get a moment for it."""
-    from planner.foundation.support.process_exit import leave
-
     moment = threading.Timer(GOODBYE, os._exit, (130,))
     moment.daemon = True
     moment.start()
@@ -275,10 +263,6 @@ def _go() -> None:
 
 
 def _end_with_parent() -> None:
-    from multiprocessing import parent_process
-
-    from planner.foundation.support.signals import STOP
-
     parent = parent_process()
     if parent is None:
         return

@@ -12,7 +12,9 @@ from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.workflows.batch.bundles.host import work
 
 LONGEST = 10.0
 """seconds to wait for an answer at the beginning"""
@@ -31,14 +33,10 @@ class Worker:
 
     def work(self, parcel: bytes) -> bytes:
         """One unit's work."""
-        from planner.workflows.batch.bundles.host import work
-
         return work(parcel)
 
     def stop(self) -> None:
         """What is in work shall begin nothing more."""
-        from planner.foundation.support.signals import STOP
-
         STOP.request()
 
 

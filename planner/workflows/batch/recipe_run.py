@@ -12,10 +12,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from planner.foundation.support.disk import read_whole
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.support.signals import STOP
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import Unknown
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.fleet import batch_program
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.hooks import run_program, without
 from planner.workflows.batch.model import Request, Result
@@ -46,9 +52,6 @@ def fitting_arguments(request: Request) -> tuple[tuple[str, str], ...]:
 
 def looked_at(request: Request) -> Request:
     """The request for a look at the configuration, where outputs of others are not asked for. Raises Failure."""
-    from planner.foundation.values.types import DYNAMIC
-    from planner.foundation.values.value import Unknown
-
     recipe = request.recipe
     assert recipe is not None
     if recipe.source is None or recipe.refusals:
@@ -119,10 +122,6 @@ def _said(result: Result) -> str:
 
 def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict[str, bool]:
     """What rules/batch/recipe.dl derives: `again` (there is another try), `refused` (nothing is destroyed)."""
-    from planner.logic.datalog.engine.evaluate import evaluate
-    from planner.logic.datalog.engine.fact_base import FactBuilder
-    from planner.logic.programs.fleet import batch_program
-
     facts = FactBuilder()
     facts.add("command", command_of(request))
     if about == "keeps_objects":
@@ -292,8 +291,6 @@ def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
 
 def _keep_lock_file(recipe: Recipe) -> None:
     """Bring the lock file of a working folder back to the unit."""
-    from planner.foundation.support.disk import read_whole
-
     if not recipe.lock_file:
         return
     try:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from glob import glob
 from typing import TYPE_CHECKING, Protocol
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.records import frozen
+from planner.language.config.directory import is_module
+from planner.language.config.secrecy import is_secret
+from planner.language.syntax.body import BlockSchema, BodySchema
+from planner.language.syntax.files import load_text
 from planner.workflows.batch.files_read import Looked, looked_at
+from planner.workflows.batch.stack_folders import stack_folder
 
 if TYPE_CHECKING:
     from planner.workflows.batch.stack_folders import StackFolder
@@ -83,9 +89,6 @@ def root_modules(
 
 
 def _named(folder: str, pattern: str, stacks: dict[str, StackFolder]) -> list[str]:
-    from planner.language.config.directory import is_module
-    from planner.workflows.batch.stack_folders import stack_folder
-
     modules = []
     for name in sorted({os.path.normpath(path) for path in _matching(pattern, folder)}):
         path = os.path.join(folder, name)
@@ -100,8 +103,6 @@ def _named(folder: str, pattern: str, stacks: dict[str, StackFolder]) -> list[st
 
 
 def _matching(pattern: str, folder: str) -> list[str]:
-    from glob import glob
-
     return glob(pattern, root_dir=folder, recursive=True)
 
 
@@ -126,8 +127,6 @@ def _look_into(path: str, memory: Memory) -> Found:
 
 
 def _stack(path: str, names: list[str], looked: Looked) -> StackFolder | None:
-    from planner.workflows.batch.stack_folders import stack_folder
-
     return stack_folder(path, names, looked)
 
 
@@ -162,10 +161,6 @@ def _says_root(name: str, data: bytes) -> bool:
 
 
 def _syntax_says_root(name: str, data: bytes) -> bool:
-    from planner.language.config.secrecy import is_secret
-    from planner.language.syntax.body import BlockSchema, BodySchema
-    from planner.language.syntax.files import load_text
-
     body, _, _ = load_text(data, name, keep=not is_secret((data,)))
     if body is None:
         return False

@@ -9,11 +9,13 @@ from typing import Any
 
 import attrs
 
+from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.operations.options import OperationOptions
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.executors import FEW
+from planner.workflows.batch.manifest import keep_manifest
 from planner.workflows.batch.model import BAD, Done, Part, Reads, Request, Result, Share, Upstream
 from planner.workflows.batch.passed_outputs import Handed, moved
 from planner.workflows.batch.record import Record, json_path
@@ -135,8 +137,6 @@ class Run:
         prepare: Callable[[str, Decision], Request],
         cut_off: frozenset[str] = frozenset(),
     ) -> dict[str, Done]:
-        from planner.foundation.support.signals import STOP
-
         cache = self.batch.cache
         requests: dict[str, Request] = {}
         run = self
@@ -399,8 +399,6 @@ def finish(run: Run, report: Report, started: float, in_flight: tuple[str, ...] 
 
 def _remember(run: Run, report: Report) -> None:
     """Note the units and their states, for the time when they are gone."""
-    from planner.workflows.batch.manifest import keep_manifest
-
     done = {unit for unit, end in report.done.items() if end.outcome in ("applied", "unchanged")}
     analysis, command = run.analysis, report.command
     if command in ("plan", "apply", "destroy"):

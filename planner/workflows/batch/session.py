@@ -11,14 +11,20 @@ from planner.answers.policy.standing_policies import organisation
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
 from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.logic.graph.build import user_files
 from planner.logic.programs.rule_files import Files
 from planner.workflows.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
 from planner.workflows.batch.cache import Cache, survey_of
+from planner.workflows.batch.discover import find_fleet
 from planner.workflows.batch.executor import Workplace, is_death
 from planner.workflows.batch.executors import FEW, Ships, open_executor, warm_up, work
+from planner.workflows.batch.fleet_lock import take
+from planner.workflows.batch.manifest import damaged_manifest, known_units
 from planner.workflows.batch.model import Fleet, Request, Result, Survey
+from planner.workflows.batch.schedule import HARMLESS
 from planner.workflows.batch.selectors import Selection
 from planner.workflows.batch.unit_options import NOTHING_ASKED, Asked, OfUnit, of_units, targeted
+from planner.workflows.batch.worker import survey_units
 
 if TYPE_CHECKING:
     from planner.workflows.batch.bundles.pack import Bundle
@@ -76,8 +82,6 @@ class Batch:
     units stay for what runs next, until `close`."""
 
     def __init__(self, options: BatchOptions, command: str, keeps_pool: bool = False) -> None:
-        from planner.workflows.batch.discover import find_fleet
-
         self.options, self.command = options, command
         caches: dict[str, Cache] = {}
 
@@ -106,9 +110,6 @@ class Batch:
 
     def hold(self) -> None:
         """Keep other batches off the fleet until `close`, unless both only look at it. Raises Failure."""
-        from planner.workflows.batch.fleet_lock import take
-        from planner.workflows.batch.schedule import HARMLESS
-
         if self.options.lock:
             alone = self.command not in HARMLESS
             self.held = take(self.fleet.root, self.command, alone, self.options.lock_timeout)
@@ -179,8 +180,6 @@ class Batch:
 
     def _left(self) -> dict[str, str]:
         """The states of units that runs knew and the fleet does not have any more."""
-        from planner.workflows.batch.manifest import damaged_manifest, known_units
-
         known = known_units(self.fleet.root)
         if known is None:
             told = damaged_manifest()
@@ -218,8 +217,6 @@ class Batch:
         return self._survey_missing(requests)
 
     def _survey_missing(self, requests: list[Request]) -> list[Survey]:
-        from planner.workflows.batch.worker import survey_units
-
         root, units = self.fleet.root, self.fleet.units
         folders = [os.path.relpath(units[r.unit].directory(root), root) for r in requests]
         if len(requests) <= CHUNK and (not self.options.executor.startswith("dask") or self.options.bundles):
@@ -238,8 +235,6 @@ class Batch:
             raise Failure(error("batch.died", "A process died", detail)) from None
 
     def _survey_elsewhere(self, requests: list[Request], folders: list[str]) -> list[Survey]:
-        from planner.workflows.batch.worker import survey_units
-
         executor = self._open_for_surveys()
         try:
             parts = [slice(at, at + CHUNK) for at in range(0, len(requests), CHUNK)]
@@ -312,7 +307,5 @@ def _of_upstreams(survey: Survey, surveys: dict[str, Survey]) -> list[str]:
 
 def own_rules(options: BatchOptions, fleet: Fleet) -> Files:
     """Users' rules about the fleet: those of -rules, else of `.planner/batch-rules` at its root. Raises Failure."""
-    from planner.logic.graph.build import user_files
-
     own = os.path.join(fleet.root, ".planner", "batch-rules")
     return user_files(options.rules or ((own,) if os.path.isdir(own) else ()))

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable
 from hashlib import sha256
+from pwd import getpwuid
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
@@ -116,8 +117,6 @@ def _files(batch: Batch, saved: Saved) -> Iterable[Moved]:
 
 def _when(path: str) -> str:
     """When a file was written last, and by whose hand, as far as the file system knows."""
-    from pwd import getpwuid
-
     try:
         status = os.stat(path)
         owner = getpwuid(status.st_uid).pw_name

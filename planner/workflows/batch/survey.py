@@ -11,6 +11,7 @@ from planner.foundation.values.value import Null, Value, is_wholly_known, unmark
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.span import Span
+from planner.language.config.backend import backend_settings
 from planner.language.config.for_each import for_each_items
 from planner.language.config.load import load_tree
 from planner.language.config.model import Config, Expr, ModuleCall, ModuleConfig, ResourceDecl, VariableDecl
@@ -18,6 +19,7 @@ from planner.language.config.reading import Problems, expr_of
 from planner.language.config.static import Given, StaticScope
 from planner.language.config.variables import given_values
 from planner.language.syntax.body import BodySchema, Content
+from planner.operations.backends import data_folder
 from planner.operations.load import Begun, Reading
 from planner.operations.options import StateOptions
 from planner.workflows.batch.diagnostics_codec import described
@@ -25,6 +27,7 @@ from planner.workflows.batch.model import Place, RemoteRead, Survey
 from planner.world.provider import remote_state
 from planner.world.state.backend import schema_of
 from planner.world.state.identity import state_identity
+from planner.world.state.pointer import read_pointer
 
 _REMOTE = BodySchema({"backend": False, "config": False, "workspace": False})
 _PROVIDER = "terraform.io/builtin/terraform"
@@ -33,10 +36,6 @@ _PROVIDER = "terraform.io/builtin/terraform"
 def survey(unit: str, reading: Reading[StateOptions], folder: str) -> Survey:
     """The survey of a loaded configuration, in the working directory of the unit. `folder` is what its files are shown
     below."""
-    from planner.language.config.backend import backend_settings
-    from planner.operations.backends import data_folder
-    from planner.world.state.pointer import read_pointer
-
     begun, config, problems = reading.begun, reading.config, list(reading.problems)
     if config is None:
         # what is wrong is said when it is planned; what can be read still says who waits for whom

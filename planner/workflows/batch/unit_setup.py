@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.policy.standing_policies import own
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.language.config.variables import collect_variables
+from planner.operations.backends import data_folder
+from planner.operations.load import read_configuration
+from planner.operations.providers_needed import lacks_selected, selection_problems
+from planner.workflows.batch import recipe_run
+from planner.workflows.batch.inputs import coming_states, inputs
 from planner.workflows.batch.model import Request
+from planner.workflows.batch.recipe_run import fitting_arguments, looked_at
 from planner.workflows.batch.unit_environment import ALONE, home
+from planner.world.state.backend import open_backend
+from planner.world.state.pointer import read_pointer
+from planner.world.state.workspace import current_workspace
 
 if TYPE_CHECKING:
     from planner.engine.plan.options import ComingState
@@ -55,8 +65,6 @@ def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
 
 def _without_asked(given: dict[str, Any], request: Request) -> dict[str, Any]:
     """What the command line does not give: its -var and -var-file win over the fleet's file."""
-    from planner.language.config.variables import collect_variables
-
     asked, _ = collect_variables(".", request.options.var_args, {})  # problems are reported with the configuration
     return {
         name: value
@@ -73,21 +81,15 @@ def _arguments(request: Request) -> tuple[tuple[str, str], ...]:
 
 
 def _fitting(request: Request) -> tuple[tuple[str, str], ...]:
-    from planner.workflows.batch.recipe_run import fitting_arguments
-
     return fitting_arguments(request)
 
 
 def _from_other_units(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
-    from planner.workflows.batch.inputs import coming_states, inputs
-
     return inputs(request), coming_states(request)
 
 
 def set_up_unit(request: Request) -> None:
     """What `init` does, for a unit that was never set up here. Raises Failure."""
-    from planner.operations.load import read_configuration
-
     with ALONE, home(request):
         reading = read_configuration(options_of(request))
         if is_new(reading):
@@ -97,11 +99,6 @@ def set_up_unit(request: Request) -> None:
 def store_of_unit(deployment: str | None = None) -> Store | None:
     """The store in a service that `init` has set up for the unit in work, or that of a deployment of a stack; None when
     it is something else."""
-    from planner.operations.backends import data_folder
-    from planner.world.state.backend import open_backend
-    from planner.world.state.pointer import read_pointer
-    from planner.world.state.workspace import current_workspace
-
     if deployment is not None:
         return _store_of_deployment(deployment)
     pointer, _ = read_pointer(data_folder("."))
@@ -119,10 +116,6 @@ def _store_of_deployment(deployment: str) -> Store | None:
 
 def is_new(reading: Reading[OperationOptions]) -> bool:
     """Whether the unit was never set up: its modules or providers are not installed, or its backend is not chosen."""
-    from planner.operations.backends import data_folder
-    from planner.operations.providers_needed import lacks_selected, selection_problems
-    from planner.world.state.pointer import read_pointer
-
     config, directory = reading.config, reading.begun.options.directory
     if any(d.code == NOT_INSTALLED for d in reading.problems):
         return True
@@ -155,12 +148,8 @@ def surrounded(request: Request) -> AbstractContextManager[object]:
 
 
 def _own_surroundings(request: Request) -> AbstractContextManager[object]:
-    from planner.workflows.batch import recipe_run
-
     return recipe_run.surrounded(request)
 
 
 def _looked_at(request: Request) -> Request:
-    from planner.workflows.batch.recipe_run import looked_at
-
     return looked_at(request)

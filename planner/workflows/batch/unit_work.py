@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.standing_policies import OWN, SETTINGS
+from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.foundation.vocabulary.records import evolve
+from planner.operations.state_access import load_stored
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.files_read import RECORDER
+from planner.workflows.batch.inputs import outputs
 from planner.workflows.batch.model import Request, Result
 from planner.workflows.batch.plan_unit import Check, failed, log, of_plan, plan_unit, planned_with, spared_result
+from planner.workflows.batch.planned_outputs import recorded
+from planner.workflows.batch.recipe_run import carry_out
 from planner.workflows.batch.unit_setup import OWN_RULES, options_of, surrounded, with_recipe
 
 if TYPE_CHECKING:
@@ -21,8 +27,6 @@ if TYPE_CHECKING:
 
 
 def _outputs_of(request: Request, unit: str) -> Any:
-    from planner.workflows.batch.inputs import outputs
-
     return outputs(request, unit)
 
 
@@ -35,14 +39,10 @@ def do(request: Request, check: Check) -> Result:
 
 def _carried_out(request: Request, check: Check) -> Result:
     """The work with what belongs around it. Raises Failure."""
-    from planner.workflows.batch.recipe_run import carry_out
-
     return carry_out(request, lambda unit: _outputs_of(request, unit), lambda ready: _run(ready, check), check)
 
 
 def _run(request: Request, check: Check) -> Result:
-    from planner.foundation.support.signals import STOP
-
     if STOP.requested:
         return Result(request.unit, "stopped")
     for folder in (OWN_RULES, OWN):
@@ -93,8 +93,6 @@ def _apply(request: Request, options: OperationOptions, check: Check) -> Result:
 
 
 def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> Result:
-    from planner.foundation.support.signals import STOP
-
     counts, problems = applied.counts, [*applied.diagnostics, *(more or ())]
     failed = "stopped" if STOP.requested else "error"
     result = Result(
@@ -112,17 +110,12 @@ def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagn
 
 
 def _with_recorded(result: Result, state: State) -> Result:
-    from planner.workflows.batch.planned_outputs import recorded
-
     return evolve(result, planned=recorded(state))
 
 
 def _state(request: Request) -> Result:
     """What the unit's state is by now: its lineage and serial, and as text what wrote it and who is at work on it. If
     there is an approved plan: whether that was applied, and then the outputs, too."""
-    from planner.foundation.vocabulary.diagnostic_list import Told
-    from planner.operations.state_access import load_stored
-
     request = with_recipe(request)
     with surrounded(request):
         stored = load_stored(options_of(request), Told())

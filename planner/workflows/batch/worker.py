@@ -9,6 +9,8 @@ from planner.foundation.support.files_read import service_reads
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.secrecy import is_secret_directory
+from planner.operations.backends import data_folder
+from planner.operations.load import read_configuration
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.executor import Unmet
 from planner.workflows.batch.files_read import RECORDER, entries
@@ -62,9 +64,7 @@ def survey_units(requests: list[Request], folders: list[str]) -> list[Survey]:
 
 
 def _survey(request: Request, folder: str) -> Survey:
-    from planner.operations.backends import data_folder
     from planner.operations.init import stays_as_it_is
-    from planner.operations.load import read_configuration
     from planner.workflows.batch.survey import survey
 
     if request.deployment is not None:

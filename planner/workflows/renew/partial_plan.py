@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.language.config.load import load_config
 from planner.operations.load import Reading, begin, load_values
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Made, Start, plan_stored
@@ -49,8 +51,6 @@ def mentioned(text: str, known: Collection[str]) -> set[str]:
 
 def plan_part(options: OperationOptions, part: Part, settled: Mapping[str, Settled]) -> Made[Start] | None:
     """The plan of a part, if there is nothing to be said about it: what is wrong is told by planning all."""
-    import tempfile
-
     headers = [_HEADERS[argument].format(*name.split(".", 1)) for name, argument in sorted(part.headers.items())]
     options = evolve(options, settled=settled, keeps_values=True, lock=False, ask_variable=None)
     told = Told()
@@ -71,8 +71,6 @@ def _other_name(files: Collection[str]) -> str:
 
 def _planned(options: OperationOptions, folder: str, about: Collection[str], told: Told) -> Made[Start] | None:
     """Raises Failure."""
-    from planner.language.config.load import load_config
-
     begun, problems = begin(options)
     config, more = load_config(folder, variables=begun.given, workspace=begun.workspace)
     told += [*problems, *more]

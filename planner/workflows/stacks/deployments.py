@@ -18,6 +18,7 @@ from planner.language.config.stack_files.model import Deployment, StackConfig
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import Scope
 from planner.language.syntax import nodes
+from planner.language.syntax.files import load_file
 from planner.workflows.stacks.flow import checked_inputs
 from planner.workflows.stacks.promises import Promises
 
@@ -185,8 +186,6 @@ def _environment(folder: str, name: str, span: Span) -> dict[str, str]:
 
 def _tfvars(folder: str, name: str, span: Span) -> dict[str, Value]:
     """The values of a variable set. Raises Failure."""
-    from planner.language.syntax.files import load_file
-
     path = os.path.join(folder, f"{name}.tfvars")
     if not os.path.lexists(path):
         detail = (

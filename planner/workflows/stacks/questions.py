@@ -7,6 +7,8 @@ from typing import Any
 
 from planner.answers.policy.facts.units import contents_needed, facts_of, written
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.logic.datalog.ask.limit import run_limited
+from planner.logic.datalog.ask.question import ask, parse_query
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.datalog.engine.native import reduction
@@ -63,9 +65,6 @@ def query(
 ) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a question in Datalog about a planned deployment, to a verb or to a set of what is in its graph;
     with a picture of it where that is wanted. Raises Failure for a question that makes no sense or takes too long."""
-    from planner.logic.datalog.ask.limit import run_limited
-    from planner.logic.datalog.ask.question import ask, parse_query
-
     program = deployment_program()
     expression = node_set(words, program)
     if expression is not None:

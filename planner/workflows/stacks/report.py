@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import SENSITIVE, Value, is_wholly_known, type_of, unmark_deep
 from planner.render.summary import Counts
@@ -160,8 +161,6 @@ def document(plans: Iterable[DeploymentPlan], plan_json: Any) -> dict[str, Any]:
 
 
 def _output(value: Value) -> dict[str, Any]:
-    from planner.foundation.values.json_codec import simple_json
-
     plain, marks = unmark_deep(value)
     is_known = is_wholly_known(plain)
     is_secret = SENSITIVE in marks

@@ -12,8 +12,10 @@ from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
+from planner.logic.datalog.explain.why_not_deep import obstacles
 from planner.logic.datalog.language.values import Row
 from planner.logic.graph.verbs import Waiting, shortest_path
+from planner.operations.explanations import why_in_plan
 from planner.workflows.stacks.approval import Approval
 from planner.workflows.stacks.selection import split
 from planner.workflows.stacks.steps import DeploymentPlan
@@ -69,8 +71,6 @@ def why_approved(found: Approval, negated: bool = False) -> list[dict[str, Any]]
 def why_planned(plan: DeploymentPlan, address: str, verb: str = "", negated: bool = False) -> list[dict[str, Any]]:
     """The proof of what is planned for something in a component, which its address begins with; where it ends at an
     input that is not known yet, also from which instances the component is made. Raises Failure."""
-    from planner.operations.explanations import why_in_plan
-
     steps = {step.name: step for step in plan.steps}
     name, rest = split(steps, address, plan.deployment)
     step = steps[name]
@@ -93,8 +93,6 @@ def why_planned(plan: DeploymentPlan, address: str, verb: str = "", negated: boo
 
 
 def _why_not(database: Database, goal: tuple[str, ...], is_so: bool) -> dict[str, Any]:
-    from planner.logic.datalog.explain.why_not_deep import obstacles
-
     predicate, *row = goal
     if is_so:
         raise Failure(error("stack.holds", "It does hold", "Ask without -not."))

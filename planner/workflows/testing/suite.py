@@ -13,16 +13,23 @@ from planner.foundation.vocabulary.diagnostic_list import Told
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import field, frozen
+from planner.language.config.load import load_config
 from planner.language.config.test_files.discover import DEFAULT_DIRECTORY
+from planner.language.config.test_files.load import load_test_files
 from planner.operations.load import Loaded, begin, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import needed_providers
 from planner.operations.test_modules import beside_tests
+from planner.workflows.testing.decisions import RunFacts, suite
+from planner.workflows.testing.results import FileResult
+from planner.workflows.testing.runs import FileRunner, Subjects
+from planner.workflows.testing.variables import global_values
+from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.language.config.model import Config
     from planner.language.config.test_files.model import TestFile
-    from planner.workflows.testing.results import FileResult, Listener
+    from planner.workflows.testing.results import Listener
 
 
 _WORTH_IT = 4
@@ -73,11 +80,6 @@ def load_suite(options: TestOptions) -> tuple[Suite | None, list[Diagnostic]]:
 
 
 def _load(options: TestOptions, told: Told) -> Suite:
-    from planner.language.config.load import load_config
-    from planner.language.config.test_files.load import load_test_files
-    from planner.workflows.testing.variables import global_values
-    from planner.world.state.workspace import data_directory
-
     begun, problems = begin(options)
     told.check(problems)
     given, problems = global_values(options.directory, options.test_directory or DEFAULT_DIRECTORY, begun.given)
@@ -144,9 +146,6 @@ class SuiteRunner:
     """Carries out the files of a suite, in any order."""
 
     def __init__(self, suite: Suite) -> None:
-        from planner.workflows.testing.results import FileResult
-        from planner.workflows.testing.runs import Subjects
-
         self.suite = suite
         self.results = [FileResult.of(file) for file in suite.files]
         policies = (suite.options.policies, suite.options.standing_policies)
@@ -156,8 +155,6 @@ class SuiteRunner:
 
     def carry_out(self, index: int, listener: Listener, stopping: Callable[[], bool]) -> FileResult:
         """All runs of a file, and cleaning up after it."""
-        from planner.workflows.testing.runs import FileRunner
-
         result, options = self.results[index], self.suite.options
         tells = options.verbose, options.tells_causes, options.covers
         runner = FileRunner(result, self._subjects, listener, stopping, *tells)
@@ -180,8 +177,6 @@ class SuiteRunner:
 
 def suite_status(results: list[FileResult]) -> tuple[str, bool]:
     """What came of all files, and whether the exit code is to say that something is wrong."""
-    from planner.workflows.testing.decisions import RunFacts, suite
-
     runs = []
     for result in results:
         for it in result.runs:

@@ -12,6 +12,7 @@ from planner.operations.load import Loaded, load
 from planner.operations.providers_needed import override_warnings
 from planner.operations.test_modules import beside_tests, read_tests
 from planner.operations.validate import validate_loaded
+from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.operations.options import Options
@@ -37,7 +38,6 @@ def _of_tests(loaded: Loaded[Any], test_directory: str) -> list[Diagnostic]:
     from planner.language.config.test_files.load import load_test_files
     from planner.workflows.testing.expected_failures import expectations
     from planner.workflows.testing.transform import duplicates
-    from planner.world.state.workspace import data_directory
 
     start = loaded
     tests = load_test_files(

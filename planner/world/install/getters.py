@@ -7,6 +7,7 @@ The addresses are in the normal form of planner.language.config.sources: `git::h
 from __future__ import annotations
 
 import hashlib
+import netrc
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import sys
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from html.parser import HTMLParser
 from pathlib import Path
 from shlex import quote
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
@@ -155,8 +157,6 @@ class Fetcher:
 
     def _netrc(self, url: str) -> dict[str, str]:
         """User name and password of a host from the user's netrc file, unless they are in the URL."""
-        import netrc
-
         parts = urlsplit(url)
         if parts.username is not None:
             return {}  # planner.world.install.web takes these
@@ -275,8 +275,6 @@ def _compare(file: Path, name: str, wanted: str, web: Web) -> None:
 
 def _meta(body: bytes) -> str:
     """What a page names in <meta name="terraform-get" content="...">."""
-    from html.parser import HTMLParser
-
     contents: list[str] = []
 
     class Reader(HTMLParser):

@@ -10,6 +10,7 @@ from planner.foundation.support.problem import InstallError
 from planner.foundation.vocabulary.provider_address import DEFAULT_HOST
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.version_constraints import Version
+from planner.world.install.signatures import signer
 from planner.world.provider.package_hashes import archive_hash, known, matching
 
 
@@ -123,8 +124,6 @@ def _by_registry(package: Package, claims: RegistryClaims, local: Path, environ:
 
 
 def _signed(claims: RegistryClaims, environ: Mapping[str, str], proof: Proof, documented: frozenset[str]) -> Proof:
-    from planner.world.install.signatures import signer
-
     try:
         by = signer(claims.document, claims.signature, claims.keys, environ)
     except InstallError as bad:

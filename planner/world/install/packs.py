@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -90,8 +91,6 @@ class PackFetcher:
 
 
 def _entries(web: Web, address: str) -> list[_Listed]:
-    import json
-
     try:
         document: Any = json.loads(web.document(address))
     except (ValueError, RecursionError) as problem:

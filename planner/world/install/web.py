@@ -9,6 +9,7 @@ variables (HTTPS_PROXY, NO_PROXY), certificates from SSL_CERT_FILE, SSL_CERT_DIR
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import ssl
 import string
@@ -56,8 +57,6 @@ class Answer:
 
     def json(self) -> Any:
         """The body as JSON. Raises InstallError."""
-        import json
-
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as bad:

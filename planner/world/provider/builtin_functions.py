@@ -8,6 +8,8 @@ from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.span import Source
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.expressions.scope import ConstantScope
 from planner.language.functions.protocol import Function, FunctionError, Param, function
 
 FUNCTIONS: list[Function] = []
@@ -16,8 +18,6 @@ FUNCTIONS: list[Function] = []
 @function(Param("content", STRING, "The text of a tfvars file"), result=DYNAMIC, into=FUNCTIONS)
 def decode_tfvars(content: str) -> Value:
     """Reads the text of a tfvars file as an object."""
-    from planner.language.expressions.evaluate import try_evaluate
-    from planner.language.expressions.scope import ConstantScope
     from planner.language.syntax.parse import parse_config
 
     file, found = parse_config(Source("", content))

@@ -13,6 +13,7 @@ from planner.foundation.values.operations import same_value
 from planner.foundation.values.schema import implied_type
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import Null, Value
+from planner.language.functions.protocol import unknown_function
 from planner.world.provider.interface import (
     ApplyAnswer,
     ApplyRequest,
@@ -108,8 +109,6 @@ class OfflineProvider:
 
     def function(self, name: str) -> Any:
         """Of those that only a configured provider has, nothing is known."""
-        from planner.language.functions.protocol import unknown_function
-
         return self.schema().functions.get(name) or unknown_function(name)
 
     def stop(self) -> None:

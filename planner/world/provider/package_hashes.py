@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO
 
+from planner.foundation.support.archive import members
 from planner.foundation.support.problem import InstallError
 
 SCHEMES = ("h1:", "zh:")
@@ -66,8 +67,6 @@ def _directory(folder: Path) -> str:
 
 
 def _archive(path: Path) -> str:
-    from planner.foundation.support.archive import members
-
     with zipfile.ZipFile(path) as archive:
         names = (entry.filename for entry, _ in members(archive, path.stat().st_size))
         return _list(names, lambda name: _sum(archive.open(name)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Iterable, Mapping
 
@@ -49,8 +50,6 @@ def unmanaged(environ: Mapping[str, str] | None = None) -> frozenset[str]:
 
 
 def _named_in(text: str) -> frozenset[str]:
-    import json
-
     try:
         return frozenset(provider_source(address) for address in json.loads(text))
     except (ValueError, TypeError, AttributeError):

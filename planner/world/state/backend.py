@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.world.state.encryption_seal import PLAIN
 
 if TYPE_CHECKING:
     from planner.foundation.values.schema import BlockSchema
@@ -176,7 +178,6 @@ def unknown_type(type: str) -> Diagnostic:
     from pkgutil import iter_modules
 
     import planner.world.state.backends
-    from planner.foundation.vocabulary.nearest import did_you_mean
 
     known = [module.name for module in iter_modules(planner.world.state.backends.__path__)]
     detail = REMOVED.get(type, "").format(type)
@@ -190,7 +191,6 @@ def open_backend(
     """The backend of a type with the settings of its block (absent and None mean the default). `seal`: how its states
     are kept, in clear by default. `only_check`: report problems of the settings and return no backend."""
     from planner.foundation.clients.problem import ServiceError
-    from planner.world.state.encryption_seal import PLAIN
     from planner.world.state.settings import checked
 
     known = module_of(type)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from planner.foundation.encryption.base64 import Base64Error, decode, encode
 from planner.foundation.support.exact_json import JsonError, dumps, loads
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.world.state.encryption_seal import PLAIN, Seal
@@ -29,8 +30,6 @@ class LineSeal:
 
     def sealed(self, entry: dict[str, Any]) -> dict[str, Any]:
         """The next line in the place of one that says this. Raises TypeError for what has no JSON form."""
-        from planner.foundation.encryption.base64 import encode
-
         text, nonce = dumps(entry, escape_html=False), os.urandom(_NONCE)
         self.lines += 1
         data = nonce + self._cipher.encrypt(nonce, text, b"%d" % self.lines)
@@ -39,8 +38,6 @@ class LineSeal:
     def opened(self, entry: dict[str, Any]) -> dict[str, Any] | None:
         """What a line says; None for one that is not as it was written."""
         from cryptography.exceptions import InvalidTag
-
-        from planner.foundation.encryption.base64 import Base64Error, decode
 
         number, text = entry.get("line"), entry.get("data")
         if not isinstance(number, int) or not isinstance(text, str):

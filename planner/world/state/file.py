@@ -10,6 +10,7 @@ from typing import Any
 
 from planner.foundation.support.collector import collector_paused
 from planner.foundation.support.exact_json import JsonError, dumps, loads
+from planner.foundation.values.json_codec import to_json
 from planner.foundation.values.types import type_to_json
 from planner.foundation.vocabulary.address import format_key, key_order
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
@@ -161,8 +162,6 @@ def _without_common(state: State, other: State) -> State:
 
 
 def _output(output: OutputState) -> dict[str, Any]:
-    from planner.foundation.values.json_codec import to_json
-
     raw = {"value": to_json(output.value, output.type), "type": type_to_json(output.type)}
     if output.sensitive:
         raw["sensitive"] = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,4 @@ def state_identity(
 
 
 def _json(shown: Mapping[str, Any]) -> str:
-    import json
-
     return json.dumps(shown, sort_keys=True, default=str)

@@ -9,12 +9,15 @@ Created and Path.
 from __future__ import annotations
 
 import os
+import pwd
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
 from planner.foundation.support.disk import check_kind, read_whole, remove_leftovers, replace_file
+from planner.foundation.support.exact_json import JsonError, dumps, loads
 from planner.foundation.support.random_id import random_uuid
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.foundation.vocabulary.records import frozen
@@ -84,8 +87,6 @@ def _is_plain(text: str) -> bool:
 
 
 def _json(members: dict[str, str]) -> bytes:
-    from planner.foundation.support.exact_json import dumps
-
     return dumps(members)
 
 
@@ -110,8 +111,6 @@ def myself() -> str:
 
 
 def _account() -> str:
-    import pwd
-
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except (KeyError, OSError):
@@ -135,8 +134,6 @@ def read_lock_info(state_path: str) -> LockInfo | None:
 
 def lock_info_of(data: bytes) -> LockInfo | None:
     """The lock info that a JSON object says; None when it is none. Others may have written it."""
-    from planner.foundation.support.exact_json import JsonError, loads
-
     if len(data) > _MOST_INFO:
         return None
     try:
@@ -163,7 +160,6 @@ def _give_back(descriptor: int) -> None:
 def _set_lock(descriptor: int, kind: str) -> None:
     import fcntl
     import struct
-    import sys
 
     if sys.platform == "linux":
         # struct flock: l_type, l_whence, l_start, l_len (0: to the end), l_pid

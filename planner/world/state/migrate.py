@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE, Backend, Store
+from planner.world.state.file import same_content, write_state
 from planner.world.state.model import State
+from planner.world.state.recovery import refusal_to_copy
 
 Ask = Callable[[str, str], str]
 """The answer to a question with a remark. Raises Failure when nobody answers."""
@@ -92,8 +96,6 @@ def _migrated(source: Backend, target: Backend, names: list[str], how: Migration
 
 def _migrate_one(old: Store, new: Store, how: Migration) -> bool:
     """Whether the state of one is that of the other now."""
-    from planner.world.state.recovery import refusal_to_copy
-
     here, there = _read(old), _read(new)
     if old.missing:
         raise Failure(refusal_to_copy(old.place, old.missing))
@@ -120,11 +122,6 @@ def _migrate_one(old: Store, new: Store, how: Migration) -> bool:
 @contextmanager
 def _compared(here: State, there: State | None, how: Migration, may_show: bool) -> Iterator[tuple[str, str] | None]:
     """Files with both states while somebody is asked which one it shall be, unless they are kept encrypted."""
-    import os
-    import tempfile
-
-    from planner.world.state.file import write_state
-
     if not may_show or there is None or there.is_empty or how.force or how.ask is None:
         yield None
         return
@@ -158,8 +155,6 @@ def _empty(state: State | None) -> bool:
 
 
 def _same(left: State | None, right: State | None) -> bool:
-    from planner.world.state.file import same_content
-
     if left is None or right is None:
         return left is right
     return left.lineage == right.lineage and same_content(left, right)

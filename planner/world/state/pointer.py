@@ -6,6 +6,7 @@ backend block itself said, so that every other command can tell whether the bloc
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
@@ -39,8 +40,6 @@ def read_pointer(data_directory: str) -> tuple[BackendPointer | None, list[Diagn
 
 
 def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagnostic]]:
-    import json
-
     try:
         backend = json.loads(data).get("backend") or {}
         settings, hash = backend.get("config") or {}, backend.get("hash") or 0
@@ -54,8 +53,6 @@ def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagno
 
 def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[Diagnostic]:
     """Remember the backend that is set up now, or that there is none."""
-    import json
-
     path = os.path.join(data_directory, FILE)
     document: dict[str, Any] = {"version": _FORMAT}
     if pointer is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from planner.foundation.values.json_codec import from_json
 from planner.foundation.values.types import type_from_json
 from planner.foundation.vocabulary.address import (
     AddressError,
@@ -17,6 +18,7 @@ from planner.foundation.vocabulary.address import (
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.version_constraints import Version
 from planner.world.state.model import InstanceKey, InstanceState, ObjectState, OutputState, ResourceState, State
 from planner.world.state.shape import MalformedError, as_list, as_object, as_text, as_whole
 
@@ -25,8 +27,6 @@ _CHECK_KINDS = ("resource", "output", "check", "var")
 
 
 def _check_version(version: str) -> None:
-    from planner.foundation.vocabulary.version_constraints import Version
-
     Version(version)
 
 
@@ -236,8 +236,6 @@ class StateReader:
         return self._outputs(raw)
 
     def _outputs(self, raw: Any) -> dict[str, OutputState]:
-        from planner.foundation.values.json_codec import from_json
-
         states = {}
         for name, output in sorted(as_object(raw, "outputs").items()):
             output = as_object(output, f"outputs.{name}")

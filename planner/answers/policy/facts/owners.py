@@ -10,6 +10,7 @@ from planner.answers.policy.planned_values import root_of
 from planner.foundation.vocabulary.address import AddressError, format_resource, join
 from planner.foundation.vocabulary.provider_address import ProviderConfiguration, parse_provider_configuration
 from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import ProviderDecl, ResourceDecl
 from planner.language.syntax.body import BlockSchema, BodySchema
 from planner.logic.datalog.language.values import Row
 from planner.logic.facts.from_state import module_path
@@ -17,7 +18,7 @@ from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.model.sources import StateEntry
 
 if TYPE_CHECKING:
-    from planner.language.config.model import Config, ModuleConfig, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
+    from planner.language.config.model import Config, ModuleConfig, OutputDecl, VariableDecl
 
 Declaration: TypeAlias = "ResourceDecl | OutputDecl | VariableDecl | ProviderDecl"
 
@@ -89,8 +90,6 @@ class ConfiguredOwners:
 
     def given(self, address: str) -> frozenset[str]:
         """The arguments and nested blocks that the block of a resource instance sets."""
-        from planner.language.config.model import ResourceDecl
-
         change = self.changes.get(address)
         decl = self.declaration(change) if change is not None else self.about(address)
         if not isinstance(decl, ResourceDecl):
@@ -102,8 +101,6 @@ class ConfiguredOwners:
 
     def span(self, address: str, path: str = "") -> Span | None:
         """Where an address is declared; the argument that a path begins with, where there is one."""
-        from planner.language.config.model import ProviderDecl, ResourceDecl
-
         decl = self.about(address)
         if decl is None:
             module = self.module(address) if address else None

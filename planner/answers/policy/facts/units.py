@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.logic.datalog.language.values import Fraction, decode, sorted_rows
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -44,7 +46,6 @@ def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list
     """The rows of the wanted relations, without the unit. Sensitive values are left out."""
     from planner.answers.policy.facts.build import plan_facts
     from planner.answers.policy.facts.relations import Reads
-    from planner.logic.datalog.language.values import decode, sorted_rows
 
     wanted = {name: _POLICY_NAMES[name] for name in names if name in _POLICY_NAMES}
     reads = Reads(frozenset({*wanted.values(), "sensitive_at"}))
@@ -76,6 +77,4 @@ def _plain(value: Any) -> Any:
 
 def written(value: Any) -> Any:
     """A value of a row as it is in a fact base."""
-    from planner.logic.datalog.language.values import Fraction
-
     return Fraction(value["decimal"]) if value.__class__ is dict else value

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from planner.answers.policy.from_json.excerpt import Excerpt, excerpt
 from planner.foundation.support.exact_json import JsonError, loads
+from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
 
@@ -79,8 +80,6 @@ def _parsed(data: bytes, name: str) -> Document:
 
 
 def _loaded(data: bytes) -> Any:
-    from planner.foundation.support.fast_json import orjson
-
     if data[:3] == b"\xef\xbb\xbf":
         data = data[3:]
     elif data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # as shells of Windows write what a command prints

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from planner.foundation.support.exact_json import JsonError, has_wide_numbers, loads
+from planner.foundation.support.fast_json import orjson
 
 LEAST = 1 << 20
 """bytes; smaller documents are read as a whole"""
@@ -66,8 +67,6 @@ class Excerpt:
     def changes(self) -> Iterator[Any]:
         """The changes of resources, one after the other. Raises JsonError when they are not what they looked like: then
         the document has to be read as a whole."""
-        from planner.foundation.support.fast_json import orjson
-
         for begin, end in self.bounds(PIECE):
             try:
                 piece: list[Any] = orjson.loads(b"[%b]" % self._data[begin:end])

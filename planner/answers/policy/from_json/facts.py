@@ -16,7 +16,9 @@ from planner.answers.policy.facts.owners import ConfiguredOwners, arguments
 from planner.answers.policy.facts.relations import VALUE, PolicyFacts, Reads
 from planner.answers.policy.from_json.changes import Matters, plan_of
 from planner.answers.policy.from_json.configuration import ShownConfiguration
+from planner.answers.policy.from_json.dependencies import ShownImpact
 from planner.answers.policy.from_json.document import Document, Misshapen, not_usable, objects, table, text
+from planner.answers.policy.from_json.json_texts import documents_of
 from planner.answers.policy.from_json.rows import ShownRows
 from planner.answers.policy.from_json.state import plan_of_state, read_values
 from planner.answers.policy.paths_read import Looked
@@ -31,7 +33,6 @@ from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_
 from planner.logic.programs.actions import does
 
 if TYPE_CHECKING:
-    from planner.answers.policy.from_json.dependencies import ShownImpact
     from planner.language.config.model import Config, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z$")
@@ -171,14 +172,10 @@ def _later(document: Document, plan: Plan, configuration: ShownConfiguration, co
 
 
 def _documents(owners: ConfiguredOwners, unknown: dict[tuple[str, str], Unknown]) -> dict[tuple[str, str], Unknown]:
-    from planner.answers.policy.from_json.json_texts import documents_of
-
     return documents_of(owners, unknown)
 
 
 def _impact(document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> ShownImpact:
-    from planner.answers.policy.from_json.dependencies import ShownImpact
-
     return ShownImpact(document, plan, configuration, config)
 
 

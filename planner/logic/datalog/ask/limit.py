@@ -7,9 +7,11 @@ deep in C.
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import pickle
+import resource
 import select
 import signal
 import time
@@ -88,8 +90,6 @@ def _whole_source(source: Source) -> tuple[Any, ...]:
 
 def _limit_life(watched: int, seconds: float) -> None:
     """Let the kernel end this process a moment after its time, and when nobody waits for it any more."""
-    import fcntl
-
     for number in (signal.SIGALRM, signal.SIGIO, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE)
@@ -101,8 +101,6 @@ def _limit_life(watched: int, seconds: float) -> None:
 
 
 def _limit_memory() -> None:
-    import resource
-
     try:
         with open("/proc/self/statm") as file:
             used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")

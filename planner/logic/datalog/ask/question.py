@@ -17,6 +17,7 @@ from typing import Any
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
+from planner.language.syntax.rule_parse import parse_query as parse
 from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
@@ -29,10 +30,19 @@ from planner.language.syntax.rule_syntax import (
     Test,
     Variable,
 )
+from planner.logic.datalog.ask.limit import run_limited
+from planner.logic.datalog.engine.compile import index_code
+from planner.logic.datalog.engine.compile_rule import BodyCompiler, Indexes
 from planner.logic.datalog.engine.compiled import namespace
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.language import checks
+from planner.logic.datalog.language.alternatives import expanded_body
+from planner.logic.datalog.language.link import linked_body
+from planner.logic.datalog.language.literals import atoms, names, outer_names, variables
 from planner.logic.datalog.language.model import ANY, Column, Predicate, Rule
+from planner.logic.datalog.language.order import join_order
+from planner.logic.datalog.language.types import column_types
 from planner.logic.datalog.language.values import Row, sorted_rows
 
 _HEAD = "?"  # no predicate of a rule file can have this name
@@ -69,13 +79,6 @@ class Answer:
 
 def parse_query(program: Program, text: str) -> tuple[Query | None, list[Diagnostic]]:
     """A question, checked against the declarations: unknown predicates, arities, types, variables without a value."""
-    from planner.language.syntax.rule_parse import parse_query as parse
-    from planner.logic.datalog.language import checks
-    from planner.logic.datalog.language.alternatives import expanded_body
-    from planner.logic.datalog.language.link import linked_body
-    from planner.logic.datalog.language.literals import atoms, outer_names, variables
-    from planner.logic.datalog.language.types import column_types
-
     written, source, diagnostics = parse(text)
     if has_errors(diagnostics):
         return None, diagnostics
@@ -126,16 +129,11 @@ def ask(program: Program, database: Database, query: Query, seconds: float | Non
 
 
 def _limited(work: Callable[[], set[Row]], seconds: float) -> set[Row]:
-    from planner.logic.datalog.ask.limit import run_limited
-
     return run_limited(work, seconds)
 
 
 def is_goal_directed(query: Query) -> bool:
     """Whether every atom, in joining order, begins with a known column; and nothing is computed."""
-    from planner.logic.datalog.language.literals import names
-    from planner.logic.datalog.language.order import join_order
-
     if len(query.rules) > 1 or not all(_is_plain(literal) for literal in query.literals):
         return False
     known: set[str] = set()
@@ -166,9 +164,6 @@ def _top_down(program: Program, database: Database, query: Query) -> set[Row]:
 
 def _bottom_up(program: Program, database: Database, query: Query) -> set[Row]:
     """Compile the question as rules and run them."""
-    from planner.logic.datalog.engine.compile import index_code
-    from planner.logic.datalog.engine.compile_rule import BodyCompiler, Indexes
-
     predicates = {**program.predicates, _HEAD: query.head}
     indexes = Indexes()
     parts: list[str] = []

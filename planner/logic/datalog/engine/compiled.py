@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from planner.logic.datalog.language.values import FALSE, TRUE, Fraction, Row, Rows
@@ -82,8 +83,6 @@ def called(module: str, attribute: str) -> str:
 
 def namespace(uses: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """The globals of generated code: the functions of functions.py, those of `uses`, and a few constants."""
-    from importlib import import_module
-
     from planner.logic.datalog.language import functions
 
     names: dict[str, Any] = {n: getattr(functions, n) for n in dir(functions) if n.islower() and n[0] != "_"}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 KINDS = {
@@ -75,8 +76,6 @@ class Builtin(NamedTuple):
 @cache
 def resolved(module: str, attribute: str) -> Callable[..., Any]:
     """A function of this package by its place."""
-    from importlib import import_module
-
     return getattr(import_module(f"planner.logic.datalog.language.{module}"), attribute)  # type: ignore[no-any-return]
 
 

@@ -5,8 +5,10 @@ A text that is too large, too deep or has too many values for policies counts as
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -181,8 +183,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Repeated:
 
 def read_json(text: str) -> Any:
     """The document of a JSON text: dicts, Repeated, lists, None and values of the engine. Raises Unreadable."""
-    import json
-
     if len(text) > LONGEST_JSON:
         raise Unreadable
     try:
@@ -198,8 +198,6 @@ def read_json(text: str) -> Any:
 
 
 def _number(text: str) -> Number:
-    from decimal import Decimal
-
     mantissa, _, exponent = text.lower().partition("e")
     if len(mantissa) > _MOST_DIGITS or len(exponent) > 6 or abs(int(exponent or 0)) > LARGEST_EXPONENT:
         raise Unreadable

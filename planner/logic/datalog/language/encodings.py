@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from functools import lru_cache
+from zlib import MAX_WBITS, decompressobj, error
 
 from planner.logic.datalog.language.values import Value
 
@@ -29,8 +31,6 @@ def is_gzip(value: Value) -> bool:
 @lru_cache(4)
 def base64_gunzip(text: Value) -> str | None:
     """The text whose base64 this is, compressed by gzip; none that is very long."""
-    from zlib import MAX_WBITS, decompressobj, error
-
     data = _decoded(text)
     if data is None or data[:2] != b"\x1f\x8b":
         return None
@@ -43,8 +43,6 @@ def base64_gunzip(text: Value) -> str | None:
 
 
 def _decoded(text: Value) -> bytes | None:
-    from base64 import b64decode
-
     if type(text) is not str or len(text) > LONGEST:
         return None
     plain = "".join(text.split()).rstrip("=").replace("-", "+").replace("_", "/")
@@ -63,8 +61,6 @@ def _text(data: bytes) -> str | None:
 
 def base64_encode(text: Value) -> str | None:
     """The base64 of a text in UTF-8."""
-    from base64 import b64encode
-
     if type(text) is not str or len(text) > LONGEST:
         return None
     return b64encode(text.encode("utf-8", "replace")).decode("ascii")

@@ -7,6 +7,7 @@ it does not hold. The compiler writes the common ones inline where the columns' 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -281,7 +282,6 @@ def to_number(text: Value) -> Number | None:
 
 
 def _decimal_number(text: str) -> Number | None:
-    import re
     from decimal import Decimal
 
     if not re.fullmatch(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?", text, re.ASCII):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from decimal import Context, Decimal
 
 from planner.logic.datalog.language.values import (
     LARGEST_EXPONENT,
@@ -13,9 +13,6 @@ from planner.logic.datalog.language.values import (
     number,
     quotient,
 )
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 MOST_DIGITS = 100
 """behind the point, that a number is rounded or written to"""
@@ -49,8 +46,6 @@ def _rounded(value: Value, digits: Value, mode: str) -> Number | None:
 
 
 def _at_digits(value: Value, digits: Value, mode: str) -> Decimal | None:
-    from decimal import Context, Decimal
-
     if not is_a_number(value) or type(digits) is not int or not 0 <= digits <= MOST_DIGITS:
         return None
     decimal = value.value if isinstance(value, Fraction) else Decimal(value)

@@ -15,13 +15,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from planner.foundation.support.archive import unpack
+from planner.foundation.support.problem import InstallError
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
+from planner.workflows.batch.bundles.lease import take
 from planner.workflows.batch.bundles.parcel import Answer, BadParcel, Parcel, answered, received
 from planner.workflows.batch.bundles.stores import fetched, open_store
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.executor import Unmet
+from planner.workflows.batch.files_read import RECORDER
 from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.unit_setup import set_up_unit, store_of_unit
+from planner.workflows.batch.worker import run_unit
+from planner.world.state.lock import myself
 
 FOLDER = "PLANNER_BUNDLE_DIR"
 """the variable that says where parcels are unpacked (the folder for temporary files)"""
@@ -112,8 +119,6 @@ def _made(path: str) -> bytes:
 
 
 def _kept(left: list[str]) -> str:
-    from planner.world.state.lock import myself
-
     names = "".join(f"\n  - {path}" for path in left)
     return f"On {myself()} these files are kept:{names}\n\nThey say what was done; they are needed to go on."
 
@@ -139,9 +144,6 @@ def _refusal(request: Request, tree: str) -> str:
 
 def _unpacked(parcel: Parcel, home: str) -> None:
     """Raises OSError and ValueError."""
-    from planner.foundation.support.archive import unpack
-    from planner.foundation.support.problem import InstallError
-
     data = parcel.data
     if parcel.store:
         try:
@@ -164,9 +166,6 @@ def _unpacked(parcel: Parcel, home: str) -> None:
 
 def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
     """The result; None when this execution was begun before. Raises Missing."""
-    from planner.workflows.batch.unit_setup import set_up_unit
-    from planner.workflows.batch.worker import run_unit
-
     if not os.path.isdir(request.directory):
         raise Missing((os.path.relpath(request.directory, tree),))
     covered = _Covered(parcel, tree)
@@ -204,9 +203,6 @@ def _wants(request: Request, unit: str) -> bool:
 
 
 def _lease(parcel: Parcel, request: Request) -> bool:
-    from planner.workflows.batch.bundles.lease import take
-    from planner.workflows.batch.unit_setup import store_of_unit
-
     store = store_of_unit(request.deployment)
     return store is None or take(store, parcel.run, parcel.attempt)
 
@@ -220,8 +216,6 @@ class _Covered:
 
     def check(self) -> None:
         """Raises Missing."""
-        from planner.workflows.batch.files_read import RECORDER
-
         looked = RECORDER.paths or {}
         missing = sorted({path for path in map(self._uncovered, list(looked.items())) if path})
         if missing:

@@ -22,6 +22,7 @@ from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.executor import Workplace
 from planner.workflows.batch.model import Fleet, Request, Result
 from planner.workflows.batch.recipe import Recipe
+from planner.workflows.batch.terragrunt.session import on_the_way
 
 ROUNDS = 8
 """so often a bundle is made again because something was missing in it"""
@@ -196,8 +197,6 @@ def _on_the_way(request: Request) -> Request:
 
 
 def _without_secrets(request: Request, recipe: Recipe) -> Request:
-    from planner.workflows.batch.terragrunt.session import on_the_way
-
     return (
         request if recipe.source is None else evolve(request, recipe=evolve(recipe, source=on_the_way(recipe.source)))
     )

@@ -16,6 +16,9 @@ from typing import Protocol
 
 from planner.foundation.support.disk import read_whole, replace_file
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
+from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
+from planner.world.state.remote.backend import RemoteBackend
+from planner.world.state.remote.client import Client
 
 SCHEDULER = "scheduler"
 PART = 256 << 10
@@ -81,8 +84,6 @@ class Beside:
     """Documents of a service that keeps states. The number of parts is written last."""
 
     def __init__(self, client: object) -> None:
-        from planner.world.state.remote.client import Client
-
         self._client: Client = client  # type: ignore[assignment]
 
     def has(self, digest: str) -> bool:
@@ -105,9 +106,6 @@ class Beside:
 
 
 def _service(text: str) -> Store:
-    from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
-    from planner.world.state.remote.backend import RemoteBackend
-
     kind, _, rest = text.partition(":")
     settings: dict[str, str] = {}
     for word in filter(None, rest.split(",")):

@@ -11,6 +11,7 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr
 from planner.language.config.reading import Problems, expr_of
 from planner.language.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
+from planner.language.syntax.files import load_file
 
 
 @frozen
@@ -182,8 +183,6 @@ def shown(path: str, root: str) -> str:
 
 def read_document(path: str, name: str, form: Form | None, problems: Problems) -> Document | None:
     """A file; None when it has mistakes (reported). `form` None: any arguments, as in a file of values."""
-    from planner.language.syntax.files import load_file
-
     body, source, wrong = load_file(path, name)
     problems.extend(wrong)
     if body is None or has_errors(wrong):

@@ -7,9 +7,13 @@ a run of the unit is refused with the reason.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from typing import Any
 
+from planner.foundation.clients.aws import element
+from planner.foundation.clients.aws_settings import aws_of
+from planner.foundation.clients.problem import ServiceError
 from planner.foundation.values.types import STRING
 from planner.foundation.values.value import SENSITIVE, Unknown, Value, mark
 from planner.language.functions import FunctionError
@@ -64,8 +68,6 @@ def _printed(words: tuple[str, ...], folder: str, environment: Any) -> str:
 
 def decrypted(session: Session, path: str) -> Value:
     """The clear text of a file that sops has encrypted, sensitive. Raises FunctionError."""
-    import shutil
-
     words, asked = ("sops", "--decrypt", path), question("sops", path)
     session.private.add(asked)
     if asked not in session.given and shutil.which("sops", path=session.library.environment.get("PATH")) is None:
@@ -102,10 +104,6 @@ def aws(session: Session, name: str) -> Value:
 
 
 def _asked(name: str, environment: Any) -> str:
-    from planner.foundation.clients.aws import element
-    from planner.foundation.clients.aws_settings import aws_of
-    from planner.foundation.clients.problem import ServiceError
-
     wrong: list[str] = []
     service = aws_of(
         {"region": environment.get("AWS_REGION") or "us-east-1"}, environment, lambda a, b: wrong.append(b)

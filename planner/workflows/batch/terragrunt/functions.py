@@ -9,18 +9,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from glob import glob
 from typing import Any, Protocol
 
 from planner.foundation.values.types import BOOL, DYNAMIC, STRING, ListType
 from planner.foundation.values.value import List, Map, Unknown, Value, is_null
 from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
 from planner.language.config.model import Expr
 from planner.language.expressions.evaluate import evaluate
 from planner.language.expressions.scope import Scope
 from planner.language.functions import CallContext, Function, FunctionError, Param, call, lookup
 from planner.workflows.batch.terragrunt import NAME, commands, external
 from planner.workflows.batch.terragrunt.document import Part
+from planner.workflows.batch.terragrunt.merge import deep_merge
 from planner.workflows.batch.terragrunt.session import Session, question
+from planner.workflows.batch.terragrunt.working_directory import working_directory
 
 _TEXTS = ListType(STRING)
 DEEPEST = 100
@@ -196,8 +200,6 @@ class Functions:
         return os.path.dirname(self.session.config)
 
     def _get_working_dir(self) -> Value:
-        from planner.workflows.batch.terragrunt.working_directory import working_directory
-
         source = self.frame.root.one("terraform")
         text = ""
         if source is not None and "source" in source.attributes:
@@ -269,8 +271,6 @@ class Functions:
         return path
 
     def _mark_glob_as_read(self, pattern: str) -> Value:
-        from glob import glob
-
         found = sorted(glob(self._file(pattern), recursive=True))
         files = [path for path in found if os.path.isfile(path)]
         self.session.files.update(dict.fromkeys(files))
@@ -301,16 +301,12 @@ class Functions:
     # ------------------------------------------------------------ values
 
     def _constraint_check(self, version: str, constraint: str) -> Value:
-        from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
-
         try:
             return parse_constraints(constraint).allows(Version(version))
         except ValueError as problem:
             raise FunctionError(f"{problem}.") from None
 
     def _deep_merge(self, *values: Value) -> Value:
-        from planner.workflows.batch.terragrunt.merge import deep_merge
-
         result: Value = {}
         for index, value in enumerate(values):
             if is_null(value):

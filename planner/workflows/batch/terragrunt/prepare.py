@@ -10,6 +10,7 @@ from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import Unknown, Value
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
+from planner.language.config.load import load_root
 from planner.language.config.reading import Problems
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.recipe import Recipe
@@ -83,7 +84,5 @@ def with_reading(recipe: Recipe, reading: Reading) -> Recipe:
 
 def _of_declared(value: Value) -> dict[str, Value]:
     """Values as unknown as this one for all variables that the configuration in the working directory declares."""
-    from planner.language.config.load import load_root
-
     config, _ = load_root(".")
     return dict.fromkeys(config.root.variables, value) if config is not None else {}

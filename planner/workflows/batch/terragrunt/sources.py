@@ -14,6 +14,7 @@ from planner.language.config.reading import Problems
 from planner.language.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
 from planner.language.syntax.body import Block
 from planner.language.syntax.native_body import NativeBody
+from planner.operations.install_providers import lock_modules, module_installer
 from planner.workflows.batch.terragrunt import FOLDER
 from planner.workflows.batch.terragrunt.session import Library
 
@@ -50,8 +51,6 @@ def locate(source: str, folder: str, version: str, library: Library, span: Span)
 
 
 def _installed(source: str, version: str, library: Library, span: Span) -> Package:
-    from planner.operations.install_providers import lock_modules, module_installer
-
     try:
         address, wanted = _address(source, version)
         parsed = parse_module_source(address, registry_only=source.startswith("tfr:"))

@@ -24,6 +24,7 @@ from planner.foundation.values.value import (
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.records import define, field
 from planner.foundation.vocabulary.span import Span
+from planner.language.config.directory import is_module
 from planner.workflows.batch.recipe import Hook, Retry, Role
 from planner.workflows.batch.terragrunt.document import AGAIN
 from planner.workflows.batch.terragrunt.frame import Frame
@@ -113,8 +114,6 @@ def make_working(reading: Reading) -> None:
 
 def has_configuration(reading: Reading) -> bool:
     """Whether there is anything to run: a source, or configuration beside the file."""
-    from planner.language.config.directory import is_module
-
     return bool(reading.source) or is_module(reading.home)
 
 

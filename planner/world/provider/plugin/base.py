@@ -25,11 +25,14 @@ from planner.foundation.vocabulary.records import evolve
 from planner.world.provider.interface import AttributeDiagnostic, ProviderSchema, ResourceSchema
 from planner.world.provider.plugin import schema_cache
 from planner.world.provider.plugin.answers import diagnostics, failure, kept_write_only
+from planner.world.provider.plugin.client import Client, ClientClosedError
+from planner.world.provider.plugin.codec import decode, encode
+from planner.world.provider.plugin.functions import functions
 from planner.world.provider.plugin.process import PluginError
 from planner.world.provider.plugin.schema_parts import DamagedSchema, SchemaParts, Table, general_part, take_apart
+from planner.world.provider.plugin.schemas import Converted, ephemeral_schema, resource_schema
 
 if TYPE_CHECKING:
-    from planner.world.provider.plugin.client import Client
     from planner.world.provider.plugin.reattach import Attachment
 
 _NOTHING = b"\xc0"  # null in MessagePack
@@ -63,8 +66,6 @@ class PluginBase:
     # ---------------------------------------------------------------- process
 
     def _new_client(self) -> Client:
-        from planner.world.provider.plugin.client import Client
-
         return Client(self._command, self.address, self._attachment)
 
     def _start(self) -> Client:
@@ -97,8 +98,6 @@ class PluginBase:
 
     def _call(self, name: str, request: str, quick: bool = False, /, **fields: Any) -> Any:
         """Ask with a message of the named kind. Raises PluginError."""
-        from planner.world.provider.plugin.client import ClientClosedError
-
         while True:
             client = self._started()
             with suppress(ClientClosedError):
@@ -110,8 +109,6 @@ class PluginBase:
             Thread(target=self._stop, args=(self._client,), name=f"stop {self.address}", daemon=True).start()
 
     def _stop(self, client: Client) -> None:
-        from planner.world.provider.plugin.client import ClientClosedError
-
         with suppress(PluginError, ClientClosedError):  # it is asked, not made
             client.call("StopProvider", client.messages.Empty(), quick=True)
 
@@ -132,9 +129,6 @@ class PluginBase:
 
     @cached_property
     def _schema(self) -> ProviderSchema:
-        from planner.world.provider.plugin.functions import functions
-        from planner.world.provider.plugin.schemas import Converted, ephemeral_schema, resource_schema
-
         try:
             with self._lock:
                 told = self._told()
@@ -247,15 +241,11 @@ class PluginBase:
     # ---------------------------------------------------------------- values
 
     def _dynamic(self, value: Value, wanted: Type) -> Any:
-        from planner.world.provider.plugin.codec import encode
-
         return self._started().messages.DynamicValue(msgpack=encode(value, wanted))
 
     def _value(self, answer: Any, name: str, wanted: Type, is_stored: bool = True) -> Value:
         """The value in a field of an answer; Null when there is none. Raises CodecError, also for an infinite number in
         what is stored."""
-        from planner.world.provider.plugin.codec import decode
-
         given = getattr(answer, name)
         try:
             if given.msgpack:

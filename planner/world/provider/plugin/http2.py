@@ -12,6 +12,7 @@ from base64 import b64decode
 from contextlib import suppress
 from functools import cache, lru_cache
 from struct import pack, unpack_from
+from urllib.parse import unquote
 
 from planner.world.provider.plugin.transport import OK, UNKNOWN, Answer
 
@@ -302,8 +303,6 @@ def _complete(fields: dict[str, str], chunks: list[bytes]) -> Answer:
 
 
 def _unquoted(text: str) -> str:
-    from urllib.parse import unquote
-
     return unquote(text, errors="replace")
 
 

@@ -14,6 +14,7 @@ from planner.foundation.values.types import DYNAMIC, Type
 from planner.foundation.values.value import Null, Value
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
+from planner.language.functions.protocol import FunctionError
 from planner.world.provider.interface import (
     ApplyAnswer,
     ApplyRequest,
@@ -28,6 +29,7 @@ from planner.world.provider.interface import (
 from planner.world.provider.plugin.answers import diagnostics, path
 from planner.world.provider.plugin.base import abilities, private_bytes, private_text
 from planner.world.provider.plugin.ephemeral import EphemeralCalls
+from planner.world.provider.plugin.functions import functions
 from planner.world.provider.plugin.process import PluginError, UnknownCall
 from planner.world.provider.recorded import without_removed
 
@@ -283,8 +285,6 @@ class PluginProvider(EphemeralCalls):
     @cached_property
     def _registered(self) -> dict[str, Function]:
         """Raises Failure."""
-        from planner.world.provider.plugin.functions import functions
-
         try:
             answer = self._call("GetFunctions", "Empty", True)
         except UnknownCall:
@@ -303,8 +303,6 @@ class PluginProvider(EphemeralCalls):
 
     def _call_function(self, name: str, arguments: list[tuple[Value, Type]], result: Type) -> Value:
         """The result of a provider function; each argument comes with its parameter's type. Raises FunctionError."""
-        from planner.language.functions.protocol import FunctionError
-
         try:
             given = [self._dynamic(value, of) for value, of in arguments]
             answer = self._call("CallFunction", "FunctionCall", True, name=name, arguments=given)

@@ -10,15 +10,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import xml.etree.ElementTree as ElementTree
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from planner.foundation.clients.azure import AzureTokens, asked_program
 from planner.foundation.clients.azure_blobs import AzureError, Container, access_key
 from planner.foundation.clients.azure_settings import AzureAccount, Cloud, account_of, cloud_of, method_of
 from planner.foundation.clients.http import Answer, Http
 from planner.foundation.clients.problem import ServiceError
+from planner.foundation.encryption.base64 import Base64Error, decode
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.foundation.vocabulary.records import evolve
@@ -336,8 +339,6 @@ class AzureBackend(RemoteBackend):
         return AzureClient(self.container, _blob(self.key, workspace), folder, self.snapshot)
 
     def names(self) -> list[str]:
-        import xml.etree.ElementTree as ElementTree
-
         prefix, found, marker = f"{self.key}env:", [], ""
         while True:
             query = {"restype": "container", "comp": "list", "prefix": prefix, **({"marker": marker} if marker else {})}
@@ -368,8 +369,6 @@ def open(
     settings: Mapping[str, Any], seal: Seal, only_check: bool = False
 ) -> tuple[AzureBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables ARM_* say."""
-    from planner.foundation.clients.azure import AzureTokens
-
     read = Reading(settings)
     container, key, name = (read.required(n) for n in ("container_name", "key", "storage_account_name"))
     environment, host = read.text("environment", "ARM_ENVIRONMENT"), read.text("metadata_host", "ARM_METADATA_HOST")
@@ -425,8 +424,6 @@ def open(
 
 def _secret(read: Reading, customer: str, scope: str) -> dict[str, str]:
     """The headers that say how blobs are encrypted."""
-    from planner.foundation.encryption.base64 import Base64Error, decode
-
     if scope:
         return {"x-ms-encryption-scope": scope}
     if not customer:
@@ -460,8 +457,6 @@ def _check_names(account: str, container: str) -> None:
 
 
 def _account_key(text: str) -> bytes:
-    from planner.foundation.encryption.base64 import Base64Error, decode
-
     try:
         return decode(text)
     except Base64Error as bad:
@@ -471,8 +466,6 @@ def _account_key(text: str) -> bytes:
 
 def _bootstrap(account: AzureAccount, read: Reading, name: str, cloud: Cloud, http: Http) -> str:
     """The key of the storage account, asked for with a token; "" after a problem. Raises ServiceError."""
-    from planner.foundation.clients.azure import AzureTokens, asked_program
-
     method, reasons = method_of(account)
     for summary, detail in reasons:
         read.problems.append(error("state.backend_setting", summary, detail))

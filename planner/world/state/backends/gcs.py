@@ -18,6 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from planner.foundation.clients.google import KINDS, GoogleAccount, GoogleTokens, contents_of, error_text, parsed
 from planner.foundation.clients.http import NONE, Answer, Http, Retries
 from planner.foundation.clients.problem import ServiceError
+from planner.foundation.encryption.base64 import Base64Error, decode
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -330,8 +331,6 @@ def open(
     settings: Mapping[str, Any], seal: Seal, only_check: bool = False
 ) -> tuple[GcsBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables GOOGLE_* say."""
-    from planner.foundation.encryption.base64 import Base64Error, decode
-
     read, http = Reading(settings), Http()
     bucket = read.required("bucket")
     given_key, kms_key = (

@@ -14,6 +14,7 @@ from hashlib import md5
 from socket import SHUT_RDWR, socket
 from threading import RLock, Timer
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.signals import STOP
@@ -447,7 +448,6 @@ def open(
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
     """A state is its row: of a database, whoever asks."""
-    from urllib.parse import parse_qsl
 
     def said(name: str, variable: str, default: str) -> str:
         return str(settings.get(name) or os.environ.get(variable) or default)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.world.state.backend import DEFAULT_WORKSPACE, Store
+from planner.world.state.backends.local import LocalBackend
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.remote.client import Client
 from planner.world.state.remote.copy import forget_all
@@ -87,8 +88,6 @@ class RemoteBackend(ABC):
 
 
 def _file(seal: Seal, state: str, state_out: str, backup: str) -> Store:
-    from planner.world.state.backends.local import LocalBackend
-
     return LocalBackend(seal=seal).store(DEFAULT_WORKSPACE, state, state_out, backup)
 
 

@@ -31,6 +31,7 @@ from planner.world.state.remote.fence import OUTAGE, Fence, patiently
 from planner.world.state.remote.journals import GuardedJournal, Leftovers
 from planner.world.state.resource_texts import Texts
 from planner.world.state.snapshots import NEWER
+from planner.world.state.verify import verify_kept
 from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
@@ -416,8 +417,6 @@ class RemoteStore:
 
     def verify(self) -> tuple[list[Checked], list[Diagnostic]]:
         """What is kept of the state and whether it can be relied on. Nothing is changed."""
-        from planner.world.state.verify import verify_kept
-
         _, problems = self.read()
         return verify_kept(self.place, self.current, self.journal_path, problems, self.seal)
 
