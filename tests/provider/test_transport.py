@@ -254,7 +254,7 @@ def plan_request(target: str) -> bytes:
     """A plan of a new object, as bytes."""
     heard: Heard = []
     os.environ["PLANNER_NO_CACHE"] = "1"
-    clients.Client = partial(Client, transport=partial(listening, Connections, heard))  # type: ignore[misc,assignment]
+    base.Client = partial(Client, transport=partial(listening, Connections, heard))  # type: ignore[misc,assignment]
     from planner.world.provider.plugin.process import Handshake
     from planner.world.provider.plugin.reattach import Attachment
 
