@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from planner.render.terminal import Terminal
-from planner.workflows.batch.model import Done, Share
-from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.model import FinishedUnit, Share
+from planner.workflows.batch.schedule import BatchListener
 
 SHOWN = 10
 """units that are named where more are meant"""
@@ -21,7 +21,7 @@ STYLES = {
 }
 
 
-class Lines(Listener):
+class BatchLines(BatchListener):
     """A line for each unit that begins to be run and each that ends."""
 
     def __init__(self, terminal: Terminal, show: bool = False) -> None:
@@ -42,7 +42,7 @@ class Lines(Listener):
         again = " (again: a process died)" if attempt > 1 else ""
         self.say(f"{unit}: started{again}")
 
-    def ended(self, done: Done) -> None:
+    def ended(self, done: FinishedUnit) -> None:
         if done.reused:
             return  # nothing was run; the table has it
         shown = done.result.text if self.show and done.result is not None else ""
@@ -81,7 +81,7 @@ def stopping_text(units: list[str]) -> str:
     return f"Interrupted: no further unit begins.{rest}"
 
 
-def line(done: Done, terminal: Terminal) -> str:
+def line(done: FinishedUnit, terminal: Terminal) -> str:
     """One unit's end in one line."""
     word = terminal.paint(done.outcome, *STYLES.get(done.outcome, ()))
     because = f", because of {done.because}" if done.because else ""

@@ -8,10 +8,10 @@ import time
 import unicodedata
 from collections import Counter
 
-from planner.cli.batch_lines import Lines, few
+from planner.cli.batch_lines import BatchLines, few
 from planner.render.streams import visible
 from planner.render.terminal import Terminal
-from planner.workflows.batch.model import BAD, OUTCOMES, Done
+from planner.workflows.batch.model import BAD, OUTCOMES, FinishedUnit
 
 MOST_ROWS = 10
 """units that are shown in work"""
@@ -19,7 +19,7 @@ SOONEST = 0.1
 """seconds between two drawings"""
 
 
-class Live(Lines):
+class Live(BatchLines):
     """Lines for what has ended, and the table."""
 
     def __init__(self, terminal: Terminal, show: bool = False) -> None:
@@ -50,7 +50,7 @@ class Live(Lines):
             super().began(unit, attempt)
         self.tick(self.slots)
 
-    def ended(self, done: Done) -> None:
+    def ended(self, done: FinishedUnit) -> None:
         self.begun.pop(done.unit, None)
         self.since.pop(done.unit, None)
         self.outcomes[done.outcome] += 1

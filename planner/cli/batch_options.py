@@ -8,7 +8,7 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON, LOCK, named_values
 from planner.workflows.batch.saved_plan import MOST_SHARDS
 from planner.workflows.batch.session import BatchOptions
-from planner.workflows.batch.unit_options import Asked
+from planner.workflows.batch.unit_options import UnitArguments
 
 AROUND = (
     Flag("identity-token", "list", "The file with an identity token of stacks. May be repeated.", value="NAME=FILE"),
@@ -105,7 +105,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         arguments.get("reuse", 0.0),
         _mode(arguments),
         shard=_shard(arguments.get("shard", "")),
-        asked=Asked(
+        asked=UnitArguments(
             tuple(arguments.ordered),
             tuple(arguments.get("target", ())),
             tuple(arguments.get("replace", ())),

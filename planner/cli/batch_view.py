@@ -6,33 +6,33 @@ import os
 from importlib import import_module
 from typing import Any
 
-from planner.cli.batch_lines import SHOWN, Lines
+from planner.cli.batch_lines import SHOWN, BatchLines
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
 from planner.foundation.vocabulary.diagnostic import error
 from planner.render.streams import cell
 from planner.render.terminal import Terminal, is_terminal
 from planner.workflows.batch.reports.document import note, report_json, summary_line, totals_text
-from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.schedule import BatchListener
 
 MANY = 40
 """units: of more, the table has no row for those that are unchanged"""
 
 
-def listener(arguments: Arguments, terminal: Terminal) -> Listener:
+def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
     """Who tells how the batch goes on: nobody with -json, a live table on a terminal, else lines."""
     if arguments["json"]:
-        return Listener()
+        return BatchListener()
     show = bool(arguments.get("show"))
     if is_terminal(terminal.stderr) and is_terminal(terminal.stdout):
         return _on_terminal(bool(arguments.get("no-color")), terminal, show)
-    return Lines(terminal, show)
+    return BatchLines(terminal, show)
 
 
-def _on_terminal(no_color: bool, terminal: Terminal, show: bool) -> Listener:
+def _on_terminal(no_color: bool, terminal: Terminal, show: bool) -> BatchListener:
     from planner.cli.batch_live import Live, is_live
 
-    return (Live if is_live(no_color) else Lines)(terminal, show)
+    return (Live if is_live(no_color) else BatchLines)(terminal, show)
 
 
 # ---------------------------------------------------------------- the end

@@ -50,7 +50,7 @@ class Layout:
     wrong: str
     laid_out: Callable[[bytes, str, list[Diagnostic]], str | None]
 
-    def of(self, file: File) -> None:
+    def of(self, file: FormattedFile) -> None:
         """Work out what becomes of a file."""
         text = self.laid_out(file.data, file.name, file.problems)
         if text is not None:
@@ -58,7 +58,7 @@ class Layout:
             file.result = file.data if result == file.data else result
 
 
-class File:
+class FormattedFile:
     """A file, and what is wrong with it; `result` is its text in the standard layout, None if that cannot be made."""
 
     __slots__ = ("data", "name", "problems", "result")
@@ -80,7 +80,7 @@ def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Te
     printed = not (listed or write or arguments["diff"] or arguments["check"])
     problems: list[Diagnostic] = []
     differs = False
-    known = _Known(layout)
+    known = _KnownLayouts(layout)
     written: set[str] = set()
     for file in _laid_out(
         layout, _read_files(layout, [STDIN] if stdin else words, arguments, terminal, problems), known
@@ -105,7 +105,7 @@ def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Te
     return 3 if arguments["check"] and differs else 0
 
 
-class _Known:
+class _KnownLayouts:
     """The texts that have the standard layout and no mistakes, by digests."""
 
     def __init__(self, layout: Layout) -> None:
@@ -114,11 +114,11 @@ class _Known:
         self._before = {kept[at : at + _DIGEST] for at in range(0, len(kept), _DIGEST)}
         self._found: set[bytes] = set()
 
-    def has(self, file: File) -> bool:
+    def has(self, file: FormattedFile) -> bool:
         """Whether a file has the layout, as far as is known."""
         return bool(self._before) and _digest(file) in self._before
 
-    def add(self, file: File) -> None:
+    def add(self, file: FormattedFile) -> None:
         """For the next run, if nothing is to be said of the file."""
         if file.result is file.data and not file.problems:
             self._found.add(_digest(file))
@@ -130,14 +130,14 @@ class _Known:
             KNOWN.store(self._name, b"".join(sorted(every if len(every) <= _MOST_KNOWN else self._found)))
 
 
-def _digest(file: File) -> bytes:
+def _digest(file: FormattedFile) -> bytes:
     kind = os.path.splitext(file.name)[1].encode("utf-8", "surrogateescape")
     return blake2b(file.data, digest_size=_DIGEST, person=kind[:16]).digest()
 
 
-def _laid_out(layout: Layout, files: Iterator[File], known: _Known) -> Iterator[File]:
+def _laid_out(layout: Layout, files: Iterator[FormattedFile], known: _KnownLayouts) -> Iterator[FormattedFile]:
     """The files with their results, in their order; so many at a time as fit into the memory that they may take."""
-    batch: list[File] = []
+    batch: list[FormattedFile] = []
     size = 0
     for file in files:
         batch.append(file)
@@ -148,8 +148,8 @@ def _laid_out(layout: Layout, files: Iterator[File], known: _Known) -> Iterator[
     yield from _batch(layout, batch, known)
 
 
-def _batch(layout: Layout, files: list[File], known: _Known) -> list[File]:
-    waiting: list[File] = []
+def _batch(layout: Layout, files: list[FormattedFile], known: _KnownLayouts) -> list[FormattedFile]:
+    waiting: list[FormattedFile] = []
     for file in files:
         if file.problems:
             continue
@@ -166,7 +166,7 @@ def _batch(layout: Layout, files: list[File], known: _Known) -> list[File]:
     return files
 
 
-def _shared_out(layout: Layout, files: list[File], most: int) -> bool:
+def _shared_out(layout: Layout, files: list[FormattedFile], most: int) -> bool:
     """Whether processes did the work."""
     from planner.foundation.support.forks import processors, shared_out
 
@@ -193,7 +193,7 @@ def _shared_out(layout: Layout, files: list[File], most: int) -> bool:
 
 def _read_files(
     layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal, problems: list[Diagnostic]
-) -> Iterator[File]:
+) -> Iterator[FormattedFile]:
     """The files that the words name, read; what cannot be is one without data that says so."""
     found: list[Diagnostic] = []
     names = iter(words) if words == [STDIN] else _files(layout, words, arguments["recursive"], found)
@@ -201,13 +201,13 @@ def _read_files(
         if found:
             yield _told(name, found)
         data = _read(name, terminal, found)
-        yield File(name, data) if data is not None else _told(name, found)
+        yield FormattedFile(name, data) if data is not None else _told(name, found)
     if found:
         yield _told("", found)
 
 
-def _told(name: str, found: list[Diagnostic]) -> File:
-    file = File(name, b"")
+def _told(name: str, found: list[Diagnostic]) -> FormattedFile:
+    file = FormattedFile(name, b"")
     file.problems += found
     found.clear()
     return file

@@ -13,7 +13,7 @@ from planner.foundation.support.files_read import files_read, looked_at
 from planner.foundation.support.signals import STOP
 from planner.foundation.support.watch import Watch
 from planner.operations.options import OperationOptions
-from planner.operations.plan import Made
+from planner.operations.plan import MadePlan
 from planner.operations.plan_causes import causes, changed_actions
 from planner.operations.plan_files import planned
 from planner.operations.what_if import compared
@@ -35,7 +35,7 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
     nothing: the next plan is compared with the last one that could be made."""
     looking = Watch()
     looking.also((".",))
-    last: Made[Any] | None = None
+    last: MadePlan[Any] | None = None
     standing: Standing | None = None
     changed: frozenset[str] = frozenset()
     parts: dict[int, Changed] = {}
@@ -91,8 +91,8 @@ def _counts(path: str) -> bool:
 
 
 def _tell(
-    last: Made[Any] | None,
-    made: Made[Any] | None,
+    last: MadePlan[Any] | None,
+    made: MadePlan[Any] | None,
     changed: frozenset[str],
     parts: Mapping[int, Changed],
     terminal: Terminal,
@@ -116,7 +116,7 @@ def _tell(
     terminal.out(f"Plan: {Counts.of_plan(made.plan).numbers}.")
 
 
-def _exact_paths(options: OperationOptions, made: Made[Any] | None) -> Iterator[str]:
+def _exact_paths(options: OperationOptions, made: MadePlan[Any] | None) -> Iterator[str]:
     """Everything that a plan was made from, by name, whether it is there or not."""
     yield os.path.join(data_directory(os.environ), "environment")
     yield from files_read()
@@ -128,7 +128,7 @@ def _exact_paths(options: OperationOptions, made: Made[Any] | None) -> Iterator[
             yield made.loaded.store.path
 
 
-def _folders(made: Made[Any] | None) -> Iterator[str]:
+def _folders(made: MadePlan[Any] | None) -> Iterator[str]:
     """Where files of a configuration stand, beside which there may be more."""
     yield "."
     if made is not None:

@@ -18,18 +18,18 @@ from planner.foundation.vocabulary.records import define, evolve
 from planner.render.schema_lookup import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
-from planner.workflows.batch.files_read import RECORDER, Comparison, entries
+from planner.workflows.batch.files_read import RECORDER, ReadComparison, entries
 from planner.workflows.renew.keep import Printed, gathered, kept
-from planner.workflows.renew.kept import Kept, read, rules_stamp, shelf, write
+from planner.workflows.renew.kept import KeptPlan, read, rules_stamp, shelf, write
 from planner.workflows.renew.renewal import Renewal, hides_causes
 from planner.workflows.renew.splice import SplicedText
 from planner.world.state.lock import FileLock
 
 if TYPE_CHECKING:
     from planner.operations.options import OperationOptions
-    from planner.operations.plan import Made, Start
+    from planner.operations.plan import MadePlan, Start
     from planner.render.plan import PlanText
-    from planner.workflows.renew.keep import Gathered
+    from planner.workflows.renew.keep import KeepingFacts
     from planner.workflows.renew.renewal import Renewed
 
 _ENVIRONMENT = ("TF_", "TOFU_", "PLANNER_", "XDG_", "HOME", "NO_COLOR", "TERM", "CI", "GITHUB_ACTIONS")
@@ -45,10 +45,10 @@ class Watched:
     before: int = 0
     text: PlanText | None = None
     told: list[tuple[Any, int]] | None = None
-    made: Made[Start] | None = None
-    gathered: Gathered | None = None
+    made: MadePlan[Start] | None = None
+    gathered: KeepingFacts | None = None
 
-    def gathers(self, made: Made[Start], has_remarks: bool, needs_values: bool) -> Made[Start]:
+    def gathers(self, made: MadePlan[Start], has_remarks: bool, needs_values: bool) -> MadePlan[Start]:
         """A plan was made; the same without its values and its graph, unless somebody still needs them."""
         self.gathered = gathered(made, has_remarks)
         if not needs_values and made.context is not None:
@@ -94,7 +94,7 @@ def _asked(arguments: Arguments, terminal: Terminal) -> tuple[str, ...]:
 # ---------------------------------------------------------------- from what is kept
 
 
-def _again(known: Kept, terminal: Terminal, settings: OperationOptions, arguments: Arguments) -> int | None:
+def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, arguments: Arguments) -> int | None:
     """The exit code, when what is kept says what the plan comes to; else nothing is told."""
     changed = _changed(known)
     texts = _edited(known, changed)
@@ -118,13 +118,13 @@ def _again(known: Kept, terminal: Terminal, settings: OperationOptions, argument
     return known.code
 
 
-def _changed(known: Kept) -> set[str]:
+def _changed(known: KeptPlan) -> set[str]:
     """What of all that the plan was made from is not as it was."""
-    comparison = Comparison()
+    comparison = ReadComparison()
     return {entry[0] for entry in known.reads if not comparison.is_same(*entry)}
 
 
-def _edited(known: Kept, changed: set[str]) -> dict[str, str] | None:
+def _edited(known: KeptPlan, changed: set[str]) -> dict[str, str] | None:
     """The texts of edited files, by name; None when something else has changed, too."""
     texts: dict[str, str] = {}
     here = os.getcwd()
@@ -139,7 +139,7 @@ def _edited(known: Kept, changed: set[str]) -> dict[str, str] | None:
     return {name: text for name, text in texts.items() if known.parts and known.parts.files[name] != text}
 
 
-def _lock(known: Kept) -> Callable[[], object] | None:
+def _lock(known: KeptPlan) -> Callable[[], object] | None:
     """What gives back the lock of the state, which is taken; None when that is not to be had at once."""
     if not known.lock:
         return lambda: None
@@ -147,12 +147,12 @@ def _lock(known: Kept) -> Callable[[], object] | None:
     return None if lock.acquire("OperationTypePlan", 0.0) else lock.release
 
 
-def _renewed(known: Kept, texts: dict[str, str], settings: OperationOptions) -> Renewed | None:
+def _renewed(known: KeptPlan, texts: dict[str, str], settings: OperationOptions) -> Renewed | None:
     assert known.parts is not None
     return Renewal(known, known.parts, texts, settings).renewed()
 
 
-def _tell_renewed(known: Kept, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
+def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
     """The exit code, when all that is to be told is known; else nothing is told."""
     parts = known.parts
     assert parts is not None

@@ -14,22 +14,24 @@ from planner.foundation.vocabulary.records import evolve, frozen
 from planner.workflows.stacks.opened_stack import opened
 
 if TYPE_CHECKING:
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.language.config.stack_files.model import Deployment
-    from planner.workflows.stacks.opened_stack import Session
+    from planner.workflows.stacks.opened_stack import OpenedStack
     from planner.workflows.stacks.steps import DeploymentPlan
 
 
 @frozen(eq=False)
-class Asked:
+class PendingDeployment:
     """A plan of a deployment that is asked about."""
 
-    session: Session
+    session: OpenedStack
     deployment: Deployment
     plan: DeploymentPlan
 
 
-def plans_of(arguments: Arguments, told: Told, keeps_values: bool = False, judges: bool = True) -> list[Asked]:
+def plans_of(
+    arguments: Arguments, told: Diagnostics, keeps_values: bool = False, judges: bool = True
+) -> list[PendingDeployment]:
     """The plans of the chosen deployments, and in `told` what there is to say. `keeps_values`: the causes of what they
     say will be asked for; `judges`: the plan of each component is judged by policies. Raises Failure."""
     options = evolve(operation_options(arguments), lock=False, keeps_values=keeps_values)
@@ -45,11 +47,11 @@ def plans_of(arguments: Arguments, told: Told, keeps_values: bool = False, judge
         finally:
             told += runner.release()
         told += [d for d in plan.diagnostics if d not in told]
-        found.append(Asked(session, deployment, plan))
+        found.append(PendingDeployment(session, deployment, plan))
     return found
 
 
-def plan_of(arguments: Arguments, told: Told, keeps_values: bool = False) -> Asked:
+def plan_of(arguments: Arguments, told: Diagnostics, keeps_values: bool = False) -> PendingDeployment:
     """The same of a single deployment. Raises Failure where several are meant."""
     chosen = opened(surroundings(arguments))[0].chosen(arguments["deployment"])
     if len(chosen) > 1:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli.flags import Arguments
 from planner.cli.options import operation_options
-from planner.cli.stack_work import Said, Turn, Work
+from planner.cli.stack_work import JobResult, StackWork, Turn
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source
 from planner.render.terminal import Paint, Terminal
@@ -24,17 +24,17 @@ from planner.workflows.batch.executor import Workplace, busy, is_death
 from planner.workflows.batch.executors import open_executor
 from planner.workflows.batch.model import Request
 from planner.workflows.batch.unit_environment import ALONE, home
-from planner.workflows.stacks.opened_stack import Session, open_stack
+from planner.workflows.stacks.opened_stack import OpenedStack, open_stack
 from planner.workflows.stacks.standing_policies import standing_policies
 
 if TYPE_CHECKING:
     from planner.foundation.vocabulary.walks import Mode
     from planner.language.config.stack_files.model import Deployment
-    from planner.workflows.stacks.deployments import Surroundings
+    from planner.workflows.stacks.deployments import ServiceStandIns
     from planner.workflows.stacks.policy import DeploymentPolicies
 
 _POLL = 0.2
-Do = Callable[["Deployment", Arguments, Work], Said]
+Do = Callable[["Deployment", Arguments, StackWork], JobResult]
 
 
 @frozen(eq=False)
@@ -44,7 +44,7 @@ class Job:
 
     command: str
     arguments: Arguments
-    around: Surroundings
+    around: ServiceStandIns
     mode: Mode
     deployment: str
     directory: str
@@ -56,16 +56,16 @@ class Job:
 
 
 @frozen(eq=False)
-class Answer:
+class JobOutput:
     """What came of a job, with what it shows as text and as JSON lines; `told` is packed."""
 
-    said: Said
+    said: JobResult
     told: bytes
     text: str
     lines: str
 
 
-def jobs_of(names: Iterable[str], arguments: Arguments, around: Surroundings, mode: Mode, view: View) -> list[Job]:
+def jobs_of(names: Iterable[str], arguments: Arguments, around: ServiceStandIns, mode: Mode, view: View) -> list[Job]:
     """The jobs of a command."""
     views = _views(view)
     human = next((one for one in views if isinstance(one, HumanView)), None)
@@ -77,7 +77,7 @@ def jobs_of(names: Iterable[str], arguments: Arguments, around: Surroundings, mo
     ]
 
 
-def spread(jobs: list[Job], do: Do, workers: int, view: View, is_harmless: bool) -> Iterator[Said]:
+def spread(jobs: list[Job], do: Do, workers: int, view: View, is_harmless: bool) -> Iterator[JobResult]:
     """What comes of the jobs, in their order; it is shown as it comes. A job whose process was ended from outside is
     done once more if that is harmless."""
     place = open_executor("processes", workers or os.cpu_count() or 1)
@@ -88,18 +88,18 @@ def spread(jobs: list[Job], do: Do, workers: int, view: View, is_harmless: bool)
             answer = _answer(future, place)
             if answer is None and is_harmless and not STOP.requested:
                 answer = _answer(place.submit(run, job, do), place)
-            if isinstance(answer, Answer):
+            if isinstance(answer, JobOutput):
                 _show(answer, view)
                 yield evolve(answer.said, told=_unpacked(answer.told, sources))
             else:
-                yield Said(job.deployment, (_broken(job, answer),), 1)
+                yield JobResult(job.deployment, (_broken(job, answer),), 1)
     except BaseException:
         place.end()
         raise
     place.shutdown()
 
 
-def _answer(future: Future[Answer], place: Workplace) -> Answer | BaseException | None:
+def _answer(future: Future[JobOutput], place: Workplace) -> JobOutput | BaseException | None:
     """None where the process is gone."""
     is_told = False
     while not wait((future,), timeout=_POLL).done:
@@ -123,7 +123,7 @@ def _broken(job: Job, problem: BaseException | None) -> Diagnostic:
     return error("stack.died", "A process died", detail)
 
 
-def _show(answer: Answer, view: View) -> None:
+def _show(answer: JobOutput, view: View) -> None:
     """Show what a job had to show."""
     for one in _views(view):
         if isinstance(one, HumanView):
@@ -139,11 +139,11 @@ def _views(view: View) -> tuple[View, ...]:
 
 # ---------------------------------------------------------------- in whatever process it is
 
-_OPENED: dict[str, tuple[Session, DeploymentPolicies | None]] = {}
+_OPENED: dict[str, tuple[OpenedStack, DeploymentPolicies | None]] = {}
 """the stack of the command in work, read once in a process"""
 
 
-def run(job: Job, do: Do) -> Answer:
+def run(job: Job, do: Do) -> JobOutput:
     """Do a job in this process."""
     request = Request(job.deployment, job.directory, "plan", environment=tuple(os.environ.items()))
     out, lines = io.StringIO(), io.StringIO()
@@ -151,19 +151,19 @@ def run(job: Job, do: Do) -> Answer:
     terminal.paint = terminal.error_paint = Paint(job.colour)
     with busy, ALONE, home(request):
         said = _said(job, do, _view(job, terminal, lines), terminal)
-    return Answer(evolve(said, told=()), _packed(said.told), out.getvalue(), lines.getvalue())
+    return JobOutput(evolve(said, told=()), _packed(said.told), out.getvalue(), lines.getvalue())
 
 
-def _said(job: Job, do: Do, view: View, terminal: Terminal) -> Said:
+def _said(job: Job, do: Do, view: View, terminal: Terminal) -> JobResult:
     if STOP.requested:
-        return Said(job.deployment, code=1)
+        return JobResult(job.deployment, code=1)
     try:
         session, policies = _opened(job)
         (deployment,) = session.chosen([job.deployment])
-        work = Work(session, policies, operation_options(job.arguments, job.mode), view, terminal, job.turn)
+        work = StackWork(session, policies, operation_options(job.arguments, job.mode), view, terminal, job.turn)
         return do(deployment, job.arguments, work)
     except Failure as failure:
-        return Said(job.deployment, tuple(failure.diagnostics), 1)
+        return JobResult(job.deployment, tuple(failure.diagnostics), 1)
 
 
 def _view(job: Job, terminal: Terminal, lines: io.StringIO) -> View:
@@ -175,11 +175,11 @@ def _view(job: Job, terminal: Terminal, lines: io.StringIO) -> View:
     return views[0] if len(views) == 1 else BothViews(*views)
 
 
-def _opened(job: Job) -> tuple[Session, DeploymentPolicies | None]:
+def _opened(job: Job) -> tuple[OpenedStack, DeploymentPolicies | None]:
     """The stack; what there is to say of it, the command has said. Raises Failure."""
     if job.command not in _OPENED:
         _OPENED.clear()
-        told = Told()
+        told = Diagnostics()
         try:
             _OPENED[job.command] = open_stack(".", job.around, told), standing_policies(".")
         except Failure as failure:

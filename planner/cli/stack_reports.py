@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.foundation.vocabulary.diagnostic import Diagnostic
-    from planner.workflows.batch.reports.deployments import Part
+    from planner.workflows.batch.reports.deployments import DeploymentReport
     from planner.workflows.stacks.steps import DeploymentPlan
 
 REPORTS = (
@@ -20,27 +20,27 @@ REPORTS = (
 )
 
 
-def reported(arguments: Arguments, deployment: str, plans: Sequence[DeploymentPlan]) -> Part | None:
+def reported(arguments: Arguments, deployment: str, plans: Sequence[DeploymentPlan]) -> DeploymentReport | None:
     """What reports say of the plans of a deployment, round after round; None where nobody wants any."""
     if arguments["html"]:
         return _with_page(deployment, plans)
     return _part(deployment, plans) if arguments["markdown"] else None
 
 
-def _part(deployment: str, plans: Sequence[DeploymentPlan]) -> Part:
+def _part(deployment: str, plans: Sequence[DeploymentPlan]) -> DeploymentReport:
     from planner.workflows.batch.reports.deployments import part_of
 
     return part_of(deployment, plans)
 
 
-def _with_page(deployment: str, plans: Sequence[DeploymentPlan]) -> Part:
+def _with_page(deployment: str, plans: Sequence[DeploymentPlan]) -> DeploymentReport:
     from planner.workflows.batch.reports.deployment_page import with_page
 
     return with_page(_part(deployment, plans), plans)
 
 
 def write_reports(
-    arguments: Arguments, command: str, parts: list[Part], told: list[Diagnostic], begun: float
+    arguments: Arguments, command: str, parts: list[DeploymentReport], told: list[Diagnostic], begun: float
 ) -> list[Diagnostic]:
     """Write the reports that are asked for; what went wrong. What has values is for its owner alone."""
     if not arguments["markdown"] and not arguments["html"]:
@@ -49,7 +49,12 @@ def write_reports(
 
 
 def _write(
-    markdown_file: str, html_file: str, command: str, parts: list[Part], told: list[Diagnostic], begun: float
+    markdown_file: str,
+    html_file: str,
+    command: str,
+    parts: list[DeploymentReport],
+    told: list[Diagnostic],
+    begun: float,
 ) -> list[Diagnostic]:
     from planner.workflows.batch.reports.deployments import stack_report
     from planner.workflows.batch.reports.markdown import markdown
@@ -59,7 +64,7 @@ def _write(
     return [*problems, *(_write_page(html_file, document, parts) if html_file else [])]
 
 
-def _write_page(path: str, document: dict[str, Any], parts: list[Part]) -> list[Diagnostic]:
+def _write_page(path: str, document: dict[str, Any], parts: list[DeploymentReport]) -> list[Diagnostic]:
     from planner.workflows.batch.reports.deployment_page import stack_page
 
     return write_page(path, stack_page(document, parts), 0o600)

@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING
 from planner.cli.flags import Arguments
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
-from planner.workflows.stacks.deployments import Surroundings
+from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.opened_stack import opened
 from planner.workflows.stacks.selection import split
 from planner.workflows.stacks.states import States
 
 if TYPE_CHECKING:
-    from planner.foundation.vocabulary.diagnostic_list import Told
-    from planner.workflows.stacks.names import Name
-    from planner.workflows.stacks.opened_stack import Session
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+    from planner.workflows.stacks.names import PromiseName
+    from planner.workflows.stacks.opened_stack import OpenedStack
 
 
 @frozen(eq=False)
 class Meant:
     """Addresses in the states of a deployment: each as a component and the address of something in it."""
 
-    session: Session
+    session: OpenedStack
     states: States
-    parts: tuple[tuple[Name, str], ...]
+    parts: tuple[tuple[PromiseName, str], ...]
 
 
-def meant(arguments: Arguments, addresses: list[str], told: Told) -> Meant:
+def meant(arguments: Arguments, addresses: list[str], told: Diagnostics) -> Meant:
     """What addresses mean, each of which begins with a component that has a state. Raises Failure."""
-    session, said = opened(Surroundings())
+    session, said = opened(ServiceStandIns())
     told += said
     deployments = session.chosen(arguments["deployment"])
     if len(deployments) > 1:

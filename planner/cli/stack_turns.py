@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from planner.cli.flags import Arguments
 from planner.cli.stack_pool import Job, spread
 from planner.cli.stack_reports import reported
-from planner.cli.stack_work import Said, Turn, Work
+from planner.cli.stack_work import JobResult, StackWork, Turn
 from planner.foundation.vocabulary.diagnostic import error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve
 from planner.render.schema_lookup import SchemaLookup
 from planner.render.summary import Counts
@@ -26,18 +26,18 @@ from planner.workflows.stacks.standing_policies import judged
 
 if TYPE_CHECKING:
     from planner.language.config.stack_files.model import Deployment
-    from planner.workflows.batch.reports.deployments import Part
+    from planner.workflows.batch.reports.deployments import DeploymentReport
     from planner.workflows.stacks.steps import DeploymentPlan
 
 
-def in_turns(jobs: list[Job], view: View, ask: Callable[[str], bool]) -> Iterator[Said]:
+def in_turns(jobs: list[Job], view: View, ask: Callable[[str], bool]) -> Iterator[JobResult]:
     """What is said of the deployments, turn after turn. `ask`: whether somebody approves the plan of a deployment."""
     workers = jobs[0].arguments["workers"]
     with TemporaryDirectory(prefix="planner-") as folder:
         turns = {job.deployment: Turn(os.path.join(folder, job.deployment)) for job in jobs}
-        parts: dict[str, Part] = {}
+        parts: dict[str, DeploymentReport] = {}
 
-        def kept(said: Said, is_last: bool) -> Said:
+        def kept(said: JobResult, is_last: bool) -> JobResult:
             """Without the report of the turn, which is told with the last one of the deployment."""
             if said.part is not None:
                 before = parts.get(said.deployment)
@@ -65,14 +65,16 @@ def in_turns(jobs: list[Job], view: View, ask: Callable[[str], bool]) -> Iterato
                 return
         for job in jobs:
             detail = f"After {MOST_ROUNDS} rounds there is more to do in the deployment {job.deployment}."
-            yield Said(job.deployment, (error("stack.no_progress", "Deployment does not come to an end", detail),), 1)
+            yield JobResult(
+                job.deployment, (error("stack.no_progress", "Deployment does not come to an end", detail),), 1
+            )
 
 
-def plan(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
+def plan(deployment: Deployment, arguments: Arguments, work: StackWork) -> JobResult:
     """Plan a deployment, show the plan and keep it."""
     assert work.turn is not None
-    told = Told()
-    said = Said(deployment.name, code=1, part=reported(arguments, deployment.name, []))
+    told = Diagnostics()
+    said = JobResult(deployment.name, code=1, part=reported(arguments, deployment.name, []))
     whole = work.view.about(deployment=deployment.name)
     with told.until_an_error():
         runner = work.session.runner(deployment, work.options, whole.hooks)
@@ -93,11 +95,11 @@ def plan(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
     return evolve(said, told=tuple(told), code=int(said.code or has_errors(told)))
 
 
-def apply(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
+def apply(deployment: Deployment, arguments: Arguments, work: StackWork) -> JobResult:
     """Do what was approved: plan once more, with the states locked, and apply that if it says nothing else."""
     assert work.turn is not None
     turn: Turn = work.turn
-    told = Told()
+    told = Diagnostics()
     whole = work.view.about(deployment=deployment.name)
 
     class Comparing(Deploying):
@@ -110,7 +112,7 @@ def apply(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
             told.append(error("stack.not_approved", "Not what was approved", detail))
             return False
 
-    said = Said(deployment.name, code=1)
+    said = JobResult(deployment.name, code=1)
     with told.until_an_error():
         deployed = deploy(work.session, deployment, work.options, whole.hooks, Comparing(), work.policies, told, 1)
         done = Counts(*turn.done)
@@ -120,14 +122,14 @@ def apply(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
         numbers = (done.add, done.change, done.remove, done.imports, done.forget)
         part = reported(arguments, deployment.name, deployed.plans) if deployed.plans else None
         code = int(not deployed.is_done)
-        said = Said(deployment.name, code=code, part=part, is_partial=deployed.is_partial, done=numbers)
+        said = JobResult(deployment.name, code=code, part=part, is_partial=deployed.is_partial, done=numbers)
         if deployed.is_done and not deployed.is_partial:
             tell_applied(deployment.name, done, deployed.plans[-1].mode, whole, work.terminal)
             tell_outputs(deployment.name, deployed.outputs, whole, arguments["show-sensitive"])
     return evolve(said, told=tuple(told))
 
 
-def merged(before: Part, after: Part) -> Part:
+def merged(before: DeploymentReport, after: DeploymentReport) -> DeploymentReport:
     """The report of a deployment after another turn: what was done in one before stays done."""
     now = {unit["unit"]: unit for unit in after.units}
     done = {unit["unit"]: unit for unit in before.units if unit["outcome"] in ("applied", "forgotten")}

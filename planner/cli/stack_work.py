@@ -9,12 +9,12 @@ from planner.foundation.vocabulary.records import frozen
 if TYPE_CHECKING:
     from planner.cli.flags import Arguments
     from planner.foundation.vocabulary.diagnostic import Diagnostic
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.operations.options import OperationOptions
     from planner.render.terminal import Terminal
     from planner.render.view import View
-    from planner.workflows.batch.reports.deployments import Part
-    from planner.workflows.stacks.opened_stack import Session
+    from planner.workflows.batch.reports.deployments import DeploymentReport
+    from planner.workflows.stacks.opened_stack import OpenedStack
     from planner.workflows.stacks.policy import DeploymentPolicies
 
 FEW = 3
@@ -32,10 +32,10 @@ class Turn:
 
 
 @frozen(eq=False)
-class Work:
+class StackWork:
     """What it is done with."""
 
-    session: Session
+    session: OpenedStack
     policies: DeploymentPolicies | None
     options: OperationOptions
     view: View
@@ -44,7 +44,7 @@ class Work:
 
 
 @frozen(eq=False)
-class Said:
+class JobResult:
     """What came of it: what there is to say, the exit code, whether there is something to do, and the plans as data."""
 
     deployment: str
@@ -57,20 +57,20 @@ class Said:
     is_partial: bool = False
     """whether something is deferred"""
     done: tuple[int, ...] = (0, 0, 0, 0, 0)
-    part: Part | None = None
+    part: DeploymentReport | None = None
     """for reports"""
 
 
-class Gathered:
+class StackResults:
     """What came of all deployments. `told`: what there is to say, `parts` where that of each deployment begins and
     ends in it; `reports`: the parts of reports."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: Diagnostics) -> None:
         self.told = told
         self.parts: list[tuple[str, int, int]] = []
-        self.reports: list[Part] = []
+        self.reports: list[DeploymentReport] = []
 
-    def take(self, said: Said) -> None:
+    def take(self, said: JobResult) -> None:
         """Add what came of the next one; what was said before is not said again."""
         begin = len(self.told)
         self.told += [d for d in said.told if d not in self.told]

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from planner.engine.apply.provisioners import end_all
-from planner.foundation.support.fork_queue import Flag, Forks
+from planner.foundation.support.fork_queue import Forks, StopFlag
 from planner.foundation.vocabulary.diagnostic import error
 from planner.foundation.vocabulary.records import frozen
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
     from planner.workflows.testing.report import TestView
-    from planner.workflows.testing.results import FileResult
+    from planner.workflows.testing.results import TestFileResult
     from planner.workflows.testing.suite import SuiteRunner
 
 
 @frozen
-class Said:
+class TestJobResult:
     """What a file came to. `written` are pieces of text with the number of the stream; for each run there are its
     status, when it began and how long it took, and the texts of its problems."""
 
@@ -31,7 +31,7 @@ class Said:
     interrupted: bool = False
 
 
-class _Recorded:
+class _CopyingStream:
     """A stream that keeps what is written, in one list with the others."""
 
     def __init__(self, like: TextIO, number: int, written: list[tuple[int, str]]) -> None:
@@ -64,12 +64,12 @@ class FilesInProcesses:
         self.runner, self.terminal, self.json_file = runner, terminal, json_file
         self.streams = [terminal.stdout, terminal.stderr, *([json_file] if json_file is not None else [])]
         self.make_view = make_view
-        self.stop = Flag()
+        self.stop = StopFlag()
         self.forks = Forks(self._work, len(runner.results), processes, self.stop)
 
     def carry_out(self, view: TestView, stopping: Callable[[], bool]) -> None:
         """All files. Raises KeyboardInterrupt."""
-        waiting: dict[int, Said] = {}
+        waiting: dict[int, TestJobResult] = {}
         turn, count = 0, len(self.runner.results)
         for index, said in self.forks.results():
             waiting[index] = said
@@ -91,7 +91,7 @@ class FilesInProcesses:
         """No further file is begun, and no further run."""
         self.stop.set()
 
-    def _take(self, index: int, said: Said) -> None:
+    def _take(self, index: int, said: TestJobResult) -> None:
         self._write(said)
         result = self.runner.results[index]
         result.status, result.cleanup_failed = said.status, said.cleanup_failed
@@ -99,18 +99,18 @@ class FilesInProcesses:
         for run, (status, began, seconds, problems) in zip(result.runs, said.runs, strict=True):
             run.status, run.began, run.seconds, run.problems = status, began, seconds, problems
 
-    def _write(self, said: Said) -> None:
+    def _write(self, said: TestJobResult) -> None:
         for number, text in said.written:
             if number == 1:
                 self.streams[0].flush()
             self.streams[number].write(text)
 
-    def _skipped(self, result: FileResult, view: TestView) -> None:
+    def _skipped(self, result: TestFileResult, view: TestView) -> None:
         for run in result.runs:
             run.status = "skip"
         view.file(result)
 
-    def _lost(self, result: FileResult, view: TestView) -> None:
+    def _lost(self, result: TestFileResult, view: TestView) -> None:
         """The process of a file ended without a word."""
         result.status = "error"
         for run in result.runs:
@@ -121,9 +121,9 @@ class FilesInProcesses:
 
     # ---------------------------------------------------------------- in the fork
 
-    def _work(self, index: int) -> Said:
+    def _work(self, index: int) -> TestJobResult:
         written: list[tuple[int, str]] = []
-        recorded = [cast(TextIO, _Recorded(stream, i, written)) for i, stream in enumerate(self.streams)]
+        recorded = [cast(TextIO, _CopyingStream(stream, i, written)) for i, stream in enumerate(self.streams)]
         terminal = Terminal(self.terminal.stdin, recorded[0], recorded[1])
         terminal.paint, terminal.error_paint = self.terminal.paint, self.terminal.error_paint
         terminal.boxed, terminal.consolidate = self.terminal.boxed, self.terminal.consolidate
@@ -138,10 +138,12 @@ class FilesInProcesses:
         return _said(self.runner.results[index], written, interrupted)
 
 
-def _said(result: FileResult, written: list[tuple[int, str]], interrupted: bool) -> Said:
+def _said(result: TestFileResult, written: list[tuple[int, str]], interrupted: bool) -> TestJobResult:
     runs: list[Any] = [(run.status, run.began, run.seconds, run.texts) for run in result.runs]
     reached = tuple(result.reached)
-    return Said(tuple(written), result.status, tuple(runs), result.cleanup_failed, reached, result.read, interrupted)
+    return TestJobResult(
+        tuple(written), result.status, tuple(runs), result.cleanup_failed, reached, result.read, interrupted
+    )
 
 
 def _end_commands() -> None:

@@ -18,7 +18,7 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.language.config.test_files.discover import is_test_file
 from planner.render.terminal import Terminal
-from planner.workflows.testing.affected import Reads, kind_of, reached, read_by_all, reads
+from planner.workflows.testing.affected import TestInputs, kind_of, reached, read_by_all, reads
 from planner.workflows.testing.suite import Suite, SuiteRunner, TestOptions
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ Run = Callable[[Callable[[Suite], Suite], Covered], "tuple[int, SuiteRunner | No
 
 
 @frozen(eq=False)
-class _Known:
+class _KnownTests:
     """What is known after a round: what each file reads, what functions read of it, which files were carried out as
     they are now, and what their runs have reached."""
 
-    reads: dict[str, Reads] = field(factory=dict)
+    reads: dict[str, TestInputs] = field(factory=dict)
     read: dict[str, tuple[str, ...]] = field(factory=dict)
     done: frozenset[str] = frozenset()
     covered: Covered = field(factory=dict)
@@ -58,7 +58,7 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
     """Until somebody interrupts: 0, or the exit code of what was under way then."""
     looking = Watch()
     looking.also((".", options.test_directory or "tests"))
-    known, changed = _Known({"": Reads(read_by_all(options), frozenset())}), frozenset[str]()
+    known, changed = _KnownTests({"": TestInputs(read_by_all(options), frozenset())}), frozenset[str]()
     looking.also(known.paths())
     process = 0
     try:
@@ -77,7 +77,7 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
         return _interrupted(process) if process else 0
 
 
-def _started(known: _Known, changed: frozenset[str], run: Run, terminal: Terminal) -> tuple[int, int]:
+def _started(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Terminal) -> tuple[int, int]:
     """A pipe and the process of a round."""
     terminal.stdout.flush()
     terminal.stderr.flush()
@@ -91,7 +91,7 @@ def _started(known: _Known, changed: frozenset[str], run: Run, terminal: Termina
     return reading, process
 
 
-def _ended(reading: int, process: int) -> _Known | None:
+def _ended(reading: int, process: int) -> _KnownTests | None:
     with os.fdopen(reading, "rb") as pipe:
         data = pipe.read()
     os.waitpid(process, 0)
@@ -115,7 +115,7 @@ def _interrupted(process: int) -> int:
 # ---------------------------------------------------------------- in the fork
 
 
-def _round(known: _Known, changed: frozenset[str], run: Run, terminal: Terminal, pipe: int) -> NoReturn:
+def _round(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Terminal, pipe: int) -> NoReturn:
     code = 1
     try:
         try:
@@ -133,7 +133,9 @@ def _round(known: _Known, changed: frozenset[str], run: Run, terminal: Terminal,
         os._exit(code)
 
 
-def _carried_out(known: _Known, changed: frozenset[str], run: Run, terminal: Terminal) -> tuple[int, _Known | None]:
+def _carried_out(
+    known: _KnownTests, changed: frozenset[str], run: Run, terminal: Terminal
+) -> tuple[int, _KnownTests | None]:
     state: dict[str, Any] = {}
     covered = dict(known.covered)
 
@@ -156,4 +158,4 @@ def _carried_out(known: _Known, changed: frozenset[str], run: Run, terminal: Ter
     suite: Suite = state["suite"]
     read = {**state["read"], **{result.name: result.read for result in runner.results}}
     covered |= {result.name: tuple(result.reached) for result in runner.results}
-    return code, _Known(reads(suite, read), read, frozenset(file.name for file in suite.files), covered)
+    return code, _KnownTests(reads(suite, read), read, frozenset(file.name for file in suite.files), covered)

@@ -14,7 +14,7 @@ from planner.render.terminal import Terminal, is_terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
 
 if TYPE_CHECKING:
-    from planner.operations.plan import L, Made
+    from planner.operations.plan import L, MadePlan
     from planner.render.cause_line import Causes
 
 
@@ -62,7 +62,7 @@ def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
     return bool(arguments.get("summary")) or (how or "none") != "none" or (not how and is_terminal(terminal.stdout))
 
 
-def told_causes(made: Made[Any], arguments: Arguments, terminal: Terminal) -> Causes | None:
+def told_causes(made: MadePlan[Any], arguments: Arguments, terminal: Terminal) -> Causes | None:
     """The causes that stand under the changes of a plan."""
     how = how_told(sum(change.action != "no-op" for change in made.plan.changes), arguments, terminal)
     return None if how == "none" or made.plan.errored else causes_told(made, how)
@@ -75,7 +75,7 @@ def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
     return how or ("none" if is_quiet else "line")
 
 
-def show_summary(made: Made[Any], terminal: Terminal, everything: bool = False) -> None:
+def show_summary(made: MadePlan[Any], terminal: Terminal, everything: bool = False) -> None:
     """The causes of a plan, each with what it sets off."""
     from planner.operations.plan_causes import causes, changed_actions
     from planner.render.cause_summary import groups_of, summary_text
@@ -88,7 +88,7 @@ def show_summary(made: Made[Any], terminal: Terminal, everything: bool = False) 
         terminal.out("No changes. There is nothing to explain.")
 
 
-def summary_document(made: Made[Any]) -> dict[str, Any]:
+def summary_document(made: MadePlan[Any]) -> dict[str, Any]:
     """The same as a document."""
     from planner.operations.plan_causes import causes, changed_actions
     from planner.render.cause_summary import groups_of, summary_json
@@ -97,7 +97,7 @@ def summary_document(made: Made[Any]) -> dict[str, Any]:
     return summary_json(groups_of(causes(made), planned), planned)
 
 
-def causes_told(made: Made[Any], how: str) -> Causes:
+def causes_told(made: MadePlan[Any], how: str) -> Causes:
     """The causes of the changes of a plan, to be told in a line or in full. Its values are let go."""
     from planner.operations.plan_causes import causes, changed_actions
     from planner.render.cause_line import Causes
@@ -137,7 +137,7 @@ def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
     return 1
 
 
-def judge(made: Made[L], view: View) -> tuple[Made[L], list[Diagnostic]]:
+def judge(made: MadePlan[L], view: View) -> tuple[MadePlan[L], list[Diagnostic]]:
     """Judge a plan by the policies that its options name, and tell how it fared."""
     from planner.operations import policies
 

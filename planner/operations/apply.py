@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.operations.graphs import apply_graph
 from planner.operations.options import OperationOptions
-from planner.operations.plan import Made, Planned, Start, plan, release
+from planner.operations.plan import MadePlan, Planned, Start, plan, release
 from planner.operations.plan_files import saved
 from planner.operations.provider_limits import provider_limits
 from planner.operations.state_access import locked
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @frozen(eq=False)
-class Counts:
+class ApplyCounts:
     """How many objects were created, changed, destroyed, imported and forgotten."""
 
     add: int = 0
@@ -41,7 +41,7 @@ class Applied:
     """The state after an apply, as far as it came; None when nothing was begun."""
 
     state: State | None
-    counts: Counts = field(factory=Counts)
+    counts: ApplyCounts = field(factory=ApplyCounts)
     diagnostics: tuple[Diagnostic, ...] = ()
     unsaved: bytes = b""
     """the state file to be printed, when no file took the state"""
@@ -50,7 +50,7 @@ class Applied:
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
     """Do what a plan says (one just made, or the one in a file). The state is saved as far as it came, whatever
     happens."""
-    told = Told()
+    told = Diagnostics()
     applied = Applied(None)
     with told.until_an_error():
         if isinstance(planned, str):
@@ -69,7 +69,7 @@ def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks
     return evolve(applied, diagnostics=tuple(told))
 
 
-def refuse(made: Made[Start]) -> None:
+def refuse(made: MadePlan[Start]) -> None:
     """Raises Failure for plans that are not made to be applied."""
     if made.plan.errored:
         detail = "Planning failed, so the plan is not complete and cannot be applied."
@@ -79,14 +79,14 @@ def refuse(made: Made[Start]) -> None:
         raise Failure(error("apply.offline_plan", "Cannot apply an offline plan", detail))
 
 
-def _guard(made: Made[Start], told: Told) -> PolicyGuard | None:
+def _guard(made: MadePlan[Start], told: Diagnostics) -> PolicyGuard | None:
     """What watches over the apply, when there are policies. Raises Failure where they deny it or are wrong."""
     if made.plan.policy is None and not made.loaded.options.judges:
         return None
     return _guard_of(made)
 
 
-def _guard_of(made: Made[Start]) -> PolicyGuard | None:
+def _guard_of(made: MadePlan[Start]) -> PolicyGuard | None:
     from planner.operations.policies import apply_guard
 
     guard, problems = apply_guard(made)
@@ -95,7 +95,7 @@ def _guard_of(made: Made[Start]) -> PolicyGuard | None:
     return guard
 
 
-def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Told) -> Applied:
+def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told: Diagnostics) -> Applied:
     from planner.answers.documents.plan_file import stale
     from planner.engine.apply.shared_work import ApplyOptions
     from planner.engine.apply.walk import apply_walk
@@ -141,7 +141,7 @@ def _apply(made: Made[Start], hooks: Hooks, guard: PolicyGuard | None, told: Tol
     if has_errors(problems):
         more, unsaved = _rescue(store, state)
         told += more
-    counts = Counts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
+    counts = ApplyCounts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
     return Applied(state, counts, unsaved=unsaved)
 
 
@@ -160,7 +160,7 @@ def _source(configuration: str) -> str:
     return parse_provider_configuration(configuration).source
 
 
-def _carry(made: Made[Start], state: State) -> None:
+def _carry(made: MadePlan[Start], state: State) -> None:
     from planner.operations.value_record import carry_record
 
     carry_record(made.loaded.store, made.loaded.state, state)

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from planner.operations.options import StateOptions
     from planner.world.state.backend import Backend
     from planner.world.state.encryption_seal import Seal
-    from planner.world.state.migrate import Ask, Migration
+    from planner.world.state.migrate import Ask, MigrationOptions
 
 
 @frozen(eq=False)
-class Wanted:
+class BackendRequest:
     """What a backend block asks for; `written` are its own settings, without those of -backend-config."""
 
     type: str
@@ -51,7 +51,7 @@ class Wanted:
 
 def wanted_backend(
     config: Config | None, given: RawVariables, workspace: str, overrides: Overrides | None = None
-) -> tuple[Wanted | None, list[Diagnostic]]:
+) -> tuple[BackendRequest | None, list[Diagnostic]]:
     """What the root module's backend block asks for; None when there is no block, or with errors."""
     if config is None or config.root.backend is None:
         return None, []
@@ -60,7 +60,7 @@ def wanted_backend(
 
 def _wanted(
     config: Config, kind: str, given: RawVariables, workspace: str, overrides: Overrides | None
-) -> tuple[Wanted | None, list[Diagnostic]]:
+) -> tuple[BackendRequest | None, list[Diagnostic]]:
     from planner.language.config.backend import backend_settings
 
     schema = schema_of(kind)
@@ -73,7 +73,7 @@ def _wanted(
         settings, problems = backend_settings(config, given, schema, workspace, overrides)
     if has_errors(problems):
         return None, problems
-    return Wanted(kind, settings, written), problems
+    return BackendRequest(kind, settings, written), problems
 
 
 def data_folder(directory: str) -> str:
@@ -195,7 +195,7 @@ def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables)
 
 
 def _as_before(
-    how: BackendInit, pointer: BackendPointer, wanted: Wanted, folder: str, workspace: str
+    how: BackendInit, pointer: BackendPointer, wanted: BackendRequest, folder: str, workspace: str
 ) -> list[Diagnostic]:
     """The backend is the one that was set up."""
     backend, problems = saved_backend(pointer, how.seal)
@@ -207,7 +207,7 @@ def _as_before(
     return problems
 
 
-def _asked(how: BackendInit, wanted: Wanted) -> Wanted:
+def _asked(how: BackendInit, wanted: BackendRequest) -> BackendRequest:
     """With what is required and not given, as far as somebody can be asked."""
     schema = schema_of(wanted.type)
     if how.ask is None or schema is None:
@@ -233,7 +233,7 @@ def _no_block() -> Diagnostic:
     return warning("backend.no_block", "Missing backend configuration", detail)
 
 
-def _first(how: BackendInit, wanted: Wanted, folder: str, workspace: str) -> list[Diagnostic]:
+def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str) -> list[Diagnostic]:
     """A backend where none was set up: states that the default one left in the directory are offered to it. What was
     copied is emptied here, after a backup of it; what was not stays."""
     from planner.world.state.migrate import has_objects, migrate
@@ -251,7 +251,9 @@ def _first(how: BackendInit, wanted: Wanted, folder: str, workspace: str) -> lis
     return problems + _remember(how, wanted, backend, folder, workspace)
 
 
-def _change(how: BackendInit, pointer: BackendPointer, wanted: Wanted, folder: str, workspace: str) -> list[Diagnostic]:
+def _change(
+    how: BackendInit, pointer: BackendPointer, wanted: BackendRequest, folder: str, workspace: str
+) -> list[Diagnostic]:
     """Another backend, or other settings, than the one that was set up."""
     from planner.world.state.migrate import migrate
 
@@ -296,14 +298,16 @@ def _changed() -> Diagnostic:
 
 
 def _opened(
-    how: BackendInit, pointer: BackendPointer | None, wanted: Wanted
+    how: BackendInit, pointer: BackendPointer | None, wanted: BackendRequest
 ) -> tuple[Backend | None, Backend | None, list[Diagnostic]]:
     old, problems = saved_backend(pointer, how.seal)
     new, found = open_backend(wanted.type, wanted.settings, how.seal)
     return old, new, [*problems, *found]
 
 
-def _remember(how: BackendInit, wanted: Wanted, backend: Backend, folder: str, workspace: str) -> list[Diagnostic]:
+def _remember(
+    how: BackendInit, wanted: BackendRequest, backend: Backend, folder: str, workspace: str
+) -> list[Diagnostic]:
     problems = write_pointer(folder, BackendPointer(wanted.type, wanted.settings, wanted.hash))
     if not has_errors(problems):
         problems += _select(how, backend, workspace)
@@ -312,12 +316,12 @@ def _remember(how: BackendInit, wanted: Wanted, backend: Backend, folder: str, w
     return problems
 
 
-def _migration(how: BackendInit, source: str, target: str, told: list[Diagnostic]) -> Migration:
-    from planner.world.state.migrate import Migration
+def _migration(how: BackendInit, source: str, target: str, told: list[Diagnostic]) -> MigrationOptions:
+    from planner.world.state.migrate import MigrationOptions
 
     options = how.options
     workspace, _, _ = current_workspace(options.directory, os.environ)
-    return Migration(
+    return MigrationOptions(
         source, target, how.ask, how.force_copy, options.lock, options.lock_timeout, workspace, told.extend
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from planner.answers.policy.facts.relations import PolicyFacts, Reads
+from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
 from planner.answers.policy.from_json.facts import shown_facts
 from planner.answers.policy.manifest import MANIFEST
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
@@ -21,7 +21,7 @@ from planner.operations.providers_needed import needed_providers
 from planner.world.state.workspace import data_directory
 
 
-def given_facts(case: Case, reads: Reads) -> PolicyFacts | None:
+def given_facts(case: Case, reads: PolicyInputs) -> PolicyFacts | None:
     """What policies read of what a case gives; None if it gives nothing. Raises Failure."""
     if len(case.given) > 1:
         detail = "A case is about one plan: give one, and the rest as facts."
@@ -31,7 +31,7 @@ def given_facts(case: Case, reads: Reads) -> PolicyFacts | None:
     return None
 
 
-def _facts(path: str, span: Span, reads: Reads) -> PolicyFacts:
+def _facts(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
     if os.path.isdir(path):
         return _planned(path, span, reads)
     if not os.path.isfile(path):
@@ -39,11 +39,11 @@ def _facts(path: str, span: Span, reads: Reads) -> PolicyFacts:
     return _shown(path, reads)
 
 
-def _shown(path: str, reads: Reads) -> PolicyFacts:
+def _shown(path: str, reads: PolicyInputs) -> PolicyFacts:
     return shown_facts(read_document(path), reads)
 
 
-def _planned(path: str, span: Span, reads: Reads) -> PolicyFacts:
+def _planned(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
     pack = _pack_of(span.filename)
     if pack is not None and (why := _not_in_a_pack(path, pack)):
         detail = f"{path} {why}. Packs come from others: what their cases plan starts no programs and asks nobody."

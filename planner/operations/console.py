@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.engine.evaluation.eval_walk import eval_walk
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.operations.graphs import build
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Start, Variables, plan_options
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
     """What names mean in the root module, from configuration and state; with `planning`, as a plan sees it: objects
     that do not exist yet have their planned values."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         start, variables = load_with_values(options, told)
         scope, problems = (_planned_scope if planning else _present_scope)(start, variables)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from planner.engine.plan.moves import asked_facts, moved_back
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve
 from planner.language.syntax.rule_syntax import Atom, Constant, quote
 from planner.logic.datalog.engine.evaluate import evaluate
@@ -19,7 +19,7 @@ from planner.logic.model.sources import CommandLine
 from planner.logic.programs.rule_programs import cause_program, moving_program, relevance_program
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
-from planner.operations.plan import Made, Planned
+from planner.operations.plan import MadePlan, Planned
 from planner.operations.plan_files import Unstored, open_plan, planned
 from planner.operations.state_access import load_stored
 from planner.world.state.backend import open_backend
@@ -86,7 +86,7 @@ def is_single_instance(graph: Graph, what: str) -> bool:
     return not isinstance(address, ModuleAddress) and str(address.config) in meant
 
 
-def facts_with_instances(facts: FactBase, made: Made[Unstored]) -> FactBase:
+def facts_with_instances(facts: FactBase, made: MadePlan[Unstored]) -> FactBase:
     """The facts together with those about instances, known once a plan is made."""
     from planner.answers.explain.instances import with_instances
 
@@ -107,7 +107,7 @@ def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
 
 def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
     """What the rules about moves derive, in a graph without vertices. None when there is no state to ask about."""
-    told = Told()
+    told = Diagnostics()
     loaded, state = None, None
     with told.until_an_error():
         if plan_file is not None:
@@ -168,7 +168,7 @@ def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[
     return (explainer_of(answer.made) if answer.made is not None else None), list(answer.diagnostics)
 
 
-def explainer_of(made: Made[Unstored]) -> Explainer:
+def explainer_of(made: MadePlan[Unstored]) -> Explainer:
     """What answers questions about a plan that is there."""
     from planner.answers.explain.why import Explainer
     from planner.engine.evaluation.planned_values import planned_values, with_outputs
@@ -183,7 +183,7 @@ def explainer_of(made: Made[Unstored]) -> Explainer:
     return Explainer(plan, loaded.config, context, made.variables, known_values(made))
 
 
-def known_values(made: Made[Unstored]) -> KnownValues | None:
+def known_values(made: MadePlan[Unstored]) -> KnownValues | None:
     """What is on record of the values from before a plan; None where nothing is."""
     from planner.answers.explain.known_values import KnownValues
     from planner.operations.value_record import digester, recorded
@@ -231,7 +231,7 @@ def why_in_plan(
     return proof, [_as_warning(d) for d in failed]
 
 
-def with_chains(made: Made[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
+def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
     """The proof of an action, with what decided about it along the edges of the plan graph: why the new object is
     created first, and why a data source is read only after others."""
     from planner.logic.graph.decision_chains import replacement_chain, waiting_chain
@@ -255,12 +255,12 @@ def with_chains(made: Made[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
     return {**proof, "chains": written} if written else proof
 
 
-def plan_graph(made: Made[Unstored]) -> Graph:
+def plan_graph(made: MadePlan[Unstored]) -> Graph:
     """The graph that a plan was made by, to ask."""
     return build_graph(graphs.planning_facts(made.plan, made.loaded), own=made.loaded.rules, more=ASKED)
 
 
-def _with_limits(made: Made[Unstored], what: str, problems: list[Diagnostic]) -> list[Diagnostic]:
+def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]) -> list[Diagnostic]:
     """The problems of a question; of what is left out because of -target or -exclude it is said."""
     from planner.logic.graph.nearest_miss import left_out
     from planner.logic.graph.why import vertices_meant

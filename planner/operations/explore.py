@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planner.engine.walk.hooks import Hooks
     from planner.logic.model.graph import Graph
     from planner.logic.model.plan import Plan
-    from planner.operations.plan import Made
+    from planner.operations.plan import MadePlan
 
 
 @frozen(eq=False)
@@ -56,12 +56,12 @@ def explore(
     return Explored(made.plan, built, causes(made), made.loaded.schemas, changed_actions(made)), problems
 
 
-def _judged(made: Made[Unstored]) -> tuple[Made[Unstored], list[Diagnostic]]:
+def _judged(made: MadePlan[Unstored]) -> tuple[MadePlan[Unstored], list[Diagnostic]]:
     """The plan with what policies say of it; a denial is no problem here, as it is to be looked at."""
     judged_plan, _, problems = judged(made)
     return judged_plan, problems
 
 
-def _graph(made: Made[Unstored], kind: str) -> Graph:
+def _graph(made: MadePlan[Unstored], kind: str) -> Graph:
     facts_of = graphs.planning_facts if kind == "plan" else graphs.apply_facts
     return build_graph(facts_of(made.plan, made.loaded), own=made.loaded.rules, more=RELATIONS)

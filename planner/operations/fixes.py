@@ -31,10 +31,10 @@ from planner.operations.verdicts import WORDS, judged_for, the_findings
 
 if TYPE_CHECKING:
     from planner.answers.explain.fixes import Cause
-    from planner.answers.explain.why import Asked
+    from planner.answers.explain.why import QuestionSubject
     from planner.logic.model.graph import Graph
     from planner.logic.programs.rule_files import Files
-    from planner.operations.plan import Made
+    from planner.operations.plan import MadePlan
     from planner.operations.plan_files import Unstored
 
 Found = tuple["dict[str, Any] | None", list[Diagnostic]]
@@ -115,7 +115,7 @@ def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | N
 # ---------------------------------------------------------------- plans
 
 
-def _made(options: OperationOptions, plan_file: str | None) -> Made[Unstored]:
+def _made(options: OperationOptions, plan_file: str | None) -> MadePlan[Unstored]:
     answer = planned(options, plan_file)
     if answer.made is None:
         raise Failure(list(answer.diagnostics))
@@ -164,7 +164,11 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
 
 
 def _tried(
-    options: OperationOptions, plan_file: str | None, made: Made[Unstored], asked: Asked, causes: tuple[Cause, ...]
+    options: OperationOptions,
+    plan_file: str | None,
+    made: MadePlan[Unstored],
+    asked: QuestionSubject,
+    causes: tuple[Cause, ...],
 ) -> Fix:
     """Plan again as it was before."""
     places = tuple(cause.place for cause in causes)
@@ -205,7 +209,7 @@ def _tried(
     return Fix(places, False, f"planned again{how}: still {action}")
 
 
-def _former(made: Made[Unstored], cause: Cause) -> tuple[Any, str, bool]:
+def _former(made: MadePlan[Unstored], cause: Cause) -> tuple[Any, str, bool]:
     """The value of a variable from before, its text, and whether that is only its default, which it may have had. None
     where nothing is known that it could have been."""
     name = cause.root.what.removeprefix("var.")
@@ -219,7 +223,7 @@ def _former(made: Made[Unstored], cause: Cause) -> tuple[Any, str, bool]:
     return declared.default, f"{short_text(declared.default, declared.sensitive)} (its default)", True
 
 
-def _value(text: str, made: Made[Unstored]) -> Any:
+def _value(text: str, made: MadePlan[Unstored]) -> Any:
     """The value of an expression that is a literal; None for any other."""
     source = Source("<before>", text)
     node, problems = parse_expression(source)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 
@@ -19,7 +19,7 @@ def force_unlock(
 ) -> tuple[bool, list[Diagnostic]]:
     """Remove the lock of the state that has this id, and whether that was done: `confirm` is asked when there is such a
     lock and nobody holds it any more."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         store = kept_state(options, told).store
         holder, problems = store.held_by(lock_id)

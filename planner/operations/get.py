@@ -54,11 +54,11 @@ def get(
 
 def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: Progress | None) -> list[Diagnostic]:
     """Install the modules and stacks that a stack calls."""
-    from planner.language.config.module_installer import Recorder, install
-    from planner.language.config.stack_files.load import Places, load_stack
+    from planner.language.config.module_installer import ModuleRecorder, install
+    from planner.language.config.stack_files.load import StackSources, load_stack
 
-    def load(recorder: Recorder, problems: Problems) -> None:
-        _, found = load_stack(directory, places=Places(recorder.locate, recorder.below, False))
+    def load(recorder: ModuleRecorder, problems: Problems) -> None:
+        _, found = load_stack(directory, places=StackSources(recorder.locate, recorder.below, False))
         problems.extend(found)
 
     say = hooks.log if hooks is not None else (lambda text: None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.engine.plan.moves import apply_moves
 from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.walks import walk_of
 from planner.logic.graph.build import ASKED, build_graph
@@ -32,7 +32,7 @@ def graph(
     vertices are asked for. Problems are in the graph's diagnostics."""
     if plan_file is not None:
         return _of_plan(options, kind, plan_file, asked_about)
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         start = load_stored(options, told)
         walk = walk_of("apply" if kind == "apply" else "plan", "destroy" if kind == "plan-destroy" else options.mode)

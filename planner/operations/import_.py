@@ -11,7 +11,7 @@ from planner.foundation.values.settled import unknown_as_null
 from planner.foundation.values.value import Null, type_of, unmark_deep
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source, Span
@@ -35,7 +35,7 @@ def import_object(
 ) -> list[Diagnostic]:
     """Read the object with this id and record it as the instance of an address. The configuration must declare it, and
     the state must not have it yet; `begins` is called when both are so."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         loaded = load(options, told)
         told.check(selection_problems(loaded.config, options.directory))

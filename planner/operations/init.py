@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.load import load_root
 from planner.operations.backends import BackendInit, current_backend, init_backend
 from planner.operations.encryption import Encryption, encryption_of
 from planner.operations.get import get
-from planner.operations.load import Reading, begin, read_configuration
+from planner.operations.load import ConfigurationReading, begin, read_configuration
 from planner.operations.options import StateOptions
 from planner.operations.providers_needed import needed_providers, override_warnings, provider_constraints
 from planner.operations.state_access import store_of
@@ -46,7 +46,7 @@ def init(
     hooks: Hooks | None = None,
     ask: Ask | None = None,
     progress: Progress | None = None,
-    read: Reading[StateOptions] | None = None,
+    read: ConfigurationReading[StateOptions] | None = None,
     test_directory: str = "",
 ) -> list[Diagnostic]:
     """Set up the backend, install modules, select and install providers. Running it again is harmless. `ask` answers
@@ -56,7 +56,7 @@ def init(
     from planner.operations.module_copy import copy_module, has_configuration
 
     say = hooks.log if hooks is not None else (lambda text: None)
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         if from_module:
             say(f'Copying configuration from "{from_module}"...')
@@ -118,7 +118,9 @@ def _init_providers(
     return init_providers(config, directory, state, Choices(*chosen), say, progress, others, names)
 
 
-def _stored(reading: Reading[StateOptions], config: Config, encryption: Encryption, told: Told) -> State | None:
+def _stored(
+    reading: ConfigurationReading[StateOptions], config: Config, encryption: Encryption, told: Diagnostics
+) -> State | None:
     """The state that is there already: its providers are needed, too."""
     begun = reading.begun
     backend, problems = current_backend(begun.options.directory, config, begun.workspace, begun.given, encryption)
@@ -162,7 +164,7 @@ def _only_builtin(config: Config, state: State | None, say: Callable[[str], None
     return impossible
 
 
-def stays_as_it_is(reading: Reading[Any]) -> bool:
+def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
     """Whether `init` finds nothing to do that changes what was read: there is no module to install, nothing of
     providers but what is built in, and the default workspace, which is in every backend."""
     config = reading.config
@@ -171,8 +173,8 @@ def stays_as_it_is(reading: Reading[Any]) -> bool:
     return needed_providers(config).all <= {BUILTIN}
 
 
-def root_alone(options: StateOptions) -> Reading[StateOptions]:
+def root_alone(options: StateOptions) -> ConfigurationReading[StateOptions]:
     """The root module without those that it calls: enough to know the backend."""
     begun, problems = begin(options)
     config, more = load_root(options.directory, variables=begun.given, workspace=begun.workspace)
-    return Reading(begun, config, (), (*problems, *more))
+    return ConfigurationReading(begun, config, (), (*problems, *more))

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from planner.foundation.clients.cli_config import CliConfig, Method, load_cli_config
+from planner.foundation.clients.cli_config import CliConfig, InstallMethod, load_cli_config
 from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import locked
 from planner.foundation.support.signals import STOP
@@ -25,7 +25,7 @@ from planner.world.install.mirroring import Mirroring
 from planner.world.install.modules import ModuleInstaller
 from planner.world.install.placing import Placer, Progress
 from planner.world.install.providers import Installer, display, incomplete_warning
-from planner.world.install.sources import MirrorDirectory, NetworkMirror, Registry, Source, all_of, usual
+from planner.world.install.sources import MirrorDirectory, NetworkMirror, PackageSource, Registry, all_of, usual
 from planner.world.install.web import Web
 from planner.world.provider.locate import own_platform, usual_directories
 from planner.world.provider.lock_file import (
@@ -39,7 +39,7 @@ from planner.world.provider.lock_file import (
     write_locks,
 )
 from planner.world.provider.selections import unmanaged
-from planner.world.provider.version_sets import Wanted
+from planner.world.provider.version_sets import VersionSet
 from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Choices:
 
 
 @frozen(eq=False)
-class Connections:
+class InstalledConnections:
     """The user's settings, and what asks other hosts according to them."""
 
     config: CliConfig
@@ -67,16 +67,16 @@ class Connections:
     hosts: Hosts
 
 
-def connections() -> Connections:
+def connections() -> InstalledConnections:
     """Raises Failure when the settings cannot be read."""
     config = load_cli_config(os.environ)
     web = Web(config.retries, config.timeout)
-    return Connections(config, web, Hosts(config, web, os.environ))
+    return InstalledConnections(config, web, Hosts(config, web, os.environ))
 
 
 def requirements(
     config: Config, state: State | None = None, others: Iterable[Config] = (), names: Iterable[str] = ()
-) -> dict[str, Wanted]:
+) -> dict[str, VersionSet]:
     """The version constraints of every provider that the configuration or the state needs, or `others`: those that runs
     of tests are about. `names` are needed besides. Raises Failure."""
     texts = provider_constraints(config)
@@ -86,7 +86,7 @@ def requirements(
         for address, found in provider_constraints(other).items():
             texts[address] = tuple(sorted({*texts.get(address, ()), *found}))
     try:
-        return {address: Wanted(texts.get(address, ())) for address in sorted(needed)}
+        return {address: VersionSet(texts.get(address, ())) for address in sorted(needed)}
     except ValueError as bad:
         raise Failure(error("install.constraint", "Invalid version constraint", f"{bad}.")) from None
 
@@ -140,7 +140,9 @@ def init_providers(
     return problems
 
 
-def _installer(net: Connections, source: Source, directory: Path, say: Say, progress: Progress | None) -> Installer:
+def _installer(
+    net: InstalledConnections, source: PackageSource, directory: Path, say: Say, progress: Progress | None
+) -> Installer:
     def placer(base: Path) -> Placer:
         return Placer(
             base.absolute(),
@@ -165,7 +167,7 @@ def _installer(net: Connections, source: Source, directory: Path, say: Say, prog
     )
 
 
-def _source(net: Connections, directory: str, plugin_dirs: tuple[str, ...]) -> Source:
+def _source(net: InstalledConnections, directory: str, plugin_dirs: tuple[str, ...]) -> PackageSource:
     """Where packages come from here. Raises Failure."""
     cache = net.config.cache
     if cache and not os.path.isdir(cache):
@@ -176,7 +178,7 @@ def _source(net: Connections, directory: str, plugin_dirs: tuple[str, ...]) -> S
             if not os.path.isdir(path):
                 detail = f"-plugin-dir names {path}, which is not a directory that can be read."
                 raise Failure(error("install.plugin_dir", "Plugin directory cannot be used", detail))
-        return all_of([Method("filesystem_mirror", path) for path in plugin_dirs], net.web, net.hosts)
+        return all_of([InstallMethod("filesystem_mirror", path) for path in plugin_dirs], net.web, net.hosts)
     if net.config.methods is not None:
         return all_of(net.config.methods, net.web, net.hosts)
     return usual(usual_directories(directory, os.environ), net.web, net.hosts)
@@ -267,7 +269,7 @@ def lock_providers(
     if net_mirror and not net_mirror.lower().startswith("https://"):
         detail = f"-net-mirror must be an https: URL, not {net_mirror}."
         return [*problems, error("install.net_mirror", "Invalid network mirror URL", detail)]
-    source: Source = Registry(net.web, net.hosts)
+    source: PackageSource = Registry(net.web, net.hosts)
     if fs_mirror:
         source = MirrorDirectory(fs_mirror)
     elif net_mirror:
@@ -307,7 +309,7 @@ def _change(old: Lock | None, new: Lock) -> str:
     return "had" if set(new.hashes) <= set(old.hashes) else "got"
 
 
-def _chosen(wanted: dict[str, Wanted], names: tuple[str, ...]) -> dict[str, Wanted]:
+def _chosen(wanted: dict[str, VersionSet], names: tuple[str, ...]) -> dict[str, VersionSet]:
     """The providers that the words of a command name; all when there are none. Raises Failure."""
     chosen, problems = {}, []
     for name in names:

@@ -11,7 +11,7 @@ from planner.answers.policy.from_json.chunks import judged_in_pieces
 from planner.answers.policy.from_json.document import Document, not_usable, parse
 from planner.answers.policy.from_json.excerpt import Excerpt, suggested
 from planner.answers.policy.from_json.facts import shown_facts
-from planner.answers.policy.judge import Said, judge, verdict_of
+from planner.answers.policy.judge import PolicyFindings, judge, verdict_of
 from planner.answers.policy.program import Policies
 from planner.foundation.support.collector import collector_paused
 from planner.foundation.support.disk import MOST_BYTES, read_given
@@ -58,7 +58,7 @@ def judged_document(
         return None, failure.diagnostics
 
 
-def _in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> Said | None:
+def _in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:
     return judged_in_pieces(document, name, policies, processes)
 
 

@@ -14,7 +14,7 @@ from planner.operations.providers_needed import provider_constraints
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.language.config.model import Config
     from planner.language.config.variables import RawVariables, RootVariable
     from planner.logic.datalog.engine.fact_base import FactBase
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 O = TypeVar("O", bound=Options, covariant=True)  # noqa: E741 -- the options that a step was made with
 A = TypeVar("A", bound=Options)
-Grown = TypeVar("Grown", bound="Begun[Any]")
+Grown = TypeVar("Grown", bound="RunInputs[Any]")
 UserRules = tuple[tuple[str, str], ...]
 """(path, text) of the user's own rule files"""
 
 
 @frozen(eq=False)
-class Begun(Generic[O]):
+class RunInputs(Generic[O]):
     """What is known before any configuration is read: the selected workspace, and what was given for variables."""
 
     options: O
@@ -54,7 +54,7 @@ class Derived:
 
 
 @frozen(eq=False)
-class Loaded(Begun[O]):
+class Loaded(RunInputs[O]):
     """A configuration without errors, and what goes with it."""
 
     config: Config
@@ -65,10 +65,10 @@ class Loaded(Begun[O]):
 
 
 @frozen(eq=False)
-class Reading(Generic[O]):
+class ConfigurationReading(Generic[O]):
     """What came of reading a configuration, which may be wrong, or not be there at all."""
 
-    begun: Begun[O]
+    begun: RunInputs[O]
     config: Config | None
     rules: UserRules
     problems: tuple[Diagnostic, ...]
@@ -83,22 +83,22 @@ class Reading(Generic[O]):
         return grown(Loaded, begun, config=self.config, encryption=encryption, schemas=schemas, rules=self.rules)
 
 
-def grown(kind: type[Grown], step: Begun[Any], **more: Any) -> Grown:
+def grown(kind: type[Grown], step: RunInputs[Any], **more: Any) -> Grown:
     """The next step: all that the one before has, and more."""
     return kind(**{name: getattr(step, name) for name in _fields(step.__class__)}, **more)
 
 
-def _fields(kind: type[Begun[Any]]) -> list[str]:
+def _fields(kind: type[RunInputs[Any]]) -> list[str]:
     return [one.name for one in fields(kind)]
 
 
-def begin(options: A) -> tuple[Begun[A], list[Diagnostic]]:
+def begin(options: A) -> tuple[RunInputs[A], list[Diagnostic]]:
     """The workspace and the given values, and what is wrong with them."""
     from planner.world.state.workspace import current_workspace
 
     workspace, _, problems = current_workspace(options.directory, os.environ)
     given, more = load_variables(options)
-    return Begun(options, workspace, given), [*problems, *more]
+    return RunInputs(options, workspace, given), [*problems, *more]
 
 
 def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
@@ -113,7 +113,7 @@ def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
     return given, problems
 
 
-def read_configuration(options: A) -> Reading[A]:
+def read_configuration(options: A) -> ConfigurationReading[A]:
     """The configuration of a working directory, right or wrong."""
     from planner.language.config.load import load_config
     from planner.world.state.workspace import data_directory
@@ -123,10 +123,10 @@ def read_configuration(options: A) -> Reading[A]:
         options.directory, variables=begun.given, workspace=begun.workspace, data_dir=data_directory(os.environ)
     )
     rules, wrong = load_rules(options)
-    return Reading(begun, config, rules, (*problems, *more, *wrong))
+    return ConfigurationReading(begun, config, rules, (*problems, *more, *wrong))
 
 
-def load(options: A, told: Told) -> Loaded[A]:
+def load(options: A, told: Diagnostics) -> Loaded[A]:
     """The configuration of a working directory. Raises Failure."""
     reading = read_configuration(options)
     loaded = reading.loaded()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from planner.foundation.support.files_read import forget_files_read
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.walks import Mode, Walk
 from planner.operations.graphs import apply_graph, build
@@ -41,7 +41,7 @@ L = TypeVar("L", bound=Loaded[OperationOptions], covariant=True)
 
 
 @frozen(eq=False)
-class Made(Generic[L]):
+class MadePlan(Generic[L]):
     """A plan, and what it was made from."""
 
     plan: Plan
@@ -55,7 +55,7 @@ class Made(Generic[L]):
 class Planned(Generic[L]):
     """What planning came to: a plan, which may have failed half-way, or none; and what there is to say."""
 
-    made: Made[L] | None
+    made: MadePlan[L] | None
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
@@ -63,7 +63,7 @@ class Planned(Generic[L]):
         return self.made.plan if self.made is not None else None
 
     @property
-    def complete(self) -> Made[L] | None:
+    def complete(self) -> MadePlan[L] | None:
         """The plan if there is nothing wrong with it."""
         return None if has_errors(self.diagnostics) else self.made
 
@@ -74,7 +74,7 @@ def plan(
     """Compare configuration, state and real objects, and decide what to do. The state is locked meanwhile; `to_apply`:
     when there is a plan, it stays locked until `release`, so that nobody can change it before the plan is applied.
     `remarks`: what is to be said first of the state that planning starts from, whether it comes to a plan or not."""
-    told = Told()
+    told = Diagnostics()
     made = None
     with told.until_an_error():
         made = _plan(options, hooks, to_apply, told, remarks)
@@ -86,7 +86,9 @@ def release(planned: Planned[Start]) -> list[Diagnostic]:
     return planned.made.loaded.store.unlock() if planned.made is not None else []
 
 
-def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told, remarks: Remarks) -> Made[Start]:
+def _plan(
+    options: OperationOptions, hooks: Hooks, to_apply: bool, told: Diagnostics, remarks: Remarks
+) -> MadePlan[Start]:
     from planner.engine.evaluation.variables import UNFIT
 
     forget_files_read()
@@ -118,7 +120,9 @@ def _plan(options: OperationOptions, hooks: Hooks, to_apply: bool, told: Told, r
             loaded.schemas.close()
 
 
-def _locked(opened: Opened[OperationOptions], hooks: Hooks, to_apply: bool, told: Told) -> AbstractContextManager[None]:
+def _locked(
+    opened: Opened[OperationOptions], hooks: Hooks, to_apply: bool, told: Diagnostics
+) -> AbstractContextManager[None]:
     operation = "OperationTypeApply" if to_apply else "OperationTypePlan"
     return locked(opened.store, opened.options, operation, told, to_apply, hooks)
 
@@ -128,7 +132,7 @@ def plan_opened(
 ) -> Planned[Start]:
     """The same of a configuration that is loaded, with the store and the values that somebody else gives it. Its
     providers stay open for more."""
-    told = Told()
+    told = Diagnostics()
     made = None
     with told.until_an_error():
         told.check(selection_problems(opened.config, opened.options.directory))
@@ -139,7 +143,7 @@ def plan_opened(
 
 def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Start]:
     """The same with a state that is known, which nobody locks."""
-    told = Told()
+    told = Diagnostics()
     made = None
     with told.until_an_error():
         told.check(selection_problems(start.config, start.options.directory))
@@ -147,7 +151,7 @@ def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Sta
     return Planned(made, tuple(told))
 
 
-def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Told) -> Made[Start]:
+def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Diagnostics) -> MadePlan[Start]:
     """The plan of a configuration that is right by itself. The graph of a plan without limits serves for seeing to
     that, too, which saves a third of the time of large configurations. Raises Failure."""
     options = start.options
@@ -206,7 +210,7 @@ def _repeated(config: Config, places: set[Any]) -> list[tuple[str, str, str]]:
 
 def _make_plan(
     start: Start, variables: Variables, hooks: Hooks, build_graph: BuildGraph
-) -> tuple[Made[Start] | None, list[Diagnostic]]:
+) -> tuple[MadePlan[Start] | None, list[Diagnostic]]:
     from planner.engine.plan.make_plan import make_plan
 
     asked = plan_options(start)
@@ -241,7 +245,7 @@ def _make_plan(
             apply_graph(plan, start)
         except Failure as failure:
             problems = problems + failure.diagnostics
-    return Made(plan, start, variables, kept[0] if kept else None), problems
+    return MadePlan(plan, start, variables, kept[0] if kept else None), problems
 
 
 def _check_snapshots() -> None:

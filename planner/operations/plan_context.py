@@ -15,7 +15,7 @@ from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.language.config.modules_manifest import read_manifest
-from planner.operations.plan import Made
+from planner.operations.plan import MadePlan
 from planner.world.provider.lock_file import read_locks
 from planner.world.state.workspace import data_directory
 
@@ -34,14 +34,14 @@ _KINDS = {
 Rows = tuple[tuple[str, ...], ...]
 
 
-def recorded(made: Made[Any]) -> Rows:
+def recorded(made: MadePlan[Any]) -> Rows:
     """The rows (relation, columns...) that a plan's record keeps: those that it has, else those of this run. Raises
     Failure when the lock file or the list of installed modules cannot be read."""
     record = made.plan.policy
     return record.facts if record is not None and record.facts else tuple(sorted(_rows(made)))
 
 
-def _rows(made: Made[Any]) -> Iterator[tuple[str, ...]]:
+def _rows(made: MadePlan[Any]) -> Iterator[tuple[str, ...]]:
     loaded = made.loaded
     directory = loaded.options.directory
     if made.plan.timestamp:
@@ -86,7 +86,7 @@ def _user() -> str:
         return str(os.getuid())
 
 
-def values_read(made: Made[Any]) -> Iterator[tuple[str, Value]]:
+def values_read(made: MadePlan[Any]) -> Iterator[tuple[str, Value]]:
     """The address and the value of each data source that was read, by the schemas of their providers. Raises
     Failure."""
     from planner.answers.documents.json_state import object_value, resource_schema

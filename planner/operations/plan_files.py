@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source
 from planner.operations.encryption import encryption_of_directory
 from planner.operations.load import Loaded, begin, grown, new_schemas
 from planner.operations.options import OperationOptions
-from planner.operations.plan import Made, Planned, Start, plan
+from planner.operations.plan import MadePlan, Planned, Start, plan
 from planner.operations.providers_needed import override_warnings
 from planner.operations.state_access import read_state, with_backend
 
@@ -27,7 +27,7 @@ Unstored = Loaded[OperationOptions]
 """what a plan in a file was made from, without the backend of its state"""
 
 
-def save_plan(made: Made[Unstored], path: str, mode: int = 0o666) -> list[Diagnostic]:
+def save_plan(made: MadePlan[Unstored], path: str, mode: int = 0o666) -> list[Diagnostic]:
     """Write the plan file, with the files of the configuration. `mode`: its permissions, before the umask."""
     from planner.answers.documents.plan_file import ABSOLUTE, write_plan
     from planner.foundation.values.json_codec import CodecError
@@ -55,7 +55,7 @@ def planned(options: OperationOptions, plan_file: str | None = None, hooks: Hook
 
     if plan_file is None:
         return plan(evolve(options, lock=False, keeps_values=True), hooks or Hooks())
-    told = Told()
+    told = Diagnostics()
     made = None
     with told.until_an_error():
         made = open_plan(options, plan_file, told)
@@ -67,7 +67,7 @@ def saved(options: OperationOptions, path: str) -> Planned[Start]:
     from planner.language.config.variables import undeclared_values
     from planner.world.state.backend import open_backend
 
-    told = Told()
+    told = Diagnostics()
     made = None
     with told.until_an_error():
         opened = open_plan(options, path, told)
@@ -81,11 +81,11 @@ def saved(options: OperationOptions, path: str) -> Planned[Start]:
         told += problems
         if backend is not None:
             stored = read_state(with_backend(loaded, backend), told)
-            made = Made(plan, stored, opened.variables)
+            made = MadePlan(plan, stored, opened.variables)
     return Planned(made, tuple(told))
 
 
-def open_plan(options: OperationOptions, path: str, told: Told) -> Made[Unstored]:
+def open_plan(options: OperationOptions, path: str, told: Diagnostics) -> MadePlan[Unstored]:
     """A saved plan, and what it was made from: its configuration, the values of its variables, its targets and
     excludes, and the user's rules. Raises Failure."""
     import tempfile
@@ -110,7 +110,7 @@ def open_plan(options: OperationOptions, path: str, told: Told) -> Made[Unstored
     schemas = new_schemas(options.directory, config, encryption=encryption)
     known = {"config": config, "encryption": encryption, "schemas": schemas, "rules": plan.rules}
     loaded = grown(Loaded[OperationOptions], begun, **known)
-    return Made(plan, loaded, recorded_variables(config, begun.given, plan)[0])
+    return MadePlan(plan, loaded, recorded_variables(config, begun.given, plan)[0])
 
 
 def recorded_variables(
@@ -127,7 +127,7 @@ def recorded_variables(
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
     """The values that the plan recorded, as given values; what is given now for the others (ephemeral ones)."""
     from planner.foundation.values.expression_text import expression_text
-    from planner.language.config.reading import Piece
+    from planner.language.config.reading import ExpressionPiece
     from planner.language.config.variables import RawValue
     from planner.language.syntax.parse import parse_expression
 
@@ -137,5 +137,5 @@ def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
             source = Source(f"<planned value of var.{name}>", expression_text(value))
             node, _ = parse_expression(source)
             assert node is not None
-            recorded[name] = RawValue(name, "plan", expr=Piece(node, source))
+            recorded[name] = RawValue(name, "plan", expr=ExpressionPiece(node, source))
     return {**given, **recorded}

@@ -13,15 +13,15 @@ from planner.foundation.vocabulary.walks import walk_of
 from planner.logic.model.plan import PolicyRecord
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
-from planner.operations.plan import L, Made
+from planner.operations.plan import L, MadePlan
 from planner.operations.plan_files import planned
 from planner.operations.policy_documents import check_document, policies_of
 from planner.operations.policy_shapes import MISFITS, misfits_of
 
 if TYPE_CHECKING:
     from planner.answers.policy.apply_guard import PolicyGuard
-    from planner.answers.policy.facts.relations import PolicyFacts, Reads
-    from planner.answers.policy.facts.surroundings import Surroundings
+    from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
+    from planner.answers.policy.facts.surroundings import PlanSurroundings
     from planner.answers.policy.model import Verdict
     from planner.answers.policy.program import Files, Policies
     from planner.answers.policy.two_valued import PlainProofs
@@ -48,7 +48,7 @@ def check(
     return verdict, [*answer.diagnostics, *problems]
 
 
-def judged_plainly(made: Made[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
+def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
     """What policies say about a plan, with proofs by the rules as they are written; no verdict when a policy is wrong,
     or there is none. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
@@ -60,7 +60,7 @@ def judged_plainly(made: Made[L]) -> tuple[Verdict | None, PlainProofs | None, l
     return verdict, PlainProofs(policies, facts), problems
 
 
-def judged(made: Made[L]) -> tuple[Made[L], Verdict | None, list[Diagnostic]]:
+def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
     """A plan with its policies and what they say on record; no verdict when a policy is wrong."""
     from planner.answers.policy.enforcement import without_policy
     from planner.operations.plan_context import recorded
@@ -79,7 +79,7 @@ def judged(made: Made[L]) -> tuple[Made[L], Verdict | None, list[Diagnostic]]:
     return evolve(made, plan=evolve(made.plan, policy=record)), verdict, problems
 
 
-def apply_guard(made: Made[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:
+def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:
     """What watches over an apply; no guard when policies deny the plan or are wrong."""
     from planner.answers.policy.apply_guard import PolicyGuard
 
@@ -112,7 +112,7 @@ def diagnostics(verdict: Verdict) -> list[Diagnostic]:
     return [diagnostic(finding) for finding in verdict.findings]
 
 
-def facts_of(made: Made[L], reads: Reads) -> PolicyFacts:
+def facts_of(made: MadePlan[L], reads: PolicyInputs) -> PolicyFacts:
     """What policies read of a plan."""
     from planner.answers.policy.facts.build import plan_facts
 
@@ -127,7 +127,7 @@ def _overrides(options: OperationOptions, record: PolicyRecord | None) -> dict[s
     return {**(dict(record.overrides) if record is not None else {}), **given}
 
 
-def _judge(policies: Policies, made: Made[L], clock: int | None = None) -> tuple[Verdict, PolicyFacts]:
+def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> tuple[Verdict, PolicyFacts]:
     """`clock` is the time by which waivers are judged; without it, the time of the plan, which its record keeps."""
     from planner.answers.policy.judge import judge
 
@@ -137,7 +137,7 @@ def _judge(policies: Policies, made: Made[L], clock: int | None = None) -> tuple
     return judge(policies, facts, _overrides(made.loaded.options, made.plan.policy), clock, is_whole), facts
 
 
-def _time_of(made: Made[L]) -> int | None:
+def _time_of(made: MadePlan[L]) -> int | None:
     """When a plan was made, in seconds since 1970, as its record has it."""
     from datetime import datetime
 
@@ -149,16 +149,16 @@ def _time_of(made: Made[L]) -> int | None:
         return None
 
 
-def surroundings(made: Made[L]) -> Surroundings:
+def surroundings(made: MadePlan[L]) -> PlanSurroundings:
     """What is known around a plan: as its record has it, else as it is now."""
-    from planner.answers.policy.facts.surroundings import Surroundings
+    from planner.answers.policy.facts.surroundings import PlanSurroundings
     from planner.operations.plan_context import recorded, values_read
 
     rows = recorded(made)
-    return Surroundings(rows, lambda: graphs.declared(made.loaded), lambda: values_read(made))
+    return PlanSurroundings(rows, lambda: graphs.declared(made.loaded), lambda: values_read(made))
 
 
-def plan_graph(made: Made[L]) -> Graph:
+def plan_graph(made: MadePlan[L]) -> Graph:
     """The plan graph, for policies that read it."""
     plan, loaded = made.plan, made.loaded
     known = loaded.derived.plan_graph

@@ -22,8 +22,8 @@ from planner.answers.policy.manifest import MANIFEST, read_manifest
 from planner.answers.policy.settings import PackUse, read_config
 from planner.answers.policy.standing_policies import OWN as POLICIES
 from planner.answers.policy.standing_policies import SETTINGS
-from planner.answers.policy.strict_toml import File
-from planner.foundation.support.archive import Limits
+from planner.answers.policy.strict_toml import TomlFile
+from planner.foundation.support.archive import ArchiveLimits
 from planner.foundation.support.disk import read_text, replace_file
 from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import beside, copied, locked, remove
@@ -111,7 +111,7 @@ def first_policy(say: Callable[[str], None]) -> None:
 
 def _remote(config: str, text: str) -> dict[str, PackUse]:
     """The packs from elsewhere, in whatever workspace: those of one come with all."""
-    workspaces = File(Source(config, text), "a policy file", "policy.settings").data.get("workspace", {})
+    workspaces = TomlFile(Source(config, text), "a policy file", "policy.settings").data.get("workspace", {})
     names = ["", *workspaces] if isinstance(workspaces, dict) else [""]
     found: dict[str, PackUse] = {}
     for name in names:
@@ -181,7 +181,7 @@ def _checked(use: PackUse, folder: Path) -> Locked:
 
 def _fetcher(say: Callable[[str], None]) -> PackFetcher:
     web = Web()
-    return PackFetcher(web, Fetcher(web, limits=Limits(4 * MOST_BYTES, 10 * MOST_FILES)), say)
+    return PackFetcher(web, Fetcher(web, limits=ArchiveLimits(4 * MOST_BYTES, 10 * MOST_FILES)), say)
 
 
 def _shown(source: str) -> str:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planner.answers.policy.program import Policies
-    from planner.logic.datalog.engine.program import Program
+    from planner.logic.datalog.engine.program import RuleProgram
     from planner.logic.datalog.language.model import Predicate
     from planner.logic.datalog.language.values import Row
     from planner.logic.model.plan import PolicyRecord
-    from planner.operations.plan import Made
+    from planner.operations.plan import MadePlan
     from planner.operations.plan_files import Unstored
 
 SPACE = "policy."
@@ -46,11 +46,11 @@ class Mentioned:
     own: dict[str, Predicate]
     shared: dict[str, Predicate]
 
-    def rows(self, made: Made[Unstored]) -> dict[str, list[Row]]:
+    def rows(self, made: MadePlan[Unstored]) -> dict[str, list[Row]]:
         """The rows of those that only policies have, about a plan, by the names in the question."""
         return self._rows(made, self.own)
 
-    def shared_rows(self, made: Made[Unstored]) -> dict[str, list[Row]]:
+    def shared_rows(self, made: MadePlan[Unstored]) -> dict[str, list[Row]]:
         """The rows of those that graphs have, too, and that a plan says."""
         return self._rows(made, {name: p for name, p in self.shared.items() if p.is_input})
 
@@ -63,7 +63,7 @@ class Mentioned:
         detail = f"No policies are named, so {' and '.join(asked)} hold of nothing. {NAME_POLICIES}"
         return [warning("query.no_policies", "No policies", detail)]
 
-    def _rows(self, made: Made[Unstored], wanted: dict[str, Predicate]) -> dict[str, list[Row]]:
+    def _rows(self, made: MadePlan[Unstored], wanted: dict[str, Predicate]) -> dict[str, list[Row]]:
         from planner.answers.policy.relations import needs, shown
         from planner.operations.policies import facts_of
 
@@ -73,7 +73,7 @@ class Mentioned:
 
 
 def mentioned(
-    options: OperationOptions, program: Program, text: str, record: PolicyRecord | None = None
+    options: OperationOptions, program: RuleProgram, text: str, record: PolicyRecord | None = None
 ) -> Mentioned | None:
     """The relations of policies in a question that is otherwise asked of `program`; None where it mentions none, or
     cannot be read: who parses it says why. Raises Failure for policies that are wrong."""
@@ -97,7 +97,7 @@ def mentioned(
 
 
 def why_relation(
-    options: OperationOptions, program: Program, text: str, plan_file: str | None, negated: bool
+    options: OperationOptions, program: RuleProgram, text: str, plan_file: str | None, negated: bool
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]] | None:
     """Why a fact of policies holds of a plan, or with `negated` why not; None where the text is not about policies.
     Raises Failure."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.operations.install_providers import lock_providers as lock
 from planner.operations.install_providers import mirror_providers as mirror
 from planner.operations.load import load
@@ -20,7 +20,7 @@ def lock_providers(
     options: Options, addresses: tuple[str, ...], platforms: tuple[str, ...], say: Say, **more: Any
 ) -> list[Diagnostic]:
     """`providers lock`; see planner.operations.install_providers."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         config = load(options, told).config
         told += lock(config, options.directory, addresses, platforms, say, **more)
@@ -31,7 +31,7 @@ def mirror_providers(
     options: Options, target: str, platforms: tuple[str, ...], say: Say, **more: Any
 ) -> list[Diagnostic]:
     """`providers mirror`; see planner.operations.install_providers."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         config = load(options, told).config
         told += mirror(config, options.directory, target, platforms, say, **more)

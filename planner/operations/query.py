@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.explain.instances import is_about_instances
 from planner.engine.plan.moves import apply_moves
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.nearest import did_you_mean, nearest
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.walks import walk_of
@@ -35,7 +35,7 @@ from planner.logic.graph.vertex_names import SPOKEN, Names
 from planner.logic.programs.rule_files import program
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
-from planner.operations.plan import Made
+from planner.operations.plan import MadePlan
 from planner.operations.plan_files import Unstored, planned
 from planner.operations.policy_relations import Mentioned, mentioned
 from planner.operations.question_scope import facts_of_plan, is_about_changes, known_elsewhere, plan_of_kind, reads
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from planner.logic.datalog.ask.question import Query
     from planner.logic.datalog.engine.evaluate import Database
     from planner.logic.datalog.engine.fact_base import FactBase
-    from planner.logic.datalog.engine.program import Program
+    from planner.logic.datalog.engine.program import RuleProgram
     from planner.logic.datalog.language.values import Row
     from planner.logic.graph.query_answers import Actions
 
@@ -62,7 +62,7 @@ CLOSURE = "waits_for"
 
 
 @frozen
-class Asked:
+class QueryTarget:
     """What is asked: of which operation (`kind` as in `graph`) or plan file, or only of a state file; for how many
     seconds at most, how many paths, and whether there is to be a picture."""
 
@@ -83,12 +83,12 @@ class _Ground:
 
 
 def query(
-    options: OperationOptions, words: tuple[str, ...], asked: Asked | None = None
+    options: OperationOptions, words: tuple[str, ...], asked: QueryTarget | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a question, and what else there is to say. `words` are a question in Datalog, an expression for a
     set of vertices, or a verb and its arguments. Raises Failure for a question that makes no sense or takes too long.
     """
-    asked = asked or Asked()
+    asked = asked or QueryTarget()
     if asked.state_file is not None:
         return _ask_state(options, words, asked, asked.state_file)
     made = None
@@ -114,12 +114,12 @@ def query(
     return answers, [*problems, *more, *found]
 
 
-def answers_about(made: Made[Unstored], text: str) -> tuple[Answers, list[Diagnostic]]:
+def answers_about(made: MadePlan[Unstored], text: str) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a question about a plan that is there. Raises Failure for a question that makes no sense."""
     program = graph_program(made.loaded.rules)
     of_policies = mentioned(made.loaded.options, program, text, made.plan.policy)
     if of_policies is not None:
-        return _ask_policies(made.loaded.options, Asked(), made, program, of_policies, text)
+        return _ask_policies(made.loaded.options, QueryTarget(), made, program, of_policies, text)
     parsed, problems = _parsed(program, text)
     kind = "apply" if reads(program, parsed.predicates, is_about_changes) else "plan"
     facts = facts_of_plan(made, kind, reads(program, parsed.predicates, is_about_instances))
@@ -129,9 +129,9 @@ def answers_about(made: Made[Unstored], text: str) -> tuple[Answers, list[Diagno
 
 def _ask_policies(
     options: OperationOptions,
-    asked: Asked,
-    made: Made[Unstored] | None,
-    program: Program,
+    asked: QueryTarget,
+    made: MadePlan[Unstored] | None,
+    program: RuleProgram,
     mentioned: Mentioned,
     text: str,
 ) -> tuple[Answers, list[Diagnostic]]:
@@ -161,7 +161,7 @@ def _ask_policies(
     return answers, [*mentioned.warnings, *problems, *found]
 
 
-def _limited(work: Any, asked: Asked) -> Any:
+def _limited(work: Any, asked: QueryTarget) -> Any:
     return run_limited(work, asked.seconds)
 
 
@@ -171,7 +171,7 @@ _CALLED = re.compile(r"\s*([a-z_][\w.]*)\(")
 _NAMED = re.compile(r'\s*(\(|"[^"]*"\s*([-+&]|$)|[a-z_*?][\w*?-]*([.*?\[][^,]*|\s*)$)')
 
 
-def node_set(words: tuple[str, ...], program: Program) -> NodeSet | None:
+def node_set(words: tuple[str, ...], program: RuleProgram) -> NodeSet | None:
     """The expression that the words are, None when they are a question in Datalog. Raises Failure."""
     text = words[0]
     if len(words) > 1 and text not in VERBS:
@@ -185,7 +185,7 @@ def node_set(words: tuple[str, ...], program: Program) -> NodeSet | None:
     return parse_node_set(text) if text.strip() not in program.predicates and _NAMED.match(text) else None
 
 
-def _is_verb(name: str, program: Program) -> bool:
+def _is_verb(name: str, program: RuleProgram) -> bool:
     """Whether a word before a parenthesis is a verb, or rather a misspelt verb than a misspelt predicate."""
     known = (*program.predicates, *FUNCTIONS, *TESTS, *RELATIONS)
     if name in VERBS or name in known or "." in name:
@@ -193,7 +193,7 @@ def _is_verb(name: str, program: Program) -> bool:
     return any(nearest(name, VERBS, most) and not nearest(name, known, most) for most in (1, 2))
 
 
-def _parsed(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
+def _parsed(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]]:
     parsed, problems = parse_query(program, text)
     if parsed is None:
         raise Failure(known_elsewhere(problems))
@@ -204,7 +204,11 @@ def _parsed(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
 
 
 def _ground(
-    options: OperationOptions, asked: Asked, made: Made[Unstored] | None, needs_plan: bool, instances: bool = False
+    options: OperationOptions,
+    asked: QueryTarget,
+    made: MadePlan[Unstored] | None,
+    needs_plan: bool,
+    instances: bool = False,
 ) -> tuple[_Ground | None, list[Diagnostic]]:
     """The facts of the operation that is asked about: of a plan that is there, or made where only a plan can answer."""
     kind = asked.kind or ("apply" if made or needs_plan else "plan")
@@ -215,7 +219,7 @@ def _ground(
             return None, list(answer.diagnostics)
     if made is not None:
         return _Ground(facts_of_plan(made, kind, instances), _actions(made)), []
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         start = load_stored(options, told)
         walk = walk_of("plan", "destroy" if kind == "plan-destroy" else options.mode)
@@ -224,7 +228,7 @@ def _ground(
     return None, told
 
 
-def _actions(made: Made[Unstored]) -> Actions:
+def _actions(made: MadePlan[Unstored]) -> Actions:
     plan = made.plan
     facts = FactBuilder()
     from_changes(facts, plan.changes, plan.prior_state, made.loaded.config)
@@ -245,7 +249,7 @@ def _actions(made: Made[Unstored]) -> Actions:
 
 
 def _answer(
-    program: Program, facts: FactBase, parsed: Query, draw: bool, given: Mapping[str, Iterable[Row]] | None = None
+    program: RuleProgram, facts: FactBase, parsed: Query, draw: bool, given: Mapping[str, Iterable[Row]] | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
     """Derive what a question needs and answer it. `given`: the rows of relations that another program derives."""
     want = {"vertex", *SPOKEN, *parsed.predicates} - {CLOSURE} - (given or {}).keys()
@@ -280,7 +284,7 @@ def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
 
 
 def _ask_state(
-    options: OperationOptions, words: tuple[str, ...], asked: Asked, path: str
+    options: OperationOptions, words: tuple[str, ...], asked: QueryTarget, path: str
 ) -> tuple[Answers, list[Diagnostic]]:
     """A question about a state alone: no configuration, no graph."""
     from planner.operations.show import ShownState, show
@@ -311,12 +315,12 @@ def _ask_state(
     return _limited(work, asked), problems
 
 
-def _state_program() -> Program:
+def _state_program() -> RuleProgram:
     """The relations of a state alone: their declarations, and no rules."""
     return program("state")
 
 
-def _of_the_graph(problem: Diagnostic, program: Program) -> Diagnostic:
+def _of_the_graph(problem: Diagnostic, program: RuleProgram) -> Diagnostic:
     """A relation that a state alone does not have is known to a graph: say so."""
     if problem.code == "rules.unknown_predicate" and problem.subject is not None:
         name = problem.subject.text.partition("(")[0].strip()
@@ -332,7 +336,11 @@ def _of_the_graph(problem: Diagnostic, program: Program) -> Diagnostic:
 
 
 def _ask_graph(
-    options: OperationOptions, program: Program, expression: NodeSet, asked: Asked, made: Made[Unstored] | None
+    options: OperationOptions,
+    program: RuleProgram,
+    expression: NodeSet,
+    asked: QueryTarget,
+    made: MadePlan[Unstored] | None,
 ) -> tuple[Answers, list[Diagnostic]]:
     """An expression for a set of vertices, or a verb. How far a change reaches is asked of the graph of planning, as
     what does not change has no vertex in that of applying; but its actions need a plan."""

@@ -10,14 +10,14 @@ from planner.logic.datalog.language.literals import atoms
 from planner.operations import graphs
 from planner.operations.explanations import facts_with_instances
 from planner.operations.options import OperationOptions
-from planner.operations.plan import Made, Planned
+from planner.operations.plan import MadePlan, Planned
 from planner.operations.plan_files import Unstored, planned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from planner.logic.datalog.engine.fact_base import FactBase
-    from planner.logic.datalog.engine.program import Program
+    from planner.logic.datalog.engine.program import RuleProgram
     from planner.logic.datalog.language.model import Predicate
 
 
@@ -26,7 +26,7 @@ def is_about_changes(predicate: Predicate) -> bool:
     return predicate.span.filename.startswith(("apply/", "inputs/changes", "shared/action.", "shared/deposed."))
 
 
-def reads(program: Program, predicates: Iterable[str], is_wanted: Callable[[Predicate], bool]) -> bool:
+def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[Predicate], bool]) -> bool:
     """Whether a question reads such a relation, itself or through rules of users."""
     waiting, seen = list(predicates), set(predicates)
     while waiting:
@@ -56,7 +56,7 @@ def plan_of_kind(options: OperationOptions, kind: str) -> Planned[Unstored]:
     return planned(evolve(options, mode=mode))
 
 
-def facts_of_plan(made: Made[Unstored], kind: str, instances: bool) -> FactBase:
+def facts_of_plan(made: MadePlan[Unstored], kind: str, instances: bool) -> FactBase:
     """What the graph rules read to apply a plan, or to make it again; with what is known of instances."""
     facts_of = graphs.apply_facts if kind == "apply" else graphs.planning_facts
     facts = facts_of(made.plan, made.loaded)

@@ -18,7 +18,7 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import Declaration, Directive, RuleSyntax, TypeDeclaration, Want
 from planner.logic.datalog.engine.cache import load_program
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.alternatives import expanded
 from planner.logic.datalog.language.literals import atoms
 from planner.logic.datalog.tools.suite import bounded
@@ -176,7 +176,7 @@ def about(case: tuple[str, str], rules: Files) -> Files:
     return [file for file in rules if file[0] in found]
 
 
-def load(files: Files, name: str) -> tuple[Program | None, list[Diagnostic]]:
+def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]:
     """The rules of a program of the product together with these files, which may not change what it declares."""
     core = rulebook.program(name).files
     names = {file for file, _text in core}
@@ -193,14 +193,14 @@ def load(files: Files, name: str) -> tuple[Program | None, list[Diagnostic]]:
 
 
 @frozen
-class Checked:
+class CheckedFiles:
     """The name of the program that files were checked with, and what is wrong."""
 
     program: str
     diagnostics: list[Diagnostic]
 
 
-def check(rules: Files, name: str = "", cases: Files | None = None) -> Checked:
+def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFiles:
     """Check files of rules beside a program of the product: the named one, or the one that they (and the cases) are
     written for."""
 
@@ -213,9 +213,9 @@ def check(rules: Files, name: str = "", cases: Files | None = None) -> Checked:
             rulebook.program(name)  # raises Failure for an unknown one
         found, diagnostics = limited(work)
     except Failure as failure:
-        return Checked(name, failure.diagnostics)
+        return CheckedFiles(name, failure.diagnostics)
     core = rulebook.program(found).files
-    return Checked(found, placed(diagnostics, [*rules, *core]))
+    return CheckedFiles(found, placed(diagnostics, [*rules, *core]))
 
 
 def first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

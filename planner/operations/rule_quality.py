@@ -9,14 +9,14 @@ from planner.answers.policy.packs import gather
 from planner.answers.policy.program import load_policies
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.foundation.vocabulary.records import frozen
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import Rule
 from planner.logic.datalog.tools.cases import Case, run_case
 from planner.logic.datalog.tools.coverage import RuleCoverage, coverage
 from planner.logic.datalog.tools.mutants import Mutant, mutants
 from planner.operations.case_facts import given_facts
 from planner.operations.rule_files import choose, load
-from planner.operations.rule_tests import CaseFile, Group, cases_of, groups, in_three_values
+from planner.operations.rule_tests import CaseFile, RuleGroup, cases_of, groups, in_three_values
 
 
 @frozen
@@ -60,7 +60,7 @@ def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) 
     return Quality(tuple(covered), tuple(tried)), problems
 
 
-def _coverage(group: Group) -> Iterator[RuleCoverage]:
+def _coverage(group: RuleGroup) -> Iterator[RuleCoverage]:
     """Of each rule, by the file of cases that exercises it most."""
     best: dict[str, RuleCoverage] = {}
     for file in group.files:
@@ -95,7 +95,7 @@ def _with_plans(file: CaseFile, cases: Sequence[Case], rules: Sequence[Rule]) ->
 # ---------------------------------------------------------------- mutants
 
 
-def _mutants(group: Group) -> Iterator[Noticed]:
+def _mutants(group: RuleGroup) -> Iterator[Noticed]:
     for mutant in mutants(group.whole):
         seen, case = False, None
         for file in group.files:
@@ -130,7 +130,7 @@ def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
     return True, None
 
 
-def _program(rules: list[tuple[str, str]], file: CaseFile) -> Program | None:
+def _program(rules: list[tuple[str, str]], file: CaseFile) -> RuleProgram | None:
     name = "policy" if file.derive is not None else choose([*file.rules, (file.path, file.text)])
     return load(rules, name)[0]
 

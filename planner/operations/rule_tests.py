@@ -14,10 +14,10 @@ from planner.answers.policy.program import load_policies
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.span import Span
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import Rule
 from planner.logic.datalog.tools.cases import Case, load_cases
-from planner.logic.datalog.tools.suite import Derive, Outcome, run, untested
+from planner.logic.datalog.tools.suite import CaseResult, Derive, run, untested
 from planner.operations.case_facts import given_facts
 from planner.operations.rule_files import (
     Files,
@@ -41,7 +41,7 @@ class Tested:
     """The outcomes of the cases of each file; and what is wrong with the input: broken rules, broken cases, rules that
     deny and are not tested."""
 
-    outcomes: dict[str, list[Outcome]] = field(factory=dict)
+    outcomes: dict[str, list[CaseResult]] = field(factory=dict)
     diagnostics: list[Diagnostic] = field(factory=list)
 
     @property
@@ -57,7 +57,7 @@ class CaseFile:
     path: str
     text: str
     rules: Files
-    program: Program
+    program: RuleProgram
     packs: Packs
     derive: Derive | None = None
 
@@ -77,11 +77,11 @@ class CaseFile:
             problems += [_not_of_policies(span) for case in cases for _, span in case.given[:1]]
         return cases, problems
 
-    def run(self, cases: Sequence[Case]) -> list[Outcome]:
+    def run(self, cases: Sequence[Case]) -> list[CaseResult]:
         return run(self.program, cases, CASE_SECONDS, self.derive)
 
 
-def cases_of(program: Program, path: str, text: str, packs: Packs) -> tuple[list[Case], list[Diagnostic]]:
+def cases_of(program: RuleProgram, path: str, text: str, packs: Packs) -> tuple[list[Case], list[Diagnostic]]:
     """The cases of a file, which have what the packs bring where they say nothing of it."""
     cases, problems = load_cases(program, path, text, packs.space_of(path))
     return [evolve(case, facts=packs.with_defaults(case.facts, program)) for case in cases], problems
@@ -93,7 +93,7 @@ def _not_of_policies(span: Span) -> Diagnostic:
 
 
 @frozen(eq=False)
-class Group:
+class RuleGroup:
     """Rule files that belong together, the program that they are about, and their files of cases; `whole` are all rules
     of the files that the cases have to exercise."""
 
@@ -102,13 +102,13 @@ class Group:
     diagnostics: list[Diagnostic]
 
 
-def groups(words: Sequence[str], name: str = "") -> tuple[list[Group], list[Diagnostic]]:
+def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[Diagnostic]]:
     """The cases in the named files and folders with the rules beside them. All `.dl` files of a folder are checked
     together; a file of cases is about its namesake and what that reads. Where single files are named, only rules in
     these and in the namesakes of cases have to be tested."""
     files, problems = read_files(words, (".case", ".dl"))
     cases = [file for file in files if not file[0].endswith(".dl")]
-    found: list[Group] = []
+    found: list[RuleGroup] = []
     folders = sorted({os.path.dirname(path) for path, _text in files})
     named = [os.path.normpath(word) for word in words if os.path.isdir(word)]
     for folder in folders:
@@ -143,7 +143,7 @@ def run_tests(words: Sequence[str], name: str = "") -> Tested:
     tested = Tested({}, problems)
     for group in found:
         tested.diagnostics.extend(group.diagnostics)
-        outcomes: dict[str, list[Outcome]] = {}
+        outcomes: dict[str, list[CaseResult]] = {}
         wrong = has_errors(group.diagnostics)
         for file in group.files:
             cases, more = file.load()
@@ -176,11 +176,11 @@ def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
     return sorted({**here, **dict(others)}.items()), problems
 
 
-def _group(rules: Files, cases: Files, name: str, named: set[str] | None) -> Group:
+def _group(rules: Files, cases: Files, name: str, named: set[str] | None) -> RuleGroup:
     checked = check(rules, name, cases)
     if has_errors(checked.diagnostics):
-        return Group([], [], checked.diagnostics)
-    programs: dict[tuple[str, ...], Program] = {}
+        return RuleGroup([], [], checked.diagnostics)
+    programs: dict[tuple[str, ...], RuleProgram] = {}
     derives: dict[tuple[str, ...], Derive | None] = {}
     packs = gather(tuple(rules))
     files = []
@@ -194,10 +194,10 @@ def _group(rules: Files, cases: Files, name: str, named: set[str] | None) -> Gro
     wanted = {path for path, _text in rules if path.endswith(".dl")}
     if named is not None:
         wanted &= named | {f"{path.removesuffix('.case')}.dl" for path, _text in cases}
-    return Group(files, _own(_loaded(rules, checked.program), wanted), checked.diagnostics)
+    return RuleGroup(files, _own(_loaded(rules, checked.program), wanted), checked.diagnostics)
 
 
-def _loaded(rules: Files, name: str) -> Program:
+def _loaded(rules: Files, name: str) -> RuleProgram:
     """Rules that `check` found right, loaded in this process: that has shown that it is quick. Raises Failure when they
     are right only together with others."""
     program, diagnostics = load(rules, name)
@@ -206,7 +206,7 @@ def _loaded(rules: Files, name: str) -> Program:
     return program
 
 
-def _own(program: Program, names: set[str]) -> list[Rule]:
+def _own(program: RuleProgram, names: set[str]) -> list[Rule]:
     return [rule for rule in program.rules if os.path.normpath(rule.file) in names and not rule.is_core]
 
 

@@ -11,7 +11,7 @@ from planner.answers.policy.sources import policy_files
 from planner.answers.policy.standing_policies import own
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 from planner.logic.datalog.language.link import nearest
 from planner.logic.datalog.language.model import Predicate, Rule
@@ -35,66 +35,66 @@ from planner.operations.graph import graph
 
 if TYPE_CHECKING:
     from planner.logic.datalog.engine.evaluate import Database
-    from planner.logic.datalog.language.builtins import Builtin
+    from planner.logic.datalog.language.builtins import BuiltinPredicate
     from planner.operations.options import OperationOptions
 
 
-def _graph() -> Program:
+def _graph() -> RuleProgram:
     return graph_program()
 
 
-def _decisions() -> Program:
+def _decisions() -> RuleProgram:
     return decision_program()
 
 
-def _moves() -> Program:
+def _moves() -> RuleProgram:
     return move_program()
 
 
-def _limits() -> Program:
+def _limits() -> RuleProgram:
     return limit_program()
 
 
-def _relevance() -> Program:
+def _relevance() -> RuleProgram:
     return relevance_program()
 
 
-def _verdicts() -> Program:
+def _verdicts() -> RuleProgram:
     return verdict_program()
 
 
-def _tests() -> Program:
+def _tests() -> RuleProgram:
     return suite_program()
 
 
-def _stacks() -> Program:
+def _stacks() -> RuleProgram:
     return stack_program()
 
 
-def _renewal() -> Program:
+def _renewal() -> RuleProgram:
     return renewal_program()
 
 
-def _deployments() -> Program:
+def _deployments() -> RuleProgram:
     return deployment_program()
 
 
-def _causes() -> Program:
+def _causes() -> RuleProgram:
     return cause_program()
 
 
-def _policy() -> Program:
+def _policy() -> RuleProgram:
     policies, problems = load_policies(())
     if policies is None:
         raise Failure(problems)
     return policies.program
 
 
-def _batch() -> Program:
+def _batch() -> RuleProgram:
     return batch_program()
 
 
-PROGRAMS: dict[str, Callable[[], Program]] = {
+PROGRAMS: dict[str, Callable[[], RuleProgram]] = {
     "graph": _graph,
     "decisions": _decisions,
     "moves": _moves,
@@ -114,7 +114,7 @@ listed with the first."""
 _ASKED_BY_WHY = frozenset(("decisions", "causes", "moves", "relevance"))
 
 
-def program(name: str) -> Program:
+def program(name: str) -> RuleProgram:
     """A program of the product. Raises Failure for a name that there is not."""
     if name not in PROGRAMS:
         detail = f"The programs are: {', '.join(PROGRAMS)}."
@@ -156,7 +156,7 @@ def rule_json(name: str, rule: Rule) -> dict[str, Any]:
 
 
 @frozen
-class Entry:
+class PredicateEntry:
     """A predicate with all that derives and reads it, and the programs that have it: in those that `given` names, its
     facts come from outside. It is described as it is in the first one."""
 
@@ -174,7 +174,7 @@ class Entry:
         return first_sentence(self.predicate) or self.predicate.doc.split("\n")[0]
 
 
-def entries() -> list[Entry]:
+def entries() -> list[PredicateEntry]:
     """Every predicate, sorted by name."""
     described: dict[str, dict[str, Description]] = {}
     for name in PROGRAMS:
@@ -183,7 +183,7 @@ def entries() -> list[Entry]:
     return [_entry(described[name]) for name in sorted(described)]
 
 
-def _entry(described: dict[str, Description]) -> Entry:
+def _entry(described: dict[str, Description]) -> PredicateEntry:
     """What the programs say of one predicate, together."""
     first = next(iter(described.values()))
     rules = {rule.name: rule for d in described.values() for rule in d.rules}
@@ -191,10 +191,10 @@ def _entry(described: dict[str, Description]) -> Entry:
     natives = dict.fromkeys(name for d in described.values() for name in d.natives)
     given = tuple(name for name, d in described.items() if d.predicate.is_input)
     together = Description(first.predicate, tuple(rules.values()), tuple(readers.values()), tuple(natives))
-    return Entry(tuple(described), given, together)
+    return PredicateEntry(tuple(described), given, together)
 
 
-def entry_of(name: str) -> Entry:
+def entry_of(name: str) -> PredicateEntry:
     """The predicate of this name. Raises Failure with the nearest name when there is none."""
     everything = entries()
     for entry in everything:
@@ -211,7 +211,7 @@ def entry_of(name: str) -> Entry:
     raise Failure(_unknown(name, iter(known)))
 
 
-def _own_entries() -> list[Entry]:
+def _own_entries() -> list[PredicateEntry]:
     """The predicates of the policies that stand in the working directory; none where these cannot be read."""
     try:
         words = own(os.curdir)
@@ -224,7 +224,7 @@ def _own_entries() -> list[Entry]:
     return [_entry({"policy": d}) for d in described if not d.predicate.is_core]
 
 
-def built_in(name: str | None = None) -> list[Builtin]:
+def built_in(name: str | None = None) -> list[BuiltinPredicate]:
     """What the language has built in under this name, at most one; without a name all, by family."""
     found = [*TESTS.values(), *FUNCTIONS.values(), *RELATIONS.values()]
     if name is not None:
@@ -233,7 +233,7 @@ def built_in(name: str | None = None) -> list[Builtin]:
     return sorted(found, key=lambda one: (families.index(one.family), one.name))
 
 
-def built_in_json(one: Builtin) -> dict[str, Any]:
+def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
     """What is built in as `rules doc -json` writes it, format 1.0."""
     kind = "relation" if one.outputs else "function" if one.result else "test"
     return {
@@ -285,7 +285,7 @@ def _unknown(name: str, known: Iterator[str]) -> Diagnostic:
     return error("rules.unknown_predicate", "Unknown predicate", detail)
 
 
-def entry_json(entry: Entry) -> dict[str, Any]:
+def entry_json(entry: PredicateEntry) -> dict[str, Any]:
     """A predicate as `rules doc -json` writes it, format 1.0."""
     predicate, description = entry.predicate, entry.description
     native = {"operator": predicate.operator, "inputs": list(predicate.inputs)} if predicate.operator else None

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from planner.foundation.support.disk import MOST_BYTES, read_given
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.load import load_root
 from planner.operations.encryption import Encryption, encryption_of, encryption_of_directory
 from planner.operations.load import begin, load_variables, new_schemas, read_configuration
 from planner.operations.options import OperationOptions, StateOptions
-from planner.operations.plan import Made
+from planner.operations.plan import MadePlan
 from planner.operations.plan_files import Unstored, open_plan
 from planner.operations.state_access import store_of
 from planner.world.state.file import read_state
@@ -28,7 +28,7 @@ S = TypeVar("S", bound=StateOptions)
 
 
 @frozen(eq=False)
-class Kept(Generic[S]):
+class StateLocation(Generic[S]):
     """Where the state of the selected workspace is kept; the configuration only says where."""
 
     options: S
@@ -46,11 +46,11 @@ class ShownState:
     schemas: Schemas
 
 
-Shown = Made[Unstored] | ShownState
+Shown = MadePlan[Unstored] | ShownState
 """what `show` reads: a plan, or a state"""
 
 
-def kept_state(options: S, told: Told) -> Kept[S]:
+def kept_state(options: S, told: Diagnostics) -> StateLocation[S]:
     """Where the state of the selected workspace is kept; nothing is read from that yet. Raises Failure."""
     from planner.operations.backends import current_backend
 
@@ -75,12 +75,12 @@ def kept_state(options: S, told: Told) -> Kept[S]:
     told += problems
     if backend is None:
         raise Failure(())
-    return Kept(options, schemas, backend, store_of(options, backend, workspace), encryption)
+    return StateLocation(options, schemas, backend, store_of(options, backend, workspace), encryption)
 
 
 def stored_state(options: StateOptions) -> tuple[ShownState | None, list[Diagnostic]]:
     """The state of the selected workspace; None when it cannot be read."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         kept = kept_state(options, told)
         state, problems = kept.store.read()
@@ -113,7 +113,7 @@ def show(options: OperationOptions, path: str | None) -> tuple[Shown | None, lis
 def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list[Diagnostic]]:
     from planner.answers.documents.kind import is_plan_file
 
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         if is_plan_file(path):
             return open_plan(options, path, told), told
@@ -127,7 +127,7 @@ def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list
     return None, told
 
 
-def _opened_state(options: OperationOptions, data: bytes, told: Told) -> bytes:
+def _opened_state(options: OperationOptions, data: bytes, told: Diagnostics) -> bytes:
     """The bytes of a state file that was named, in clear. Raises Failure."""
     begun, _ = begin(options)
     encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
@@ -148,7 +148,7 @@ def _state_json(shown: ShownState) -> dict[str, Any]:
     return state_json(shown.state, shown.schemas.schema)
 
 
-def _plan_json(shown: Made[Unstored]) -> dict[str, Any]:
+def _plan_json(shown: MadePlan[Unstored]) -> dict[str, Any]:
     from planner.answers.documents.json_plan import plan_json
 
     return plan_json(shown.plan, shown.loaded.config, shown.loaded.schemas.schema)

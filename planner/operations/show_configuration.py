@@ -8,7 +8,7 @@ from typing import Any
 from planner.answers.documents.json_config import config_json
 from planner.answers.documents.json_config import module_json as document_of_module
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.load import load_tree
 from planner.operations.load import load
@@ -19,7 +19,7 @@ Document = tuple[dict[str, Any] | None, list[Diagnostic]]
 
 def configuration_json(options: Options) -> Document:
     """The configuration of the working directory, as plan JSON has it under `configuration`."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         loaded = load(options, told)
         return config_json(loaded.config, loaded.schemas.schema), told

@@ -15,7 +15,7 @@ from planner.world.state.model import State
 
 if TYPE_CHECKING:
     from planner.engine.walk.hooks import Hooks
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.language.config.variables import RootVariable
     from planner.world.state.backend import Backend, Store
 
@@ -35,7 +35,7 @@ class Stored(Opened[O]):
     state: State
 
 
-def open_backend(loaded: Loaded[O], told: Told) -> Opened[O]:
+def open_backend(loaded: Loaded[O], told: Diagnostics) -> Opened[O]:
     """The backend that the configuration names. Raises Failure."""
     from planner.operations.backends import current_backend
 
@@ -59,7 +59,7 @@ def store_of(options: Any, backend: Backend, workspace: str) -> Store:
         raise Failure(error("state.store", "Error loading state", str(problem.strerror or problem))) from None
 
 
-def read_state(opened: Opened[O], told: Told) -> Stored[O]:
+def read_state(opened: Opened[O], told: Diagnostics) -> Stored[O]:
     """The state that is in the store. Raises Failure."""
     with only_reading():
         state, problems = opened.store.read()
@@ -67,12 +67,12 @@ def read_state(opened: Opened[O], told: Told) -> Stored[O]:
     return grown(Stored, opened, state=State() if state is None else state)
 
 
-def load_stored(options: A, told: Told) -> Stored[A]:
+def load_stored(options: A, told: Diagnostics) -> Stored[A]:
     """Configuration, backend and state of a working directory: what graphs are made from. Raises Failure."""
     return read_state(open_backend(load(options, told), told), told)
 
 
-def load_with_values(options: A, told: Told) -> tuple[Stored[A], dict[str, RootVariable]]:
+def load_with_values(options: A, told: Diagnostics) -> tuple[Stored[A], dict[str, RootVariable]]:
     """The same, and the values of the root variables. Raises Failure."""
     loaded = load(options, told)
     variables = told.take(load_values(loaded))

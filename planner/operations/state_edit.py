@@ -15,7 +15,7 @@ from planner.foundation.vocabulary.address import (
     parse_resource_instance,
 )
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
@@ -42,7 +42,7 @@ def edit(
     """Lock and read the state, change it, and write it if there is no error. Gives what `change` says that it did.
     The former state is kept in a file of its own, or (`usual_backup`) where plans keep it. `exactly`: with the serial
     and lineage that `change` gave it."""
-    told = Told()
+    told = Diagnostics()
     done: list[str] = []
     with told.until_an_error():
         kept = kept_state(options if usual_backup else evolve(options, backup=options.backup or "-"), told)
@@ -56,7 +56,7 @@ def edit_in(
     options: StateOptions,
     operation: str,
     change: Change,
-    told: Told,
+    told: Diagnostics,
     dry_run: bool = False,
     exactly: bool = False,
     usual_backup: bool = False,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.operations.apply import refresh
 from planner.operations.options import OperationOptions, StateOptions
@@ -18,11 +18,11 @@ from planner.world.state.model import State
 if TYPE_CHECKING:
     from planner.engine.walk.hooks import Hooks
     from planner.world.state.backend import Store
-    from planner.world.state.journal import Recorded
+    from planner.world.state.journal import JournalContent
 
 
 @frozen
-class Shown:
+class JournalSummary:
     """A journal: where it is, what it is of ("" where it cannot be read), addresses that it changed after the last
     snapshot of the state, and of operations under way the action with the address."""
 
@@ -35,10 +35,10 @@ class Shown:
     under_way: tuple[tuple[str, str], ...] = ()
 
 
-def state_journal(options: StateOptions, discard: bool) -> tuple[list[Shown], list[Diagnostic]]:
+def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSummary], list[Diagnostic]]:
     """The journals that there are; with `discard` none of them counts afterwards."""
-    told = Told()
-    shown: list[Shown] = []
+    told = Diagnostics()
+    shown: list[JournalSummary] = []
     with told.until_an_error():
         store = kept_state(options, told).store
         told.check()
@@ -72,7 +72,7 @@ class Adopted:
 def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, list[Diagnostic]]:
     """Save the state with what journals add to it. The objects of those whose state has moved on are read first, and
     only those that exist are added."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         store = kept_state(options, told).store
         _, problems = store.read()
@@ -92,7 +92,7 @@ def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, lis
     return Adopted(), told
 
 
-def _save(store: Store, told: Told) -> Adopted:
+def _save(store: Store, told: Diagnostics) -> Adopted:
     """Write what journals add to the state, which only planner knows of until then. Raises Failure."""
     state, problems = store.read()
     told.check(problems)
@@ -110,10 +110,12 @@ def _unreadable(problem: OSError) -> Diagnostic:
     return error("state.journal", "Cannot read the journals", str(problem.strerror or problem))
 
 
-def _shown(place: str, recorded: Recorded | None, state: State) -> Shown:
+def _shown(place: str, recorded: JournalContent | None, state: State) -> JournalSummary:
     if recorded is None:
-        return Shown(place)
+        return JournalSummary(place)
     changes = recorded.changes_after(state)
     changed = dict.fromkeys(change.address + format_key(change.key) for change in changes)
     under_way = tuple((begun.action, begun.address) for begun in recorded.in_flight)
-    return Shown(place, recorded.operation, recorded.time, recorded.lineage, recorded.serial, tuple(changed), under_way)
+    return JournalSummary(
+        place, recorded.operation, recorded.time, recorded.lineage, recorded.serial, tuple(changed), under_way
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.address import Address, ModuleAddress, ResourceAddress
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
@@ -49,7 +49,7 @@ def _move_across(
 ) -> tuple[list[Moved], list[Diagnostic]]:
     """Move objects into another state file: it is written first, so that nothing is lost in between."""
     assert options.state_out is not None
-    told, moved = Told(), list[Moved]()
+    told, moved = Diagnostics(), list[Moved]()
     with told.until_an_error():
         seal = kept_state(evolve(options, state_out=None), told).encryption.state
     if has_errors(told):

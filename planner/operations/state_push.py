@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state, stored_state
 from planner.operations.state_edit import edit
@@ -25,7 +25,7 @@ def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
 
 def _opened(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnostic]]:
     """What is pushed, in clear: it may be encrypted as the state is, like one that an apply could not save."""
-    told = Told()
+    told = Diagnostics()
     if b'"encryption_version"' not in data:
         return data, told
     with told.until_an_error():

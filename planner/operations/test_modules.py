@@ -13,7 +13,7 @@ from planner.world.state.workspace import data_directory
 if TYPE_CHECKING:
     from planner.language.config.model import Config
     from planner.language.config.test_files.load import TestFiles
-    from planner.operations.load import Begun
+    from planner.operations.load import RunInputs
     from planner.operations.options import StateOptions
 
 
@@ -34,7 +34,7 @@ def has_modules(tests: TestFiles | None) -> bool:
     return tests is not None and any(run.module is not None for file in tests.files for run in file.runs)
 
 
-def configurations(begun: Begun[StateOptions], test_directory: str = "") -> tuple[list[Config], list[Diagnostic]]:
+def configurations(begun: RunInputs[StateOptions], test_directory: str = "") -> tuple[list[Config], list[Diagnostic]]:
     """The modules of runs, which are installed."""
     from planner.language.config.test_files.load import load_test_files
 

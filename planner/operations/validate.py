@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.operations.graphs import build
 from planner.operations.load import Loaded, load
 from planner.operations.providers_needed import missing_providers, override_warnings
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def validate(options: Options) -> list[Diagnostic]:
     """Everything that is wrong with the configuration by itself."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         loaded = load(options, told)
         return [*override_warnings(loaded.config), *told, *validate_loaded(loaded)]

@@ -13,7 +13,7 @@ from planner.operations.plan_files import planned
 if TYPE_CHECKING:
     from planner.answers.policy.model import Finding, Verdict
     from planner.answers.policy.two_valued import PlainProofs
-    from planner.operations.plan import Made
+    from planner.operations.plan import MadePlan
     from planner.operations.plan_files import Unstored
 
 WORDS = ("deny", "warn", "undecided", "broken")
@@ -62,7 +62,7 @@ def why_no_verdict(
     return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": [near], "rules": rules}, []
 
 
-def judged_for(options: OperationOptions, made: Made[Unstored]) -> tuple[Verdict, PlainProofs]:
+def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Verdict, PlainProofs]:
     """What policies say about a plan, and proofs of it. Raises Failure when there are none, or one is wrong."""
     from planner.operations.policies import judged_plainly
 

@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.model.plan import OutputChange, ResourceChange, change_name
 from planner.operations.options import OperationOptions
-from planner.operations.plan import Made
+from planner.operations.plan import MadePlan
 from planner.operations.plan_causes import causes
 from planner.operations.plan_files import planned
 
@@ -33,15 +33,15 @@ class Difference:
 
 
 @frozen(eq=False)
-class Comparison:
+class PlanComparison:
     """Two plans, and where they differ."""
 
-    without: Made[Any]
-    within: Made[Any]
+    without: MadePlan[Any]
+    within: MadePlan[Any]
     differences: tuple[Difference, ...] = field(factory=tuple)
 
 
-def what_if(options: OperationOptions, base: OperationOptions) -> tuple[Comparison | None, list[Diagnostic]]:
+def what_if(options: OperationOptions, base: OperationOptions) -> tuple[PlanComparison | None, list[Diagnostic]]:
     """The plan that `options` ask for beside the one of `base`. None where one of them cannot be made."""
     without = planned(base)
     if without.complete is None:
@@ -59,9 +59,11 @@ class CausesOf(Protocol):
     def get(self, name: str, /) -> Because | None: ...
 
 
-def compared(without: Made[Any], within: Made[Any], causes_of: Callable[[Made[Any]], CausesOf] = causes) -> Comparison:
+def compared(
+    without: MadePlan[Any], within: MadePlan[Any], causes_of: Callable[[MadePlan[Any]], CausesOf] = causes
+) -> PlanComparison:
     """Two plans side by side."""
-    return Comparison(without, within, _differences(without, within, causes_of))
+    return PlanComparison(without, within, _differences(without, within, causes_of))
 
 
 def base_of(options: OperationOptions, base_variables: tuple[str, ...]) -> OperationOptions:
@@ -72,7 +74,7 @@ def base_of(options: OperationOptions, base_variables: tuple[str, ...]) -> Opera
 
 
 def _differences(
-    without: Made[Any], within: Made[Any], causes_of: Callable[[Made[Any]], CausesOf]
+    without: MadePlan[Any], within: MadePlan[Any], causes_of: Callable[[MadePlan[Any]], CausesOf]
 ) -> tuple[Difference, ...]:
     before, after = _by_name(without), _by_name(within)
     old_causes: CausesOf | None = None
@@ -95,7 +97,7 @@ def _differences(
     return tuple(differences)
 
 
-def _by_name(made: Made[Any]) -> dict[str, ResourceChange | OutputChange]:
+def _by_name(made: MadePlan[Any]) -> dict[str, ResourceChange | OutputChange]:
     named: dict[str, ResourceChange | OutputChange] = {change_name(c): c for c in made.plan.changes}
     return named | {f"output.{o.name}": o for o in made.plan.outputs}
 

@@ -43,7 +43,7 @@ from planner.operations.plan_files import planned
 from planner.operations.verdicts import WORDS, why_no_verdict, why_verdict
 
 if TYPE_CHECKING:
-    from planner.logic.datalog.engine.program import Program
+    from planner.logic.datalog.engine.program import RuleProgram
     from planner.logic.model.graph import Graph
 
 Proved: TypeAlias = tuple["dict[str, Any] | None", list[Diagnostic]]
@@ -167,7 +167,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
     return _proved(asked, text, negated)
 
 
-def _planned_graph(options: OperationOptions, program: Program, name: str, kind: str) -> Graph:
+def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, kind: str) -> Graph:
     """The graph together with a relation that only a plan can tell. Raises Failure."""
     from planner.answers.explain.instances import is_about_instances
     from planner.operations.question_scope import facts_of_plan, plan_of_kind, reads
@@ -202,7 +202,7 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
     return _proved(ground, f"drift({quote(what)}, {quote(action or 'update')})", negated)
 
 
-def _first_argument(program: Program, text: str) -> str:
+def _first_argument(program: RuleProgram, text: str) -> str:
     """What a fact is about. Raises Failure."""
     for atom in read_query(program, text)[0].literals:
         if isinstance(atom, Atom) and atom.arguments and isinstance(atom.arguments[0], Constant):

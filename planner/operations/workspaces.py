@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
@@ -173,7 +173,7 @@ def _create(options: StateOptions, name: str) -> list[Diagnostic]:
 
 def _state_in(options: StateOptions) -> tuple[State | None, list[Diagnostic]]:
     """The state in the file that was named."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         return kept_state(options, told).store.read()
     return None, told
@@ -185,7 +185,7 @@ def _select(options: StateOptions, name: str) -> list[Diagnostic]:
 
 def _backend(options: StateOptions) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend of the directory, whatever its state is."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         return kept_state(evolve(options, state_path=None), told).backend, []
     return None, told

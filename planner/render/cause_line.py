@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-from planner.answers.explain.causes import Because, Step
+from planner.answers.explain.causes import Because, CauseStep
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
 from planner.logic.model.sources import CommandLine, StateEntry
@@ -100,17 +100,17 @@ def _without_repeats(words: Iterable[str]) -> list[str]:
     return [said for said, _ in groupby(words)]
 
 
-def _is_own(step: Step, address: str) -> bool:
+def _is_own(step: CauseStep, address: str) -> bool:
     """Whether a step is in the changed object itself, and no cause of its own."""
     return not step.kind and step.what.startswith((f"{address}.", f"{address}["))
 
 
-def _is_part(step: Step, following: Step) -> bool:
+def _is_part(step: CauseStep, following: CauseStep) -> bool:
     """Whether the next step only names the whole of what this one is a part of."""
     return not step.kind and following.what.startswith((f"{step.what}.", f"{step.what}["))
 
 
-def words_of(step: Step, actions: Mapping[str, str]) -> str:
+def words_of(step: CauseStep, actions: Mapping[str, str]) -> str:
     """A step with its place."""
     what = step.what.removeprefix("the text of ") if step.kind == "text" else step.what
     if step.kind == "variable":
@@ -131,7 +131,7 @@ def _done(action: str) -> str:
     )
 
 
-def origin_of(step: Step) -> str:
+def origin_of(step: CauseStep) -> str:
     """Who gave a variable its value."""
     source = step.source
     if isinstance(source, CommandLine):

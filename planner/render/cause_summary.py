@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from planner.answers.explain.causes import Because, Group, grouped
+from planner.answers.explain.causes import Because, RootCause, grouped
 from planner.logic.programs.actions import actions, does, verb_of
 from planner.render.cause_line import origin_of, words_of
 from planner.render.terminal import Paint
@@ -52,12 +52,14 @@ def _risk(action: str) -> int:
     return {"update": 4, "create": 5, "read": 6}.get(action, 7)
 
 
-def groups_of(chains: Mapping[str, Because], planned: Mapping[str, str]) -> tuple[Group, ...]:
+def groups_of(chains: Mapping[str, Because], planned: Mapping[str, str]) -> tuple[RootCause, ...]:
     """The causes, the riskiest first."""
     return grouped(chains, planned, risks())
 
 
-def summary_text(groups: Sequence[Group], planned: Mapping[str, str], paint: Paint, everything: bool = False) -> str:
+def summary_text(
+    groups: Sequence[RootCause], planned: Mapping[str, str], paint: Paint, everything: bool = False
+) -> str:
     """All causes. `planned`: the actions of everything that changes, by name."""
     lines: list[str] = []
     for group in groups:
@@ -76,7 +78,7 @@ def summary_text(groups: Sequence[Group], planned: Mapping[str, str], paint: Pai
     return "\n".join(lines).rstrip("\n")
 
 
-def title_of(group: Group) -> str:
+def title_of(group: RootCause) -> str:
     """The root cause of a group in words."""
     root = group.root
     if not root.what:
@@ -87,7 +89,7 @@ def title_of(group: Group) -> str:
     return words_of(root, {})
 
 
-def _of(group: Group, total: int) -> str:
+def _of(group: RootCause, total: int) -> str:
     counted = _counted(action for _, action in group.changes)
     if not group.root.what:
         return f": {counted}"
@@ -103,7 +105,7 @@ def _counted(planned: Iterable[str]) -> str:
     return ", ".join(f"{n} {_NOUNS.get(word, (word, word))[n != 1]}" for word, n in numbers.items())
 
 
-def summary_json(groups: Sequence[Group], planned: Mapping[str, str]) -> dict[str, Any]:
+def summary_json(groups: Sequence[RootCause], planned: Mapping[str, str]) -> dict[str, Any]:
     """The same for programs: `causes`, each with its `root`, its `changes` and whether it is `certain`."""
     return {
         "format_version": "1.0",

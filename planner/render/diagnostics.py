@@ -111,11 +111,11 @@ def _difference(difference: tuple[Any, Any], paint: Paint) -> list[str]:
     """What would make two values equal that were to be so."""
     from planner.foundation.values.settled import unknown_as_null as as_null
     from planner.render.diff import diff_dynamic
-    from planner.render.diff_model import Change
+    from planner.render.diff_model import ValueChange
     from planner.render.diff_text import DiffText, Style
 
     before, after = difference
-    text = DiffText(paint).render(diff_dynamic(Change(as_null(before), after)), 0, Style())
+    text = DiffText(paint).render(diff_dynamic(ValueChange(as_null(before), after)), 0, Style())
     bar = paint("    │", "grey")
     shown = [f"{bar} {line}" for line in f"    {visible(text)}".split("\n")]
     return [paint("    ├────────────────", "grey"), f"{bar} {paint('Diff: ', 'bold')}", *shown]

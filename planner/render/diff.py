@@ -35,7 +35,6 @@ from planner.foundation.values.value import (
 from planner.render.diff_model import (
     MISSING,
     NOWHERE,
-    Change,
     Diff,
     Digits,
     MappingDiff,
@@ -44,6 +43,7 @@ from planner.render.diff_model import (
     SequenceDiff,
     TypeChange,
     UnknownDiff,
+    ValueChange,
 )
 from planner.render.sequence_match import aligned
 
@@ -136,7 +136,7 @@ def entries_of(value: Value) -> dict[str, Value]:
 # ---------------------------------------------------------------- sensitive and unknown
 
 
-def hidden(change: Change, differ: Callable[[Change], Diff], is_block: bool = False) -> Diff | None:
+def hidden(change: ValueChange, differ: Callable[[ValueChange], Diff], is_block: bool = False) -> Diff | None:
     """The difference of a place with a sensitive side; None when no side is."""
     was, is_now = is_sensitive(change.before), is_sensitive(change.after)
     if not was and not is_now:
@@ -156,7 +156,9 @@ def _reveal(value: Value) -> Value:
     return value
 
 
-def not_yet_known(change: Change, differ: Callable[[Change], Diff], leaves: Iterable[str] = ()) -> Diff | None:
+def not_yet_known(
+    change: ValueChange, differ: Callable[[ValueChange], Diff], leaves: Iterable[str] = ()
+) -> Diff | None:
     """The difference of a place whose value is known after apply; None for others. The parts named in `leaves` are
     shown as becoming unknown rather than as deleted."""
     if not is_unknown(change.after):
@@ -164,14 +166,14 @@ def not_yet_known(change: Change, differ: Callable[[Change], Diff], leaves: Iter
     if _absent(bare(change.before)):
         return UnknownDiff("create", change.replace.here, None)
     after = {name: Unknown() for name in leaves} or MISSING
-    before = differ(Change(change.before, after, NOWHERE, change.relevant))
+    before = differ(ValueChange(change.before, after, NOWHERE, change.relevant))
     return UnknownDiff("update", change.replace.here, before)
 
 
 # ---------------------------------------------------------------- by type
 
 
-def diff_type(change: Change, type: Type) -> Diff:
+def diff_type(change: ValueChange, type: Type) -> Diff:
     """The difference of two values of a type."""
     if type is DYNAMIC:
         return diff_dynamic(change)
@@ -196,18 +198,18 @@ def diff_type(change: Change, type: Type) -> Diff:
     return SequenceDiff(_combined(change, items), change.replace.here, items, ordered=True)
 
 
-def _of_type(type: Type) -> Callable[[Change], Diff]:
+def _of_type(type: Type) -> Callable[[ValueChange], Diff]:
     return lambda change: diff_type(change, type)
 
 
-def _combined(change: Change, items: Iterable[Diff]) -> str:
+def _combined(change: ValueChange, items: Iterable[Diff]) -> str:
     action = starting_action(change.before, change.after)
     for item in items:
         action = merge(action, item.action)
     return action
 
 
-def _position(change: Change, index: int) -> Change:
+def _position(change: ValueChange, index: int) -> ValueChange:
     before, after = items_of(change.before), items_of(change.after)
     return change.child(
         index,
@@ -221,7 +223,7 @@ def null_is_missing(value: Value) -> Value:
     return MISSING if bare(value).__class__ is Null else value
 
 
-def _object(change: Change, attributes: dict[str, Callable[[Change], Diff]], nested: bool = False) -> Diff:
+def _object(change: ValueChange, attributes: dict[str, Callable[[ValueChange], Diff]], nested: bool = False) -> Diff:
     before, after = entries_of(change.before), entries_of(change.after)
     items: dict[str, Diff] = {}
     for name, differ in attributes.items():
@@ -235,12 +237,12 @@ def _object(change: Change, attributes: dict[str, Callable[[Change], Diff]], nes
     return MappingDiff(_combined(change, items.values()), change.replace.here, items, quoted=False, nested=nested)
 
 
-def _map(change: Change, differ: Callable[[Change], Diff], quoted: bool, nested: bool = False) -> Diff:
+def _map(change: ValueChange, differ: Callable[[ValueChange], Diff], quoted: bool, nested: bool = False) -> Diff:
     items = map_diffs(change, differ)
     return MappingDiff(_combined(change, items.values()), change.replace.here, items, quoted, nested)
 
 
-def map_diffs(change: Change, differ: Callable[[Change], Diff]) -> dict[str, Diff]:
+def map_diffs(change: ValueChange, differ: Callable[[ValueChange], Diff]) -> dict[str, Diff]:
     """The difference of every key of two maps, by key."""
     before, after = entries_of(change.before), entries_of(change.after)
     return {
@@ -249,14 +251,14 @@ def map_diffs(change: Change, differ: Callable[[Change], Diff]) -> dict[str, Dif
     }
 
 
-def _list(change: Change, differ: Callable[[Change], Diff], pair: Callable[[Value, Value], bool]) -> Diff:
+def _list(change: ValueChange, differ: Callable[[ValueChange], Diff], pair: Callable[[Value, Value], bool]) -> Diff:
     before, after = items_of(change.before), items_of(change.after)
     items = []
     for i, j in aligned([plain(v) for v in before], [plain(v) for v in after], lambda a, b: pair(before[a], after[b])):
         where = change.replace.child(i if i is not None else j)
         items.append(
             differ(
-                Change(
+                ValueChange(
                     before[i] if i is not None else MISSING,
                     after[j] if j is not None else MISSING,
                     where,
@@ -272,7 +274,7 @@ def _both_long(a: Value, b: Value) -> bool:
     return a.__class__ is str and b.__class__ is str and "\n" in a and "\n" in b
 
 
-def set_changes(change: Change) -> list[Change]:
+def set_changes(change: ValueChange) -> list[ValueChange]:
     """The items of two sets: kept ones as pairs, then what left, in place, then what came."""
     before, after = items_of(change.before), items_of(change.after)
     left: dict[Any, list[int]] = {}
@@ -285,17 +287,17 @@ def set_changes(change: Change) -> list[Change]:
         if places:
             j = places.pop(0)
             used.add(j)
-            changes.append(Change(value, after[j], change.replace.child(i)))
+            changes.append(ValueChange(value, after[j], change.replace.child(i)))
         else:
-            changes.append(Change(value, MISSING, change.replace.child(i)))
-    changes += [Change(MISSING, value, change.replace.child(j)) for j, value in enumerate(after) if j not in used]
+            changes.append(ValueChange(value, MISSING, change.replace.child(i)))
+    changes += [ValueChange(MISSING, value, change.replace.child(j)) for j, value in enumerate(after) if j not in used]
     return changes
 
 
 # ---------------------------------------------------------------- by shape
 
 
-def diff_dynamic(change: Change) -> Diff:
+def diff_dynamic(change: ValueChange) -> Diff:
     """The difference of two values of which no type is declared: outputs, dynamic attributes, JSON texts."""
     covered = hidden(change, diff_dynamic) or not_yet_known(change, diff_dynamic)
     if covered is not None:
@@ -304,7 +306,7 @@ def diff_dynamic(change: Change) -> Diff:
     was, is_now = shape(before), shape(after)
     if before is MISSING or after is MISSING or was == is_now:
         return _shaped(change, was if was != "null" else is_now)
-    old = _shaped(Change(change.before, MISSING, NOWHERE, change.relevant), was)
+    old = _shaped(ValueChange(change.before, MISSING, NOWHERE, change.relevant), was)
     new = _shaped(change.but(MISSING, change.after), is_now)
     return TypeChange("update", change.replace.here, old, new)
 
@@ -323,7 +325,7 @@ def shape(value: Value) -> str:
     return "array" if cls is tuple or cls is List or cls is Set else "number"
 
 
-def _shaped(change: Change, kind: str) -> Diff:
+def _shaped(change: ValueChange, kind: str) -> Diff:
     if kind == "object":
         return _map(change, diff_dynamic, quoted=False)
     if kind == "array":

@@ -27,12 +27,12 @@ from planner.render.diff_model import (
     MISSING,
     BlockDiff,
     BlockGroup,
-    Change,
     Diff,
     MappingDiff,
     PrimitiveDiff,
     SequenceDiff,
     UnknownDiff,
+    ValueChange,
     WriteOnlyDiff,
 )
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from planner.foundation.values.schema import AttributeSchema, BlockSchema
 
 
-def diff_object(change: Change, schema: BlockSchema | None) -> Diff:
+def diff_object(change: ValueChange, schema: BlockSchema | None) -> Diff:
     """The difference of two states of an object; without a schema it is told from the values alone."""
     if schema is not None:
         return diff_block(change, schema)
@@ -57,10 +57,10 @@ def diff_object(change: Change, schema: BlockSchema | None) -> Diff:
     return BlockDiff(action, change.replace.here, attributes, {})
 
 
-def diff_block(change: Change, schema: BlockSchema) -> Diff:
+def diff_block(change: ValueChange, schema: BlockSchema) -> Diff:
     """The difference of two values of a block."""
 
-    def differ(inner: Change) -> Diff:
+    def differ(inner: ValueChange) -> Diff:
         return diff_block(inner, schema)
 
     covered = hidden(change, differ, is_block=True) or not_yet_known(change, differ, schema.attributes)
@@ -155,7 +155,7 @@ def _sole(value: Value, action: str) -> Diff | None:
     return None
 
 
-def diff_attribute(change: Change, attribute: AttributeSchema, parent_action: str) -> Diff:
+def diff_attribute(change: ValueChange, attribute: AttributeSchema, parent_action: str) -> Diff:
     """The difference of two values of an attribute."""
     if _write_only(attribute):
         replace = change.replace.here
@@ -167,13 +167,13 @@ def diff_attribute(change: Change, attribute: AttributeSchema, parent_action: st
     return diff_type(change, attribute.type)
 
 
-def diff_nested(change: Change, nesting: str, attributes: Mapping[str, AttributeSchema]) -> Diff:
+def diff_nested(change: ValueChange, nesting: str, attributes: Mapping[str, AttributeSchema]) -> Diff:
     """The difference of two values of an attribute that the schema describes attribute by attribute."""
 
-    def differ(inner: Change) -> Diff:
+    def differ(inner: ValueChange) -> Diff:
         return diff_nested(inner, nesting, attributes)
 
-    def single(inner: Change) -> Diff:
+    def single(inner: ValueChange) -> Diff:
         return diff_nested(inner, "single", attributes)
 
     covered = hidden(change, differ) or not_yet_known(change, differ, attributes if nesting == "single" else ())
@@ -201,10 +201,10 @@ def diff_nested(change: Change, nesting: str, attributes: Mapping[str, Attribute
     return MappingDiff(action, replace, parts, quoted=False, nested=True)
 
 
-def _block_group(change: Change, nesting: str, schema: BlockSchema) -> tuple[BlockGroup | None, str]:
+def _block_group(change: ValueChange, nesting: str, schema: BlockSchema) -> tuple[BlockGroup | None, str]:
     """All blocks of one type, and what happens to them together; None when there are none on either side."""
 
-    def differ(inner: Change) -> Diff:
+    def differ(inner: ValueChange) -> Diff:
         return diff_block(inner, schema)
 
     was, is_now = is_sensitive(change.before), is_sensitive(change.after)
@@ -230,7 +230,7 @@ def _block_group(change: Change, nesting: str, schema: BlockSchema) -> tuple[Blo
     return BlockGroup(shown, change.replace.here, was, is_now, nesting == "set"), action
 
 
-def _positions(change: Change) -> list[Change]:
+def _positions(change: ValueChange) -> list[ValueChange]:
     before, after = items_of(change.before), items_of(change.after)
     return [
         change.child(i, before[i] if i < len(before) else MISSING, after[i] if i < len(after) else MISSING)
@@ -238,14 +238,16 @@ def _positions(change: Change) -> list[Change]:
     ]
 
 
-def _merged(change: Change, parts: Iterable[Diff]) -> str:
+def _merged(change: ValueChange, parts: Iterable[Diff]) -> str:
     action = starting_action(change.before, change.after)
     for part in parts:
         action = merge(action, part.action)
     return action
 
 
-def _attribute_change(change: Change, name: str, before: Mapping[str, Value], after: Mapping[str, Value]) -> Change:
+def _attribute_change(
+    change: ValueChange, name: str, before: Mapping[str, Value], after: Mapping[str, Value]
+) -> ValueChange:
     """Null attributes count as absent, and so do empty texts: older providers cannot tell them apart."""
     return change.child(name, _present(before.get(name, MISSING)), _present(after.get(name, MISSING)))
 

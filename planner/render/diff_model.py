@@ -65,7 +65,7 @@ def _same_step(step: Any, key: Any) -> bool:
     return bool(value == key) or str(value) == str(key)
 
 
-class Change:
+class ValueChange:
     """A place before and after. `after` may hold unknown values, both may hold marks."""
 
     __slots__ = ("after", "before", "relevant", "replace")
@@ -76,20 +76,20 @@ class Change:
         self.replace = replace
         self.relevant = relevant
 
-    def child(self, key: Any, before: Value, after: Value) -> Change:
+    def child(self, key: Any, before: Value, after: Value) -> ValueChange:
         """The place below; outside of the relevant paths nothing counts as changed."""
         relevant = self.relevant.child(key)
         if not relevant.somewhere:
             after = before
-        return Change(before, after, self.replace.child(key), relevant)
+        return ValueChange(before, after, self.replace.child(key), relevant)
 
     @property
     def is_whole(self) -> bool:
         """Whether every part is relevant, and none forces replacement."""
         return self.relevant is EVERYWHERE and not self.replace.paths
 
-    def but(self, before: Value, after: Value) -> Change:
-        return Change(before, after, self.replace, self.relevant)
+    def but(self, before: Value, after: Value) -> ValueChange:
+        return ValueChange(before, after, self.replace, self.relevant)
 
 
 class Diff:

@@ -16,7 +16,6 @@ from planner.render.diff_model import (
     MISSING,
     BlockDiff,
     BlockGroup,
-    Change,
     Diff,
     Digits,
     MappingDiff,
@@ -25,6 +24,7 @@ from planner.render.diff_model import (
     SequenceDiff,
     TypeChange,
     UnknownDiff,
+    ValueChange,
     WriteOnlyDiff,
 )
 from planner.render.literals import attribute_name, json_value, number_text, quoted, text_value
@@ -210,7 +210,7 @@ class DiffText:
 
     def _json(self, diff: PrimitiveDiff, before: Value, after: Value, indent: int, style: Style) -> str:
         """Texts that are JSON are compared as the values they hold."""
-        inner = diff_dynamic(Change(before, after))
+        inner = diff_dynamic(ValueChange(before, after))
         action, remark, part = diff.action, "", style.but(plain_end=True)
         end = self._forces(diff.replace, style)
         if inner.action == "no-op" and diff.action == "update":

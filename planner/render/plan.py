@@ -13,7 +13,7 @@ from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_
 from planner.logic.programs.actions import does, steps
 from planner.render.diff import diff_dynamic, null_is_missing
 from planner.render.diff_block import diff_object
-from planner.render.diff_model import EVERYWHERE, Change, Diff, Paths
+from planner.render.diff_model import EVERYWHERE, Diff, Paths, ValueChange
 from planner.render.diff_text import DiffText, Style
 from planner.render.literals import attribute_name
 from planner.render.plan_comments import change_comment
@@ -141,7 +141,7 @@ class PlanText:
         replace = Paths(change.replace_paths)
         schema = self.schema_of(change.provider, change.mode, change.type)
         before, after = null_is_missing(change.before), null_is_missing(change.after)
-        return diff_object(Change(before, after, replace, relevant), schema.block if schema else None)
+        return diff_object(ValueChange(before, after, replace, relevant), schema.block if schema else None)
 
     def outputs(self) -> list[str]:
         """One line (or several) for each root output that changes."""
@@ -273,4 +273,4 @@ def _output_diff(output: OutputChange) -> Diff:
         hide = frozenset((SENSITIVE,))
         before = mark(before, hide) if output.action != "create" else before
         after = mark(after, hide) if output.action != "delete" else after
-    return diff_dynamic(Change(before, after))
+    return diff_dynamic(ValueChange(before, after))

@@ -32,7 +32,7 @@ def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth
 # ---------------------------------------------------------------- the short form
 
 
-class _Part:
+class _ProofLine:
     """A line of the short form and what stands below it: `places` is where it comes from. `again`: it stands above.
     `about`: the predicate and its first column; `earlier`: further entries of the list that it is the last of."""
 
@@ -42,8 +42,8 @@ class _Part:
         self.name = name
         self.reason = ""
         self.places: list[str] = []
-        self.below: list[_Part] = []
-        self.earlier: list[_Part] = []
+        self.below: list[_ProofLine] = []
+        self.earlier: list[_ProofLine] = []
         self.about: list[Any] = []
         self.again = False
 
@@ -77,10 +77,10 @@ def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int)
     return "\n".join(lines)
 
 
-def _settle(part: _Part, is_root: bool) -> None:
+def _settle(part: _ProofLine, is_root: bool) -> None:
     """Take away what says nothing: parts without place, and steps that only pass on what is below them. A recursion
     over the second column lists something: its entries stand side by side."""
-    kept: list[_Part] = []
+    kept: list[_ProofLine] = []
     for below in part.below:
         if below.about == part.about and len(below.about) > 1 and not is_root:
             part.earlier += [*below.earlier, below]
@@ -104,7 +104,7 @@ def _settle(part: _Part, is_root: bool) -> None:
         part.name, part.reason, part.below, part.places = only.name, only.reason, only.below, only.places
 
 
-def _count(part: _Part) -> int:
+def _count(part: _ProofLine) -> int:
     total, stack = 0, [part]
     while stack:
         at = stack.pop()
@@ -113,14 +113,14 @@ def _count(part: _Part) -> int:
     return total
 
 
-def _parts(document: dict[str, Any], start: str) -> list[_Part]:
+def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
     """Every step of the proof where it is used first, parents before what is below them; where it is used again, a
     part that only names it."""
     proofs: dict[str, Any] = document["proofs"]
-    parts: list[_Part] = []
+    parts: list[_ProofLine] = []
     seen: set[str] = set()
     telling = _Telling(proofs)
-    root = _Part(start)
+    root = _ProofLine(start)
     stack = [root]
     while stack:
         part = stack.pop()
@@ -143,7 +143,7 @@ def _parts(document: dict[str, Any], start: str) -> list[_Part]:
             if place and place not in part.places:
                 part.places.append(place)
         further = [name for name in inner if not proofs[name].get("input")]
-        below = [_Part(name) for name in telling(_causes(proofs, step, further))]
+        below = [_ProofLine(name) for name in telling(_causes(proofs, step, further))]
         part.below = below
         stack += reversed(below)
     return parts

@@ -16,12 +16,12 @@ from planner.render.terminal import Paint, Terminal
 
 if TYPE_CHECKING:
     from planner.logic.datalog.engine.evaluate import Database
-    from planner.logic.datalog.language.builtins import Builtin
+    from planner.logic.datalog.language.builtins import BuiltinPredicate
     from planner.logic.datalog.language.values import Row
     from planner.logic.datalog.tools.describe import PredicateGraph
-    from planner.logic.datalog.tools.suite import Difference, Outcome
+    from planner.logic.datalog.tools.suite import CaseDifference, CaseResult
     from planner.operations.rule_tests import Tested
-    from planner.operations.rulebook import Entry
+    from planner.operations.rulebook import PredicateEntry
 
 
 def document(**content: Any) -> str:
@@ -32,13 +32,13 @@ def document(**content: Any) -> str:
 # ---------------------------------------------------------------- predicates
 
 
-def index_text(entry: Entry, paint: Paint) -> str:
+def index_text(entry: PredicateEntry, paint: Paint) -> str:
     """A predicate in the list of all."""
     place = paint(f"{entry.predicate.span}", "grey")
     return f"{paint(entry.predicate.declaration, 'bold')}  {place}\n    {entry.meaning}"
 
 
-def entry_text(entry: Entry, paint: Paint) -> str:
+def entry_text(entry: PredicateEntry, paint: Paint) -> str:
     """Everything about one predicate."""
     predicate, description = entry.predicate, entry.description
     lines = [
@@ -66,7 +66,7 @@ def _together(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _standing(entry: Entry) -> Iterator[str]:
+def _standing(entry: PredicateEntry) -> Iterator[str]:
     """What a predicate is to others, one sentence each."""
     predicate = entry.predicate
     if entry.given == entry.programs:
@@ -85,12 +85,12 @@ def _standing(entry: Entry) -> Iterator[str]:
         yield "Rules of yours may read it, not add to it."
 
 
-def built_in_index_text(one: Builtin, paint: Paint) -> str:
+def built_in_index_text(one: BuiltinPredicate, paint: Paint) -> str:
     """What is built in, in the list of all."""
     return f"{paint(one.declaration, 'bold')}  {paint('built in', 'grey')}\n    {one.meaning}"
 
 
-def built_in_text(one: Builtin, paint: Paint) -> str:
+def built_in_text(one: BuiltinPredicate, paint: Paint) -> str:
     """Everything about a test, function or relation of the language."""
     kind = "relation" if one.outputs else "function" if one.result else "test"
     lines = [paint(one.declaration, "bold"), f"  a built-in {kind} of {one.family}", "", f"  {one.meaning}."]
@@ -104,9 +104,9 @@ def built_in_text(one: Builtin, paint: Paint) -> str:
     return "\n".join(lines)
 
 
-def markdown_index(entries: Iterable[Entry], built_in: Sequence[Builtin]) -> str:
+def markdown_index(entries: Iterable[PredicateEntry], built_in: Sequence[BuiltinPredicate]) -> str:
     """The list of predicates as Markdown: a heading and a table for each file; then what is built in, by family."""
-    by_file: dict[str, list[Entry]] = {}
+    by_file: dict[str, list[PredicateEntry]] = {}
     for entry in entries:
         by_file.setdefault(entry.predicate.span.filename, []).append(entry)
     lines: list[str] = []
@@ -223,7 +223,7 @@ def tested_text(tested: Tested, paint: Paint) -> str:
     return "\n".join(lines)
 
 
-def _what_differs(outcome: Outcome) -> Iterator[str]:
+def _what_differs(outcome: CaseResult) -> Iterator[str]:
     for difference in outcome.differences:
         yield f"{difference.predicate}, {outcome.case.span}:"
         for word, rows, count in (
@@ -237,7 +237,7 @@ def _what_differs(outcome: Outcome) -> Iterator[str]:
         yield f"{outcome.case.span}: {problem.summary}. {visible(problem.detail)}"
 
 
-def _row(difference: Difference, row: Row) -> str:
+def _row(difference: CaseDifference, row: Row) -> str:
     values = ", ".join(quote(value) if type(value) is str else repr(value) for value in row)
     return visible(_clipped(f"{difference.predicate}({values})"))
 
@@ -255,7 +255,7 @@ def tested_json(tested: Tested, **more: Any) -> str:
     )
 
 
-def _case_json(outcome: Outcome) -> dict[str, Any]:
+def _case_json(outcome: CaseResult) -> dict[str, Any]:
     def plain(rows: Iterable[Row]) -> list[list[Any]]:
         return [[decode(value) for value in row] for row in rows]
 

@@ -10,7 +10,7 @@ from planner.foundation.values.value import SENSITIVE, Value, mark
 from planner.foundation.vocabulary.address import ROOT, AddressError, format_key, key_order, parse_module, sort_key
 from planner.render.diff import diff_dynamic, diff_type
 from planner.render.diff_block import diff_object
-from planner.render.diff_model import Change
+from planner.render.diff_model import ValueChange
 from planner.render.diff_text import DiffText, Style
 from planner.render.plan import SchemaOf
 from planner.render.terminal import Terminal
@@ -56,14 +56,14 @@ class StateText:
         keyword = "resource" if resource.mode == "managed" else resource.mode
         value = self.decode(resource, obj)
         schema = self.schema_of(resource.provider, resource.mode, resource.type)
-        body = self.text.render(diff_object(Change(value, value), schema.block if schema else None), 0, self.style)
+        body = self.text.render(diff_object(ValueChange(value, value), schema.block if schema else None), 0, self.style)
         address = resource.address + format_key(instance.key)
         return f'# {address}:{remark}\n{keyword} "{resource.type}" "{resource.name}" {body}'
 
     def output(self, output: OutputState) -> str:
         """One output value."""
         value = mark(output.value, frozenset((SENSITIVE,))) if output.sensitive else output.value
-        change = Change(value, value)
+        change = ValueChange(value, value)
         diff = diff_dynamic(change) if output.type is DYNAMIC else diff_type(change, output.type)
         return self.text.render(diff, 0, self.style)
 

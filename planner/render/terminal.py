@@ -42,7 +42,7 @@ class Paint:
         return f"\x1b[{';'.join(_CODES[s] for s in styles)}m{text}\x1b[0m"
 
 
-class Told(Protocol):
+class DiagnosticSink(Protocol):
     """Who is told of problems."""
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None: ...
@@ -78,7 +78,7 @@ class Terminal:
         """whether the process ends with the command"""
         self.at_end: Callable[[], None] | None = None
         """what is done when the command has ended, and all is told"""
-        self.view: Told | None = None
+        self.view: DiagnosticSink | None = None
         """where problems that end the command are told, once the command has chosen"""
         self.set_colour(colour)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from planner.render.terminal import Paint
 
 
-class Judged(Protocol):
+class AnyFinding(Protocol):
     """A finding of any verdict."""
 
     @property
@@ -23,7 +23,7 @@ class Findings(Protocol):
     """A verdict, about a plan or about all plans of a fleet."""
 
     @property
-    def findings(self) -> Sequence[Judged]: ...
+    def findings(self) -> Sequence[AnyFinding]: ...
 
 
 def counted(verdict: Findings) -> str:

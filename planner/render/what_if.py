@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.logic.programs.actions import verb_of
-from planner.operations.what_if import Comparison, Difference
+from planner.operations.what_if import Difference, PlanComparison
 from planner.render.cause_line import because_line
 from planner.render.summary import Counts
 from planner.render.terminal import Paint
 
 
-def what_if_text(comparison: Comparison, actions: Mapping[str, str], paint: Paint) -> str:
+def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> str:
     """Each difference with its cause, and both counts. `actions`: of both plans, by name."""
     lines = differences_lines(comparison, actions, paint) or ["Nothing would be planned otherwise."]
     lines += [
@@ -23,7 +23,7 @@ def what_if_text(comparison: Comparison, actions: Mapping[str, str], paint: Pain
     return "\n".join(lines)
 
 
-def differences_lines(comparison: Comparison, actions: Mapping[str, str], paint: Paint) -> list[str]:
+def differences_lines(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> list[str]:
     """Each difference with its cause."""
     lines = []
     for difference in comparison.differences:
@@ -44,7 +44,7 @@ def _word(action: str) -> str:
     return "no change" if action == "no-op" else verb_of(action)
 
 
-def what_if_json(comparison: Comparison) -> dict[str, Any]:
+def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
     """`differences`: each with its `address`, the action `without` and `with`, and its `because` steps."""
     return {
         "format_version": "1.0",

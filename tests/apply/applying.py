@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.engine.apply.shared_work import ApplyOptions
-from planner.engine.apply.walk import Outcome, apply_walk
+from planner.engine.apply.walk import ApplyResult, apply_walk
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.plan.make_plan import make_plan
 from planner.engine.plan.options import PlanOptions
@@ -230,7 +230,7 @@ class World:
         assert plan is not None and not has_errors(problems), [d.summary for d in problems]
         return plan, graph, (config, variables, schemas)
 
-    def apply(self, text: str, options: ApplyOptions | None = None, **plan_options: Any) -> Outcome:
+    def apply(self, text: str, options: ApplyOptions | None = None, **plan_options: Any) -> ApplyResult:
         """Plan a configuration and apply the plan; `events` is what happened then."""
         plan, graph, (config, variables, schemas) = self.plan(text, **plan_options)
         hooks = Events()
@@ -260,11 +260,11 @@ class World:
         return self.provider if source.endswith("/test") else start_provider(source)
 
 
-def summaries(outcome: Outcome) -> list[str]:
+def summaries(outcome: ApplyResult) -> list[str]:
     """Severity, line and title of every diagnostic."""
     return [f"{d.severity} {d.subject.line if d.subject else 0} {d.summary}" for d in outcome.diagnostics]
 
 
-def counts(outcome: Outcome) -> tuple[int, int, int]:
+def counts(outcome: ApplyResult) -> tuple[int, int, int]:
     """Objects created, changed and destroyed."""
     return outcome.add, outcome.change, outcome.remove

@@ -9,7 +9,7 @@ import pytest
 from batch.fleets import batch, chain, inside, unit, write
 
 from planner.workflows.batch.apply import converge
-from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import BatchOptions
 
 FAILS = 'resource "terraform_data" "fails" {\n  provisioner "local-exec" {\n    command = "exit 3"\n  }\n}\n'
@@ -84,7 +84,7 @@ def test_a_wave_is_applied_as_it_was_shown(tmp_path: Path) -> None:
         return title == "wave 1 of 1"
 
     with inside(tmp_path):
-        report = converge("apply", BatchOptions(executor="inline"), Listener(), approve)
+        report = converge("apply", BatchOptions(executor="inline"), BatchListener(), approve)
     assert {u: d.outcome for u, d in report.done.items()} == {"a": "applied"}
     assert "late" not in (tmp_path / "a/terraform.tfstate").read_text()
 

@@ -20,10 +20,10 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.workflows.batch.bundles import host
 from planner.workflows.batch.bundles.lease import take
 from planner.workflows.batch.bundles.pack import Bundle, pack, stays_here
-from planner.workflows.batch.bundles.parcel import Answer, BadParcel, Parcel, answered, heard, received, sent
+from planner.workflows.batch.bundles.parcel import BadParcel, Parcel, ParcelResult, answered, heard, received, sent
 from planner.workflows.batch.bundles.shipping import Shipping, needs_of
 from planner.workflows.batch.bundles.stores import Folder, fetched, open_store
-from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.model import Request, UnitResult
 from planner.workflows.batch.recipe import Hook, Recipe
 
 WORKER = f"command:{sys.executable} -m planner batch work"
@@ -210,7 +210,7 @@ def parcel(tmp_path: Path, **more: Any) -> tuple[Parcel, str]:
     return Parcel(request, bundle.digest, "r", 1, bundle.files, bundle.folders, data=bundle.data), str(root)
 
 
-def answer_to(made: Parcel, root: str) -> Answer:
+def answer_to(made: Parcel, root: str) -> ParcelResult:
     return heard(host.work(sent(made, root)), root)
 
 
@@ -283,7 +283,7 @@ def test_a_folder_that_is_not_in_it(folder: str, tmp_path: Path) -> None:
 class Replies:
     """A carrier that says something else than what was asked for."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: ParcelResult) -> None:
         self.answer, self.sent = answer, 0
 
     def send(self, unit: str, parcel: bytes) -> Any:
@@ -302,14 +302,14 @@ class Replies:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (Answer(missing=("../../etc/passwd",)), "not in its bundle"),
-        (Answer(missing=("/etc/passwd",)), "not in its bundle"),
-        (Answer(missing=("u/main.tf",)), "not in its bundle"),
-        (Answer(Result("other", "changes")), "says nothing about the unit"),
-        (Answer(Result("u", "changes", plan_file="/etc/cron.d/x"), plan=b"x"), "nobody has asked for"),
+        (ParcelResult(missing=("../../etc/passwd",)), "not in its bundle"),
+        (ParcelResult(missing=("/etc/passwd",)), "not in its bundle"),
+        (ParcelResult(missing=("u/main.tf",)), "not in its bundle"),
+        (ParcelResult(UnitResult("other", "changes")), "says nothing about the unit"),
+        (ParcelResult(UnitResult("u", "changes", plan_file="/etc/cron.d/x"), plan=b"x"), "nobody has asked for"),
     ],
 )
-def test_answers_that_cannot_be(answer: Answer, said: str, tmp_path: Path) -> None:
+def test_answers_that_cannot_be(answer: ParcelResult, said: str, tmp_path: Path) -> None:
     made, root = parcel(tmp_path)
     carrier = Replies(answer)
     shipping = Shipping(carrier, root, needs_of(root, {}))
@@ -321,14 +321,14 @@ def test_what_is_asked_for_again_and_again(tmp_path: Path) -> None:
     """A worker that always misses something else is given up."""
     made, root = parcel(tmp_path)
     write(tmp_path / "here", {f"more/{n}": "" for n in range(20)})
-    carrier = Replies(Answer())
+    carrier = Replies(ParcelResult())
 
     class Counts(Replies):
         def send(self, unit: str, parcel: bytes) -> Any:
-            self.answer = Answer(missing=(f"more/{self.sent}",))
+            self.answer = ParcelResult(missing=(f"more/{self.sent}",))
             return super().send(unit, parcel)
 
-    carrier = Counts(Answer())
+    carrier = Counts(ParcelResult())
     result = Shipping(carrier, root, needs_of(root, {})).submit(None, made.request).result(5)
     assert result.result == "error" and carrier.sent == 8
 

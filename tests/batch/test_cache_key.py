@@ -12,10 +12,10 @@ from planner.foundation.vocabulary.records import evolve, fields
 from planner.operations.options import OperationOptions
 from planner.workflows.batch.cache import request_key
 from planner.workflows.batch.model import Request, Upstream
-from planner.workflows.batch.recipe import Recipe, Source
+from planner.workflows.batch.recipe import Recipe, RecipeSource
 
 UPSTREAM = Upstream("v", "/states/v")
-RECIPE = Recipe(source=Source("/fleet/u/terragrunt.hcl"))
+RECIPE = Recipe(source=RecipeSource("/fleet/u/terragrunt.hcl"))
 REQUEST = Request("u", "/fleet/u", "plan", upstream=(UPSTREAM,), recipe=RECIPE)
 
 

@@ -124,7 +124,7 @@ def test_one_interrupt_ends_a_command_that_reads_a_state(slow: Slow, words: tupl
 @pytest.mark.parametrize("by", ["time", "interrupt"])
 def test_a_database_that_does_not_answer(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     server = SERVERS["pg"]()
-    session = pg.Session(pg.Table(server.settings()["conn_str"], "s", "t", "i", False, False, False))
+    session = pg.PgConnection(pg.StateTable(server.settings()["conn_str"], "s", "t", "i", False, False, False))
     with reading():
         assert session.rows("SELECT 1") == [(1,)]
         if by == "time":
@@ -143,7 +143,7 @@ def test_a_database_that_never_greets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pg, "CONNECTING", 2)  # the shortest that there is
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"postgres://127.0.0.1:{silent.getsockname()[1]}/x?sslmode=disable"
-        session = pg.Session(pg.Table(address, "s", "t", "i", False, False, False))
+        session = pg.PgConnection(pg.StateTable(address, "s", "t", "i", False, False, False))
         with pytest.raises(ServiceError, match="timeout"):
             session.rows("SELECT 1")
 

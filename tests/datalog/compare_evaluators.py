@@ -9,7 +9,7 @@ from engine_helpers import program
 from proof_checker import check
 from random_programs import RandomProgram
 
-from planner.language.syntax.rule_syntax import Atom, Comparison, Negation, Variable
+from planner.language.syntax.rule_syntax import Atom, Comparison, Negation, RuleVariable
 from planner.logic.datalog.ask.question import ask, parse_query
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
@@ -101,7 +101,7 @@ def _assert_rule(prefix: str, rule: Rule) -> None:
     fresh = count()
 
     def term(node: Any) -> Any:
-        if isinstance(node, Variable):
+        if isinstance(node, RuleVariable):
             return pyEngine.Var(node.name)
         if hasattr(node, "value"):
             return pyEngine.Const(node.value)

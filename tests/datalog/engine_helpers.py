@@ -10,11 +10,11 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.logic.datalog.engine.cache import load_program
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.values import decode
 
 
-def program(text: str, name: str = "rules.dl") -> Program:
+def program(text: str, name: str = "rules.dl") -> RuleProgram:
     """A program that has to be without errors."""
     loaded, diagnostics = load_program([(name, text)])
     assert loaded is not None, "\n".join(map(shown, diagnostics))

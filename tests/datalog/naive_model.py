@@ -14,7 +14,7 @@ from typing import Any
 from datalog.proof_checker import TESTS, Reader, compare, run_test, unify, value
 
 from planner.logic.datalog.engine.evaluate import Database
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.values import decode
 
 Row = tuple[Any, ...]
@@ -48,7 +48,7 @@ class Model:
                             is_new |= None not in row and self._add(name, row)
 
     @classmethod
-    def of(cls, program: Program, database: Database) -> Model:
+    def of(cls, program: RuleProgram, database: Database) -> Model:
         """Of what a program was given; what native operators made of it is taken as given, too."""
         native = {name for name, predicate in program.predicates.items() if predicate.operator is not None}
         given = {
@@ -61,7 +61,7 @@ class Model:
         """The rows of a predicate."""
         return self._rows.get(predicate, {}).values()
 
-    def differences(self, program: Program, database: Database) -> list[str]:
+    def differences(self, program: RuleProgram, database: Database) -> list[str]:
         """The predicates of which a database has other rows."""
         return [
             name

@@ -12,7 +12,7 @@ from engine_helpers import derived, shown
 
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.logic.datalog.ask import question as module
-from planner.logic.datalog.ask.question import Answer, ask, is_goal_directed, parse_query
+from planner.logic.datalog.ask.question import QueryResult, ask, is_goal_directed, parse_query
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.language.values import FALSE, TRUE, Fraction
 
@@ -41,7 +41,7 @@ def database() -> Database:
     return derived(RULES, FACTS)
 
 
-def answered(database: Database, text: str, **more: Any) -> Answer:
+def answered(database: Database, text: str, **more: Any) -> QueryResult:
     query, diagnostics = parse_query(database.program, text)
     assert query is not None, "\n".join(map(shown, diagnostics))
     return ask(database.program, database, query, **more)

@@ -11,7 +11,7 @@ from thinned import thinned
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.naive import evaluate_naively
-from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, RELATIONS, TESTS, Builtin
+from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, RELATIONS, TESTS, BuiltinPredicate
 from planner.logic.datalog.language.values import decode, encode
 
 DECLARED = """
@@ -47,7 +47,7 @@ def test_examples_hold(name: str) -> None:
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_every_kind_of_value_is_an_answer(name: str) -> None:
     """Whatever it is given, it gives a value, rows, or None, and raises nothing."""
-    one: Builtin = EVERYTHING[name]
+    one: BuiltinPredicate = EVERYTHING[name]
     texts = ["", "a", "\ud800", "[", "-", "1e999999999", "9" * 5000, "\0", "P1DT", "1.2.3.4/33", "(", "*", "2026-02-30"]
     values = [encode(v) for v in (*texts, 0, -1, 10**40, 0.5, True)]
     if name == "in":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.logic.datalog.engine.cache import load_program
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.tools.cases import Case, load_cases
 from planner.logic.datalog.tools.coverage import coverage
 from planner.logic.datalog.tools.mutants import Mutant, mutants
@@ -23,13 +23,13 @@ DECLARED = """
 RULE = '@name("r")\ndeny(X) :- size(X, N), N > 10, not kept(X), X != "free".\n'
 
 
-def program(rule: str = RULE) -> Program:
+def program(rule: str = RULE) -> RuleProgram:
     loaded, problems = load_program([("rules.dl", DECLARED + rule)])
     assert loaded is not None, problems
     return loaded
 
 
-def cases(loaded: Program, text: str) -> list[Case]:
+def cases(loaded: RuleProgram, text: str) -> list[Case]:
     found, problems = load_cases(loaded, "rules.case", text)
     assert not problems
     return found

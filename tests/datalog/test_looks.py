@@ -8,7 +8,7 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.logic.datalog.engine.cache import load_program
 from planner.logic.datalog.engine.columns_read import collapsed
 from planner.logic.datalog.engine.compiled import UNSEEN, Look
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 
 DECLARATIONS = """
 /// fact(item, word): given.
@@ -28,7 +28,7 @@ DECLARATIONS = """
 """
 
 
-def program(rules: str) -> Program:
+def program(rules: str) -> RuleProgram:
     loaded, diagnostics = load_program([("a.dl", DECLARATIONS + rules)])
     assert loaded is not None, diagnostics
     return loaded

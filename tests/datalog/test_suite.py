@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from engine_helpers import program
 
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.tools.cases import load_cases
 from planner.logic.datalog.tools.describe import describe, predicate_graph
-from planner.logic.datalog.tools.suite import MOST_ROWS, Outcome, run, untested
+from planner.logic.datalog.tools.suite import MOST_ROWS, CaseResult, run, untested
 
 POLICY = """
 /// bucket(name): a bucket.
@@ -50,7 +50,7 @@ bucket("a").
 """
 
 
-def outcomes(loaded: Program, text: str, seconds: float = 20) -> list[Outcome]:
+def outcomes(loaded: RuleProgram, text: str, seconds: float = 20) -> list[CaseResult]:
     cases, diagnostics = load_cases(loaded, "policy.case", text)
     assert diagnostics == []
     return run(loaded, cases, seconds)

@@ -32,7 +32,7 @@ from explain.turning_back import Former, unexplained
 from provider.plugins import attached, write_plugin
 from thinned import thinned
 
-from planner.answers.explain.causes import Because, Step
+from planner.answers.explain.causes import Because, CauseStep
 from planner.foundation.vocabulary.span import Span
 from planner.logic.model.plan import change_name
 from planner.logic.model.sources import CommandLine, StateEntry
@@ -164,7 +164,7 @@ def in_order(text: str) -> str:
     return f"? {roots}" if text.startswith("? ") else roots
 
 
-def root_words(root: Step) -> str:
+def root_words(root: CauseStep) -> str:
     name = root.what.removeprefix("the text of ") if root.kind == "text" else root.what.removeprefix("file ")
     source, place = root.source, ""
     if isinstance(source, Span):

@@ -13,7 +13,7 @@ from explain.explaining import explain_recorded
 from plan.test_recorded_plans import PLANNED
 from thinned import thinned
 
-from planner.answers.explain.places import Place, open_parts
+from planner.answers.explain.places import ValueLocation, open_parts
 from planner.answers.explain.why import Explainer
 from planner.foundation.values.value import Unknown, unmark
 from planner.foundation.vocabulary.address import format_resource, parse_module
@@ -61,7 +61,7 @@ def accept(document: dict[str, Any], goal: list[str], holds: Any) -> None:
             assert {"file", "line", "snippet"} <= set(source) or set(source) <= {"state", "command_line"}, step
 
 
-def unknown_places(explained: Explainer) -> list[Place]:
+def unknown_places(explained: Explainer) -> list[ValueLocation]:
     """What `after_unknown` of the plan's JSON says is not known: of planned objects, and of root outputs."""
     context = explained.places.context
     found = []
@@ -70,8 +70,8 @@ def unknown_places(explained: Explainer) -> list[Place]:
         if module is None or change.deposed:
             continue
         key = format_resource("", change.mode, change.type, change.name)
-        found += [Place(module, "resource", key, change.key, path) for path in open_parts(change.after)]
+        found += [ValueLocation(module, "resource", key, change.key, path) for path in open_parts(change.after)]
     for output in explained.plan.outputs:
         if unmark(output.after)[0].__class__ is Unknown:
-            found.append(Place(context.root, "output", output.name))
+            found.append(ValueLocation(context.root, "output", output.name))
     return found

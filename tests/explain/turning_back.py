@@ -13,7 +13,7 @@ from typing import Any
 from attrs import frozen
 from explain.explaining import explain
 
-from planner.answers.explain.causes import Step
+from planner.answers.explain.causes import CauseStep
 from planner.answers.explain.why import Explainer
 from planner.foundation.values.json_codec import to_json
 from planner.foundation.values.types import DYNAMIC
@@ -77,7 +77,7 @@ def texts(config: Config) -> Iterator[tuple[str, Span]]:
                     continue
 
 
-def turn_back(roots: Iterable[Step], former: Former, config: Config) -> list[str]:
+def turn_back(roots: Iterable[CauseStep], former: Former, config: Config) -> list[str]:
     """Take back what the roots name, in the current directory; options that do the rest. Raises CannotTellError."""
     values, edits = {}, []
     now = dict(texts(config))
@@ -121,7 +121,7 @@ def unexplained(explained: Explainer, former: Former, options: Sequence[str], wo
     kept = work.with_name("kept")
     shutil.rmtree(kept, ignore_errors=True)
     shutil.copytree(work, kept)
-    outcomes: dict[tuple[Step, ...], set[tuple[str, str]] | None] = {}
+    outcomes: dict[tuple[CauseStep, ...], set[tuple[str, str]] | None] = {}
     for name, because in sorted(explained.causes().items()):
         if because.is_guess:
             continue

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.syntax.node_sets import parse_node_set
 from planner.logic.graph import verbs
-from planner.logic.graph.verbs import Sets, Waiting, glob
+from planner.logic.graph.verbs import SetEvaluation, Waiting, glob
 from planner.logic.graph.vertex_names import Names
 
 NAMES = [f"n{i}" for i in range(7)]
@@ -180,7 +180,7 @@ def test_expressions_are_python_sets(edges: Edges, text: str) -> None:
     names: dict[str, Any] = {name: Vertices({name}) for name in NAMES}
     names.update(deps=deps, rdeps=rdeps, blast=rdeps, allpaths=lambda a, b: deps(a) & rdeps(b), every=Vertices(NAMES))
     wanted = eval(text.replace("n*", "every").replace("n?", "every"), names)
-    sets = Sets(waiting(edges), own_names(NAMES))
+    sets = SetEvaluation(waiting(edges), own_names(NAMES))
     assert sets.of(parse_node_set(text)) == wanted
     assert not sets.problems
 
@@ -222,14 +222,14 @@ MEANT = Names(
     ],
 )
 def test_names(text: str, wanted: list[str]) -> None:
-    sets = Sets(Waiting(VERTICES, set()), MEANT)
+    sets = SetEvaluation(Waiting(VERTICES, set()), MEANT)
     assert sorted(sets.of(parse_node_set(text))) == wanted
     assert [p.code for p in sets.problems] == ([] if wanted else ["query.no_match"])
 
 
 def test_a_name_that_no_vertex_has() -> None:
     with pytest.raises(Failure) as failure:
-        Sets(Waiting(VERTICES, set()), MEANT).of(parse_node_set("deps(terraform_dta.a)"))
+        SetEvaluation(Waiting(VERTICES, set()), MEANT).of(parse_node_set("deps(terraform_dta.a)"))
     (problem,) = failure.value.diagnostics
     assert 'Did you mean "terraform_data.a"?' in problem.detail
     assert problem.subject is not None and problem.subject.text == "terraform_dta.a"

@@ -228,12 +228,12 @@ def test_limits_for_what_is_small(tmp_path: Path, kind: str) -> None:
     pack = {"tar": tar, "zip": zipped}[kind]
     (tmp_path / "archive").write_bytes(pack(*((f"{n}", FILE, "x" * 100) for n in range(4))))
     for limits, said in (
-        (archives.Limits(1000, 3), "more than 3 members"),
-        (archives.Limits(399, 9), "larger than 399 bytes"),
+        (archives.ArchiveLimits(1000, 3), "more than 3 members"),
+        (archives.ArchiveLimits(399, 9), "larger than 399 bytes"),
     ):
         with pytest.raises(InstallError, match=said):
             archives.unpack(tmp_path / "archive", tmp_path / f"at-{limits.members}", kind, limits=limits)
-    archives.unpack(tmp_path / "archive", tmp_path / "fits", kind, limits=archives.Limits(400, 4))
+    archives.unpack(tmp_path / "archive", tmp_path / "fits", kind, limits=archives.ArchiveLimits(400, 4))
 
 
 def test_what_is_no_harm_stays(tmp_path: Path) -> None:

@@ -96,10 +96,10 @@ def test_plan_notices_a_changed_package(project: Project, world: World) -> None:
     ],
 )
 def test_constraints(constraint: str, chosen: str) -> None:
-    from planner.world.provider.version_sets import Wanted, readable
+    from planner.world.provider.version_sets import VersionSet, readable
 
     versions = readable(["1.0.0", "1.2.0", "1.10.0", "2.0.0", "2.1.0", "3.0.0-beta1", "0.0.0", "what"])
-    found = Wanted((constraint,) if constraint else ()).newest(versions)
+    found = VersionSet((constraint,) if constraint else ()).newest(versions)
     assert str(found or "") == chosen
 
 
@@ -119,9 +119,9 @@ def test_constraints(constraint: str, chosen: str) -> None:
     ],
 )
 def test_metadata_tells_versions_apart_but_does_not_order_them(constraint: str, there: list[str], chosen: str) -> None:
-    from planner.world.provider.version_sets import Wanted, readable
+    from planner.world.provider.version_sets import VersionSet, readable
 
-    assert str(Wanted((constraint,)).newest(readable(there)) or "") == chosen
+    assert str(VersionSet((constraint,)).newest(readable(there)) or "") == chosen
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from policy.test_shown import PLAN
 
-from planner.answers.policy.facts.relations import Reads
+from planner.answers.policy.facts.relations import PolicyInputs
 from planner.answers.policy.from_json import excerpt as reading
 from planner.answers.policy.from_json.document import parse
 from planner.answers.policy.from_json.facts import OF_THE_REST, shown_facts
@@ -66,7 +66,7 @@ def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def facts(data: bytes, reads: frozenset[str] = TOLD) -> dict[str, set[Any]]:
-    found = shown_facts(parse(data, "plan.json"), Reads(reads))
+    found = shown_facts(parse(data, "plan.json"), PolicyInputs(reads))
     return {name: set(found.relation(name)) for name in sorted(reads)}
 
 

@@ -12,7 +12,7 @@ from datalog.proof_checker import check
 from thinned import thinned
 
 from planner.answers.policy.facts.build import plan_facts
-from planner.answers.policy.facts.relations import PolicyFacts, Reads
+from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
 from planner.answers.policy.judge import judge
 from planner.answers.policy.model import Verdict
 from planner.answers.policy.program import Policies, load_policies
@@ -114,7 +114,7 @@ def folder(made_folder: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def facts_of(folder: str, *predicates: str) -> PolicyFacts:
     made = planned(folder)
-    reads = Reads(frozenset(predicates))
+    reads = PolicyInputs(frozenset(predicates))
     return plan_facts(made.plan, made.loaded.config, reads, lambda: policies.plan_graph(made))
 
 
@@ -238,7 +238,7 @@ def test_the_blast_of_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     found = plan_facts(
         made.plan,
         made.loaded.config,
-        Reads(frozenset(("blast", "blast_size"))),
+        PolicyInputs(frozenset(("blast", "blast_size"))),
         lambda: policies.plan_graph(made),
     )
     b = ("terraform_data.b[0]", "terraform_data.b[1]")
@@ -294,7 +294,7 @@ def findings(verdict: Verdict) -> list[tuple[Any, ...]]:
     return [(f.kind, f.code, f.address, f.message, f.waits_for) for f in verdict.findings]
 
 
-def judged(folder: str, rules: Policies, reads: Reads) -> tuple[PolicyFacts, Verdict]:
+def judged(folder: str, rules: Policies, reads: PolicyInputs) -> tuple[PolicyFacts, Verdict]:
     made = planned(folder)
     facts = plan_facts(made.plan, made.loaded.config, reads, lambda: policies.plan_graph(made))
     return facts, judge(rules, facts)
@@ -310,7 +310,7 @@ def test_values_that_nobody_looks_at_change_no_verdict(folder: str, which: str) 
     else:
         rules = loaded(POLICIES[: POLICIES.index("@reason")] + "@reason" + which)
     few, narrow = judged(folder, rules, rules.reads)
-    all_, wide = judged(folder, rules, Reads(rules.reads.predicates, given=rules.given))
+    all_, wide = judged(folder, rules, PolicyInputs(rules.reads.predicates, given=rules.given))
     if which != "library":
         assert findings(narrow) == findings(wide)
     # Where it is not known at which path a rule looks, what nobody looks at seems to be waited for, too.

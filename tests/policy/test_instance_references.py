@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cli.conftest import make_terminal
 
-from planner.answers.policy.facts.relations import Reads
+from planner.answers.policy.facts.relations import PolicyInputs
 from planner.answers.policy.from_json.document import parse
 from planner.answers.policy.from_json.facts import shown_facts
 from planner.answers.policy.judge import judge
@@ -199,7 +199,7 @@ def asked() -> Policies:
     return rules
 
 
-READS = Reads(frozenset(("depends", "maybe_through", "maybe_reached")))
+READS = PolicyInputs(frozenset(("depends", "maybe_through", "maybe_reached")))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from planner.answers.policy.manifest import parameter_type, read_manifest
 from planner.answers.policy.program import Policies, load_policies
 from planner.answers.policy.settings import read_config, read_waivers
 from planner.answers.policy.sources import policy_files
-from planner.answers.policy.strict_toml import File
+from planner.answers.policy.strict_toml import TomlFile
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.span import Source
 from planner.logic.datalog.engine.fact_base import FactBase
@@ -239,7 +239,7 @@ def test_a_syntax_error_points_to_its_line() -> None:
 
 def test_every_key_has_its_place() -> None:
     text = 'a."b c" = [1, {x = "]#"}] # "\n[[w]]\nk = """\n[x]\n"""\n[[w]]\n[w.in]\n"k" = \'#\'\n'
-    file = File(Source("p.toml", text), "a file", "x")
+    file = TomlFile(Source("p.toml", text), "a file", "x")
     places = {
         ("a", "b c"): 1,
         ("a", "b c", 1, "x"): 1,

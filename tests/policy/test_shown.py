@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from cli.conftest import Ran
 
-from planner.answers.policy.facts.relations import Reads
+from planner.answers.policy.facts.relations import PolicyInputs
 from planner.answers.policy.from_json.document import parse
 from planner.answers.policy.from_json.facts import shown_facts
 from planner.foundation.vocabulary.diagnostic import Failure
@@ -130,7 +130,7 @@ WEST = f'provider["{PROVIDER}"].west'
 
 
 def rows(relation: str, document: dict[str, Any] = PLAN) -> set[tuple[Any, ...]]:
-    facts = shown_facts(parse(json.dumps(document).encode(), "plan.json"), Reads(frozenset((relation,))))
+    facts = shown_facts(parse(json.dumps(document).encode(), "plan.json"), PolicyInputs(frozenset((relation,))))
     assert not facts.untold
     return set(facts.relation(relation))
 
@@ -166,7 +166,7 @@ def rows(relation: str, document: dict[str, Any] = PLAN) -> set[tuple[Any, ...]]
 )
 def test_relations(relation: str, expected: set[tuple[Any, ...]] | None) -> None:
     if expected is None:
-        facts = shown_facts(parse(json.dumps(PLAN).encode(), "plan.json"), Reads(frozenset((relation,))))
+        facts = shown_facts(parse(json.dumps(PLAN).encode(), "plan.json"), PolicyInputs(frozenset((relation,))))
         assert facts.untold == {relation}
     else:
         assert rows(relation) == expected
@@ -180,13 +180,13 @@ def test_values_of_every_kind() -> None:
         ("ingress[0].cidr_blocks[0]", "0.0.0.0/0"),
         ("price", "1.5"),
     }
-    reads = Reads(frozenset(("maybe", "maybe_open")))
+    reads = PolicyInputs(frozenset(("maybe", "maybe_open")))
     facts = shown_facts(parse(json.dumps(PLAN).encode(), "plan.json"), reads)
     assert (WEB, "ingress") in set(facts.relation("maybe_open")), "it may be a set"
 
 
 def test_unknown_arguments_of_providers_are_unknown() -> None:
-    reads = Reads(frozenset(("provider_argument", "maybe_exact", "unknown_after")))
+    reads = PolicyInputs(frozenset(("provider_argument", "maybe_exact", "unknown_after")))
     facts = shown_facts(parse(json.dumps(PLAN).encode(), "plan.json"), reads)
     assert (WEST, "profile") in set(facts.relation("maybe_exact"))
     assert (WEST, "profile") in set(facts.relation("unknown_after"))
@@ -202,8 +202,8 @@ def test_unknown_arguments_of_providers_are_unknown() -> None:
 )
 def test_what_somebody_left_out_of_a_document_is_not_taken_for_absent(path: str, untold: set[str]) -> None:
     names = frozenset(("configured", "resource", "variable", "module_call", "provider_instance", "planned"))
-    assert shown_facts(parse(changed(path, ...), "plan.json"), Reads(names)).untold == untold
-    read = Reads(frozenset(("provider_argument",)))
+    assert shown_facts(parse(changed(path, ...), "plan.json"), PolicyInputs(names)).untold == untold
+    read = PolicyInputs(frozenset(("provider_argument",)))
     assert shown_facts(parse(changed(path, ...), "plan.json"), read).untold == {"provider_argument"}
 
 
@@ -276,7 +276,7 @@ DEEP = b'{"format_version":"1.2","resource_changes":' + b"[" * 100_000 + b"]" * 
 def test_what_is_wrong_is_told_with_its_place(data: bytes, said: str) -> None:
     reads = frozenset(("planned", "sensitive_at", "prior", "data_value", "provider_argument", "check_result"))
     with pytest.raises(Failure) as failure:
-        shown_facts(parse(data, "plan.json"), Reads(reads))
+        shown_facts(parse(data, "plan.json"), PolicyInputs(reads))
     (problem,) = failure.value.diagnostics
     assert said in problem.detail and "plan.json" in problem.detail
 

@@ -13,7 +13,7 @@ from plan.test_recorded_plans import CASES, META, PLANNED, work_copy
 from thinned import thinned
 
 from planner.answers.policy.facts.build import plan_facts
-from planner.answers.policy.facts.relations import PolicyFacts, Reads
+from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
 from planner.answers.policy.from_json.document import parse
 from planner.answers.policy.from_json.facts import shown_facts
 from planner.answers.policy.judge import judge
@@ -21,7 +21,7 @@ from planner.answers.policy.program import Policies, load_policies
 from planner.answers.policy.sources import policy_files
 from planner.logic.datalog.language.literals import atoms
 from planner.operations import policies
-from planner.operations.plan import Made
+from planner.operations.plan import MadePlan
 from planner.operations.plan_files import planned
 
 TOLD = frozenset(
@@ -35,12 +35,12 @@ TOLD = frozenset(
 RECORDED = [name for name in PLANNED if (CASES / name / "expected" / "plan.json").exists()]
 
 
-def made_plan(name: str) -> Made[Any] | None:
+def made_plan(name: str) -> MadePlan[Any] | None:
     made = planned(options_of(META[name].get("plan_args", [])), None).made
     return made if made is not None and not made.plan.errored else None
 
 
-def both(name: str, reads: Reads) -> tuple[PolicyFacts, PolicyFacts] | None:
+def both(name: str, reads: PolicyInputs) -> tuple[PolicyFacts, PolicyFacts] | None:
     """The facts of our own plan and of OpenTofu's."""
     made = made_plan(name)
     if made is None:
@@ -61,7 +61,7 @@ def case(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("case", RECORDED, indirect=True)
 def test_the_facts_are_those_of_our_own_plan(case: str) -> None:
-    facts = both(case, Reads(TOLD | {"maybe_open", "maybe"}))
+    facts = both(case, PolicyInputs(TOLD | {"maybe_open", "maybe"}))
     if facts is None:
         return
     own, shown = facts
@@ -129,7 +129,7 @@ ONLY_IN_LIFECYCLE = (
 
 @pytest.mark.parametrize("case", thinned(RECORDED, 3), indirect=True)
 def test_what_depends_on_what_is_that_of_our_own_plan_or_may_be(case: str) -> None:
-    reads = Reads(frozenset(("depends", "maybe_through", "maybe_reached", "change")))
+    reads = PolicyInputs(frozenset(("depends", "maybe_through", "maybe_reached", "change")))
     facts = both(case, reads)
     if facts is None:
         return

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.answers.policy.facts.relations import Reads
+from planner.answers.policy.facts.relations import PolicyInputs
 from planner.answers.policy.from_json import excerpt as reading
 from planner.answers.policy.from_json.document import parse
 from planner.answers.policy.from_json.facts import shown_facts
@@ -73,7 +73,7 @@ def document(root: Module, action: str = "create", prior: list[dict[str, Any]] |
 
 def depends(plan: dict[str, Any]) -> tuple[set[Any], set[Any]]:
     """What certainly depends on what, and what may besides."""
-    reads = Reads(frozenset(("depends", "maybe_through", "maybe_reached")))
+    reads = PolicyInputs(frozenset(("depends", "maybe_through", "maybe_reached")))
     facts = shown_facts(parse(json.dumps(plan).encode(), "plan.json"), reads)
     assert not facts.untold
     through, reached = facts.relation("maybe_through"), facts.relation("maybe_reached")
@@ -288,7 +288,7 @@ def test_large_plans_are_read_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
     data = json.dumps(plan, separators=(",", ":")).encode()
     read = parse(data, "plan.json")
     assert read.excerpt is not None
-    reads = Reads(frozenset(("depends", "maybe_through", "maybe_reached")))
+    reads = PolicyInputs(frozenset(("depends", "maybe_through", "maybe_reached")))
     small, large = (shown_facts(one, reads) for one in (read.whole, read))
     for relation in sorted(reads.predicates):
         assert set(small.relation(relation)) == set(large.relation(relation)), relation

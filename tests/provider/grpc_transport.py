@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import grpc
 
-from planner.world.provider.plugin.transport import OK, UNIMPLEMENTED, Answer
+from planner.world.provider.plugin.transport import OK, UNIMPLEMENTED, CallReply
 
 LOST = grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED
 
@@ -17,16 +17,16 @@ class GrpcTransport:
         options = [("grpc.max_receive_message_length", longest), ("grpc.max_send_message_length", -1)]
         self._channel = grpc.insecure_channel(target, options)
 
-    def call(self, path: str, body: bytes, seconds: float | None) -> Answer:
+    def call(self, path: str, body: bytes, seconds: float | None) -> CallReply:
         try:
-            return Answer(OK, "", self._channel.unary_unary(path)(body, timeout=seconds))
+            return CallReply(OK, "", self._channel.unary_unary(path)(body, timeout=seconds))
         except grpc.RpcError as problem:
             code = problem.code()
             if code is grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise TimeoutError from None
             if code in LOST:
                 raise ConnectionError(problem.details()) from None
-            return Answer(code.value[0], problem.details() if code.value[0] != UNIMPLEMENTED else "", b"")
+            return CallReply(code.value[0], problem.details() if code.value[0] != UNIMPLEMENTED else "", b"")
 
     def close(self) -> None:
         self._channel.close()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from planner.world.provider.plugin import http2
 from planner.world.provider.plugin.http2 import Connection, decode_headers, encode_headers, request_headers
-from planner.world.provider.plugin.transport import Answer
+from planner.world.provider.plugin.transport import CallReply
 
 HEADERS = request_headers("/tfplugin6.Provider/PlanResourceChange", False)
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -148,7 +148,7 @@ def test_calls_one_after_the_other(start: Start) -> None:
 
     connection = start(act)
     for body in (b"a", b"", b"something"):
-        assert connection.call(HEADERS, body) == Answer(0, "", body * 2) and connection.is_usable
+        assert connection.call(HEADERS, body) == CallReply(0, "", body * 2) and connection.is_usable
     connection.close()
 
 
@@ -204,12 +204,12 @@ def test_what_peers_may_do_meanwhile(start: Start) -> None:
 @pytest.mark.parametrize(
     ("trailer", "found"),
     [
-        ((("grpc-status", "12"), ("grpc-message", "no such%20call%21")), Answer(12, "no such call!", b"")),
-        ((("grpc-status", "2"),), Answer(2, "", b"")),
-        ((("other", "x"),), Answer(2, "it answered with the HTTP status 200 and without a status of gRPC", b"")),
+        ((("grpc-status", "12"), ("grpc-message", "no such%20call%21")), CallReply(12, "no such call!", b"")),
+        ((("grpc-status", "2"),), CallReply(2, "", b"")),
+        ((("other", "x"),), CallReply(2, "it answered with the HTTP status 200 and without a status of gRPC", b"")),
     ],
 )
-def test_answers_that_are_errors(start: Start, trailer: tuple[tuple[str, str], ...], found: Answer) -> None:
+def test_answers_that_are_errors(start: Start, trailer: tuple[tuple[str, str], ...], found: CallReply) -> None:
     def act(peer: Peer) -> None:
         stream, _ = peer.request()
         peer.send(HEADER, 5, stream, STATUS + encode_headers(trailer))
@@ -318,7 +318,7 @@ def test_any_frames_end_in_an_answer_or_one_kind_of_error(
         except ConnectionError:
             assert not connection.is_usable
         else:
-            assert isinstance(answer, Answer)
+            assert isinstance(answer, CallReply)
         connection.close()
 
 

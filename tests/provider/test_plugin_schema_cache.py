@@ -201,10 +201,10 @@ def test_a_plugin_that_needs_to_be_asked_is_asked_each_time_it_runs(
         calls.append(name)
         return bytes(original(self, name, *rest, **more))  # type: ignore[arg-type]
 
-    from planner.world.provider.plugin.client import Client
+    from planner.world.provider.plugin.client import PluginClient
 
-    original = Client.call_bytes
-    monkeypatch.setattr(Client, "call_bytes", note)
+    original = PluginClient.call_bytes
+    monkeypatch.setattr(PluginClient, "call_bytes", note)
     for _ in range(2):
         plugin = kept.start()
         assert plugin.validate_resource("data", "test_thing", data_config(plugin)) == []

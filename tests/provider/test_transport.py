@@ -35,12 +35,12 @@ from planner.foundation.values.schema import empty_value, implied_type
 from planner.foundation.values.value import Null
 from planner.world.provider.interface import ApplyRequest, PlanRequest
 from planner.world.provider.plugin import base
-from planner.world.provider.plugin.client import LONGEST_MESSAGE, Client
+from planner.world.provider.plugin.client import LONGEST_MESSAGE, PluginClient
 from planner.world.provider.plugin.connections import Connections
 from planner.world.provider.plugin.messages import messages, method
 from planner.world.provider.plugin.process import PluginError
 from planner.world.provider.plugin.provider import PluginProvider
-from planner.world.provider.plugin.transport import UNIMPLEMENTED, UNKNOWN, Answer, Open, Transport
+from planner.world.provider.plugin.transport import UNIMPLEMENTED, UNKNOWN, CallReply, Open, Transport
 from planner.world.provider.propose import proposed_new
 
 TRANSPORTS: dict[str, Open] = {"ours": Connections, "grpcio": GrpcTransport}
@@ -54,7 +54,7 @@ class Listening:
         self._transport, self._heard = transport, heard
         self.close = transport.close
 
-    def call(self, path: str, body: bytes, seconds: float | None) -> Answer:
+    def call(self, path: str, body: bytes, seconds: float | None) -> CallReply:
         try:
             answer = self._transport.call(path, body, seconds)
         except OSError as problem:
@@ -81,7 +81,7 @@ def test_a_life_with_a_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         override(monkeypatch, tmp_path / name, protocol)
         monkeypatch.setenv("TEST_PROVIDER_BIG", "300")
         heard: Heard = []
-        monkeypatch.setattr(base, "Client", partial(Client, transport=partial(listening, transport, heard)))
+        monkeypatch.setattr(base, "PluginClient", partial(PluginClient, transport=partial(listening, transport, heard)))
         provider = PluginProvider(SOURCE, [str(tmp_path / name / "bin" / "terraform-provider-test")])
         try:
             told[name] = [said.replace(str(tmp_path / name), "") for said in life(provider)], heard
@@ -96,7 +96,7 @@ def test_a_life_with_a_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 def plain(call: tuple[str, bytes, Any]) -> Any:
     """A call without the order of maps, which is another one in each process of the plugin."""
     path, body, answer = call
-    if isinstance(answer, Answer):
+    if isinstance(answer, CallReply):
         answer = answer.code, len(answer.body), sorted(answer.body)
     return path, body, answer
 
@@ -180,7 +180,7 @@ def test_an_answer_that_is_too_long(target: str) -> None:
 def test_many_threads(target: str) -> None:
     body = messages(6).ResourceConfig(type_name="test_thing").SerializeToString()
 
-    def ask(transport: Transport) -> list[Answer]:
+    def ask(transport: Transport) -> list[CallReply]:
         with ThreadPoolExecutor(10) as pool:
             return list(
                 pool.map(lambda n: transport.call(SCHEMA if n % 2 else VALIDATE, body * (n % 2), 60.0), range(60))
@@ -213,7 +213,7 @@ def test_the_process_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     command = [str(tmp_path / "bin" / "terraform-provider-test")]
     said = []
     for transport in TRANSPORTS.values():
-        client = Client(command, SOURCE, transport=transport)
+        client = PluginClient(command, SOURCE, transport=transport)
         with pytest.raises(PluginError) as problem:
             client.call("ValidateResourceConfig", client.messages.ResourceConfig(type_name="test_thing"))
         said.append(str(problem.value))
@@ -254,7 +254,7 @@ def plan_request(target: str) -> bytes:
     """A plan of a new object, as bytes."""
     heard: Heard = []
     os.environ["PLANNER_NO_CACHE"] = "1"
-    base.Client = partial(Client, transport=partial(listening, Connections, heard))  # type: ignore[misc,assignment]
+    base.Client = partial(PluginClient, transport=partial(listening, Connections, heard))  # type: ignore[misc,assignment]
     from planner.world.provider.plugin.process import Handshake
     from planner.world.provider.plugin.reattach import Attachment
 

@@ -10,7 +10,7 @@ from planner.foundation.values.schema import AttributeSchema, BlockSchema, Neste
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, SetType, TupleType
 from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown
 from planner.render.diff_block import diff_object
-from planner.render.diff_model import MISSING, Change, Paths
+from planner.render.diff_model import MISSING, Paths, ValueChange
 from planner.render.diff_text import DiffText, Style
 from planner.render.terminal import Paint
 
@@ -24,7 +24,7 @@ def attributes(**types: Any) -> dict[str, AttributeSchema]:
 
 
 def text(schema: BlockSchema, before: Any, after: Any, replace: tuple[Any, ...] = (), **style: Any) -> str:
-    diff = diff_object(Change(before, after, Paths(replace)), schema)
+    diff = diff_object(ValueChange(before, after, Paths(replace)), schema)
     return DiffText(Paint(False)).render(diff, 0, Style(**style))
 
 

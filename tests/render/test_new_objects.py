@@ -12,7 +12,7 @@ from planner.foundation.values.schema import AttributeSchema, BlockSchema
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType
 from planner.foundation.values.value import SENSITIVE, List, Map, Null, Set, Unknown, is_wholly_known, mark
 from planner.render.diff_block import diff_block
-from planner.render.diff_model import MISSING, Change, Diff
+from planner.render.diff_model import MISSING, Diff, ValueChange
 from planner.render.diff_text import DiffText, Style
 
 SECRET = frozenset((SENSITIVE,))
@@ -68,7 +68,7 @@ def objects(draw: st.DrawFn) -> tuple[BlockSchema, dict[str, Any]]:
 
 
 def text(schema: BlockSchema, before: Any, after: Any) -> tuple[str, str]:
-    diff: Diff = diff_block(Change(before, after), schema)
+    diff: Diff = diff_block(ValueChange(before, after), schema)
     return diff.action, DiffText(lambda words, *styles: words).render(diff, 1, Style())
 
 
@@ -81,5 +81,5 @@ def test_the_short_way_says_the_same(goes: bool, made: tuple[BlockSchema, dict[s
     sides = (values, MISSING) if goes else (MISSING, values)
     short = text(schema, *sides)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Change, "is_whole", False)
+        patch.setattr(ValueChange, "is_whole", False)
         assert short == text(schema, *sides)

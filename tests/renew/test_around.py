@@ -19,7 +19,7 @@ from test_renewal import CHAIN, STATE, Run, Seen, compared, put, seen
 
 from planner.cli import renewed_plan
 from planner.cli.commands.plan import LARGE
-from planner.workflows.batch.files_read import Comparison, entries, looked_at, settled
+from planner.workflows.batch.files_read import ReadComparison, entries, looked_at, settled
 from planner.workflows.renew.edits import MOST_TEXT
 from planner.workflows.renew.renewal import Renewal
 
@@ -217,9 +217,9 @@ def test_what_is_missing_behind_a_link_is_looked_for_each_time(tmp_path: Path) -
     time.sleep(0.05)
     (there,) = entries(looked_at(str(tmp_path / "link"), "file")) or []
     later = settled(there)
-    assert Comparison().is_same(*later)
+    assert ReadComparison().is_same(*later)
     (tmp_path / "far" / "x").touch()
-    assert not Comparison().is_same(*later)
+    assert not ReadComparison().is_same(*later)
 
 
 def test_a_file_that_goes_while_the_plan_is_made(

@@ -14,7 +14,7 @@ from random_edits import configuration, edited
 from planner.engine.walk.hooks import Hooks
 from planner.operations.apply import apply
 from planner.operations.options import OperationOptions
-from planner.operations.plan import Made, plan, release
+from planner.operations.plan import MadePlan, plan, release
 from planner.operations.plan_causes import causes
 from planner.operations.plan_files import planned
 from planner.operations.what_if import compared
@@ -55,7 +55,7 @@ def _edits(r: random.Random, files: dict[str, str], options: OperationOptions) -
     if last is None:
         return 0
     standing = Standing(last, bool(found.diagnostics), make_terminal())
-    before: Made[Any] | Changed = last
+    before: MadePlan[Any] | Changed = last
     parts = 0
     for _ in range(6):
         new = edited(r, files)
@@ -80,7 +80,7 @@ def _edits(r: random.Random, files: dict[str, str], options: OperationOptions) -
     return parts
 
 
-def _made(one: Made[Any] | Changed) -> Made[Any]:
+def _made(one: MadePlan[Any] | Changed) -> MadePlan[Any]:
     return one.made if isinstance(one, Changed) else one
 
 
@@ -88,7 +88,7 @@ def _without_cause(difference: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in difference.items() if key in ("address", "without", "with")}
 
 
-def _causes_of(before: Made[Any] | Changed, parted: Changed) -> Any:
+def _causes_of(before: MadePlan[Any] | Changed, parted: Changed) -> Any:
     known: dict[int, Any] = {id(parted.made): parted, id(_made(before)): before}
     return lambda made: one if isinstance(one := known[id(made)], Changed) else causes(one)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner.foundation.support.assets import rules_path
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.tools.cases import Case, load_cases, run_case
 from planner.logic.graph.build import graph_program
 from planner.logic.programs.fleet import batch_program
@@ -30,14 +30,14 @@ HERE = Path(__file__).parent
 
 
 @cache
-def programs() -> list[Program]:
+def programs() -> list[RuleProgram]:
     """The programs that the product runs."""
     product = [graph_program(), decision_program(), move_program(), cause_program(), batch_program(), limit_program()]
     product += [relevance_program(), verdict_program(), suite_program(), stack_program(), deployment_program()]
     return [*product, renewal_program(), rulebook.program("policy")]
 
 
-def program_of(path: Path) -> Program:
+def program_of(path: Path) -> RuleProgram:
     """The program that has the rules of a case file's namesake."""
     name = f"{path.parent.name}/{path.stem}.dl"
     for program in programs():

@@ -41,7 +41,7 @@ from planner.operations.show import show, shown_json
 from planner.operations.state_journal import _shown
 from planner.workflows.batch import join, manifest, saved_plan
 from planner.workflows.batch.bundles import host, lease, parcel
-from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.model import Request, UnitResult
 from planner.workflows.batch.record import Record
 from planner.workflows.renew import kept
 from planner.workflows.stacks.states import States, decoded
@@ -482,7 +482,9 @@ def of_plans(root: Path, work: Path) -> list[Kind]:
 
     seeds = [(root / name).read_bytes() for name in ("one", "two")]
     shelf, name = kept.shelf(), "0" * 32
-    kept.write(shelf, name, kept.Kept([["/x", "file", 1, 2, "ab"]], 0, "/x", "", None, ("abc",), {"a": (0, 3)}, b"abc"))
+    kept.write(
+        shelf, name, kept.KeptPlan([["/x", "file", 1, 2, "ab"]], 0, "/x", "", None, ("abc",), {"a": (0, 3)}, b"abc")
+    )
     place = Path(folder_path(shelf.folder) or "", name)
     sound = place.read_bytes()
 
@@ -556,10 +558,10 @@ def of_fleets(fleet: Path, work: Path, state: bytes) -> list[Kind]:
         parcel.Parcel(request, "ab" * 32, "run", 1, ("a/main.tf",), ("a",), data=b"x", plan=b"y"), "/fleet"
     )
     results = [json.loads(line).get("done", {}).get("result") for line in events.splitlines()]
-    found = [parcel.from_json(Result, raw) for raw in results if raw]
-    answers = [parcel.answered(parcel.Answer(result, plan=b"p", json=b"{}"), "/fleet") for result in found]
+    found = [parcel.from_json(UnitResult, raw) for raw in results if raw]
+    answers = [parcel.answered(parcel.ParcelResult(result, plan=b"p", json=b"{}"), "/fleet") for result in found]
     manifests = [(fleet / name / "manifest.json").read_bytes() for name in ("whole", "o1")]
-    answers.append(parcel.answered(parcel.Answer(problem="no"), "/fleet"))
+    answers.append(parcel.answered(parcel.ParcelResult(problem="no"), "/fleet"))
     return [
         Kind("manifest of a saved plan", manifests, saved, whole=summed),
         Kind("manifest of a shard", manifests[1:], shards, whole=summed),

@@ -13,7 +13,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.language.config.model import ModuleCall, ModulePath
 from planner.language.config.reading import Problems
 from planner.language.config.stack_files.check import check_stack
-from planner.language.config.stack_files.load import Places, load_stack
+from planner.language.config.stack_files.load import StackSources, load_stack
 from planner.language.config.stack_files.model import StackConfig
 
 MODULE = """
@@ -72,7 +72,7 @@ def written(folder: Path, **texts: str) -> Path:
     return folder
 
 
-def places(folder: Path) -> Places:
+def places(folder: Path) -> StackSources:
     """Everything is a directory."""
 
     def locate(path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
@@ -82,7 +82,7 @@ def places(folder: Path) -> Places:
             return None
         return where
 
-    return Places(locate, lambda path: locate)
+    return StackSources(locate, lambda path: locate)
 
 
 def loaded(folder: Path) -> tuple[StackConfig, list[Diagnostic]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.world.state.journal_lines import Lines, line_of, read_lines, text_of
+from planner.world.state.journal_lines import JournalLines, line_of, read_lines, text_of
 
 ENTRIES = [{"begin": {"version": 1}}, {"start": 1}, {"instance": "a"}, {"end": 1}, {"start": 2}]
 
@@ -91,7 +91,7 @@ def test_what_is_added_goes_on_from_there(tmp_path: Path) -> None:
         path = tmp_path / "j"
         data = change(b"".join(journal()))
         path.write_bytes(data)
-        before: Lines = read_lines(data)
+        before: JournalLines = read_lines(data)
         mark_saving(str(path), State(lineage="l", serial=3), "")
         after = read_lines(path.read_bytes())
         assert after.entries == [*before.entries, {"saving": {"lineage": "l", "serial": 3, "checksum": ""}}]

@@ -9,14 +9,14 @@ from syntax_show import show
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.span import Source
-from planner.language.syntax.body import BlockSchema, BodySchema, Content
+from planner.language.syntax.body import BodySchema, Content, ExpectedBlock
 from planner.language.syntax.json_body import JsonAttribute, JsonBody, parse_json
 from planner.language.syntax.json_reader import read_json
 from planner.language.syntax.json_values import JsonArray, JsonObject, JsonText, JsonValue
 
 SCHEMA = BodySchema(
     {"a": False, "needed": False},
-    (BlockSchema("plain"), BlockSchema("one", ("name",)), BlockSchema("two", ("type", "name"))),
+    (ExpectedBlock("plain"), ExpectedBlock("one", ("name",)), ExpectedBlock("two", ("type", "name"))),
 )
 
 
@@ -204,7 +204,7 @@ def test_missing_arguments_point_at_the_closing_brace() -> None:
 
 def test_partial_reading_leaves_the_rest() -> None:
     body = body_of('{"a": 1, "needed": 2, "//": 3, "plain": {}, "zz": 4}')
-    content, rest = body.partial_content(BodySchema({"a": False}, (BlockSchema("plain"),)))
+    content, rest = body.partial_content(BodySchema({"a": False}, (ExpectedBlock("plain"),)))
     assert (list(content.attributes), blocks(content)) == (["a"], [("plain",)])
     attributes, diagnostics = rest.just_attributes()
     assert (list(attributes), diagnostics) == (["needed", "zz"], [])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.span import Source
-from planner.language.syntax.body import BlockSchema, BodySchema
+from planner.language.syntax.body import BodySchema, ExpectedBlock
 from planner.language.syntax.native_body import NativeBody
 from planner.language.syntax.parse import parse_config
 
-SCHEMA = BodySchema({"count": False, "value": True}, (BlockSchema("inner"), BlockSchema("data", ("type", "name"))))
+SCHEMA = BodySchema({"count": False, "value": True}, (ExpectedBlock("inner"), ExpectedBlock("data", ("type", "name"))))
 
 
 def body_of(text: str) -> NativeBody:
@@ -61,7 +61,7 @@ def test_partial_content() -> None:
     content, rest = body.partial_content(SCHEMA)
     assert (list(content.attributes), len(content.blocks), content.diagnostics) == (["value"], 1, [])
     assert list(rest.just_attributes()[0]) == ["other"]
-    left = rest.content(BodySchema({"other": True}, (BlockSchema("more"),)))
+    left = rest.content(BodySchema({"other": True}, (ExpectedBlock("more"),)))
     assert (list(left.attributes), [b.type for b in left.blocks], left.diagnostics) == (["other"], ["more"], [])
     again, _ = rest.partial_content(SCHEMA)
     assert places(again.diagnostics) == [("missing_argument", 0, 0)]

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.foundation.vocabulary.diagnostic import Failure
-from planner.language.syntax.node_sets import MOST_NESTED, Call, Name, NodeSet, parse_node_set
+from planner.language.syntax.node_sets import MOST_NESTED, NodeSet, SetCall, SetName, parse_node_set
 
 
 def written(node: NodeSet) -> str:
     """The expression with every parenthesis."""
-    if isinstance(node, Name):
+    if isinstance(node, SetName):
         return f"<{node.text}>"
-    if isinstance(node, Call):
+    if isinstance(node, SetCall):
         inside = ", ".join(map(written, node.arguments))
         return f"{node.verb}({inside}{'' if node.depth is None else f', {node.depth}'})"
     text = written(node.first)

@@ -45,7 +45,7 @@ def test_an_expression_may_begin_anywhere() -> None:
     assert (expression.start, expression.root_end, expression.end) == (4, 5, 7)
 
 
-def _pieces(node: Any) -> list[nodes.Node]:
+def _pieces(node: Any) -> list[nodes.SyntaxNode]:
     """The expressions that stand in the text as such (not inside a splat or template)."""
     found = [node]
     for name in node.__slots__:
@@ -57,7 +57,7 @@ def _pieces(node: Any) -> list[nodes.Node]:
             skip = isinstance(
                 item, nodes.GetAttr | nodes.GetIndex | nodes.ObjectItem | nodes.TemplateIf | nodes.TemplateFor
             )
-            if isinstance(item, nodes.Node) and not (isinstance(node, nodes.Splat) and name == "each"):
+            if isinstance(item, nodes.SyntaxNode) and not (isinstance(node, nodes.Splat) and name == "each"):
                 found += (
                     _pieces(item)[1:] if skip or (inside_text and isinstance(item, nodes.Template)) else _pieces(item)
                 )

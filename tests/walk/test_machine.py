@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.engine.walk.machine import End, Expanded, Failed, Finished, Machine, Skip, Start, Stopped
+from planner.engine.walk.machine import End, Expanded, Failed, Finished, Machine, Skip, StartNode, Stopped
 from planner.foundation.vocabulary.numbered import Numbered
 
 DIAMOND = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
@@ -12,17 +12,17 @@ DIAMOND = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
 
 def test_nodes_start_when_all_they_wait_for_are_done() -> None:
     machine = Machine(DIAMOND)
-    assert machine.begin() == [Start("a")]
-    assert machine.handle(Finished("a")) == [Start("b"), Start("c")]
+    assert machine.begin() == [StartNode("a")]
+    assert machine.handle(Finished("a")) == [StartNode("b"), StartNode("c")]
     assert machine.handle(Finished("c")) == []
-    assert machine.handle(Finished("b")) == [Start("d")]
+    assert machine.handle(Finished("b")) == [StartNode("d")]
     assert machine.handle(Finished("d")) == [End()]
     assert machine.ended
 
 
 def test_dependents_of_a_failed_node_are_skipped_once_each_with_its_cause() -> None:
     machine = Machine({**DIAMOND, "e": ["d"], "z": []})
-    assert machine.begin() == [Start("a"), Start("z")]
+    assert machine.begin() == [StartNode("a"), StartNode("z")]
     machine.handle(Finished("a"))
     assert machine.handle(Failed("b")) == [Skip("d", "dependency", "b"), Skip("e", "dependency", "d")]
     assert machine.handle(Failed("c")) == []
@@ -32,18 +32,18 @@ def test_dependents_of_a_failed_node_are_skipped_once_each_with_its_cause() -> N
 
 def test_a_reverse_walk_starts_with_the_dependents() -> None:
     machine = Machine(DIAMOND, reverse=True)
-    assert machine.begin() == [Start("d")]
-    assert machine.handle(Finished("d")) == [Start("b"), Start("c")]
+    assert machine.begin() == [StartNode("d")]
+    assert machine.handle(Finished("d")) == [StartNode("b"), StartNode("c")]
     machine.handle(Finished("b"))
-    assert machine.handle(Finished("c")) == [Start("a")]
+    assert machine.handle(Finished("c")) == [StartNode("a")]
 
 
 def test_an_expanded_node_is_done_when_its_children_are() -> None:
     machine = Machine({"a": [], "b": ["a"]})
     machine.begin()
-    assert machine.handle(Expanded("a", {"a[0]": [], "a[1]": ["a[0]"]})) == [Start("a[0]")]
-    assert machine.handle(Finished("a[0]")) == [Start("a[1]")]
-    assert machine.handle(Finished("a[1]")) == [Start("b")]
+    assert machine.handle(Expanded("a", {"a[0]": [], "a[1]": ["a[0]"]})) == [StartNode("a[0]")]
+    assert machine.handle(Finished("a[0]")) == [StartNode("a[1]")]
+    assert machine.handle(Finished("a[1]")) == [StartNode("b")]
     assert machine.state["a"] == "done"
 
 
@@ -61,9 +61,9 @@ def test_children_may_expand_and_may_wait_for_known_nodes() -> None:
     machine = Machine({"a": [], "b": [], "c": ["a"]})
     machine.begin()
     assert machine.handle(Expanded("a", {"x": ["b"]})) == []
-    assert machine.handle(Finished("b")) == [Start("x")]
-    assert machine.handle(Expanded("x", {"x1": ["b"]})) == [Start("x1")]
-    assert machine.handle(Finished("x1")) == [Start("c")]
+    assert machine.handle(Finished("b")) == [StartNode("x")]
+    assert machine.handle(Expanded("x", {"x1": ["b"]})) == [StartNode("x1")]
+    assert machine.handle(Finished("x1")) == [StartNode("c")]
 
 
 def test_a_child_that_waits_for_a_failed_node_is_skipped() -> None:
@@ -77,18 +77,18 @@ def test_a_child_that_waits_for_a_failed_node_is_skipped() -> None:
 def test_no_children_means_done() -> None:
     machine = Machine({"a": [], "b": ["a"]})
     machine.begin()
-    assert machine.handle(Expanded("a", {})) == [Start("b")]
+    assert machine.handle(Expanded("a", {})) == [StartNode("b")]
 
 
 def test_nodes_on_a_cycle_are_skipped_so_that_the_walk_ends() -> None:
     machine = Machine({"a": [], "b": ["c", "a"], "c": ["b"], "d": ["c"]})
-    assert machine.begin() == [Start("a")]
+    assert machine.begin() == [StartNode("a")]
     assert machine.handle(Finished("a")) == [Skip("b", "cycle"), Skip("c", "cycle"), Skip("d", "cycle"), End()]
 
 
 def test_a_stop_skips_what_has_not_begun_and_waits_for_what_runs() -> None:
     machine = Machine({"a": [], "b": [], "c": ["a"]})
-    assert machine.begin() == [Start("a"), Start("b")]
+    assert machine.begin() == [StartNode("a"), StartNode("b")]
     assert machine.handle(Stopped(("b",))) == [Skip("b", "stopped"), Skip("c", "stopped")]
     assert machine.handle(Finished("a")) == [End()]
 
@@ -121,7 +121,7 @@ def test_machines_of_one_graph_do_not_disturb_each_other():
     assert one.size == 6
     assert graph.names == ["a", "b", "c", "d"] and graph.waits_for == [0, 1, 2, 1]
     assert [list(waiting) for waiting in graph.dependents] == [[1, 2], [2], [], [3]]
-    assert other.begin() == [Start("a")]
-    assert other.handle(Finished("a")) == [Start("b")]
-    assert other.handle(Finished("b")) == [Start("c")]
+    assert other.begin() == [StartNode("a")]
+    assert other.handle(Finished("a")) == [StartNode("b")]
+    assert other.handle(Finished("b")) == [StartNode("c")]
     assert other.size == 4

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from planner.engine.walk.machine import Machine
 from planner.engine.walk.pool import walk_pool
 from planner.engine.walk.sequential import walk_sequentially
-from planner.engine.walk.slots import Limits, Slots
+from planner.engine.walk.slots import SlotLimits, Slots
 from planner.engine.walk.work import NOTHING, WorkResult
 from planner.foundation.support.stop import StopSignal
 from planner.foundation.vocabulary.diagnostic import Failure, error
@@ -36,7 +36,7 @@ class Plot:
         self.graph, self.grows, self.fails, self.pooled, self.group, self.bounds = (
             graph, grows, fails, pooled, group, bounds,
         )  # fmt: skip
-        self.limits = Limits(bounds, lambda node: group.get(node, ""))
+        self.limits = SlotLimits(bounds, lambda node: group.get(node, ""))
 
     def __repr__(self) -> str:
         return f"Plot({self.graph}, {self.grows}, {self.fails}, {self.pooled}, {self.group}, {self.bounds})"
@@ -188,13 +188,13 @@ def test_who_waits_for_a_slot_occupies_no_thread() -> None:
             return NOTHING
 
     graph: Graph = {"a0": [], "a1": [], "a2": [], "a3": [], "z": []}
-    limits = Limits({"a": 1}, lambda node: node[0])
+    limits = SlotLimits({"a": 1}, lambda node: node[0])
     result = walk_pool(Machine(graph), Work(), parallelism=2, limits=limits)
     assert set(result.states.values()) == {"done"}
 
 
 def test_slots_go_to_the_first_by_name() -> None:
-    slots = Slots(Limits({"g": 1}, lambda node: "g"))
+    slots = Slots(SlotLimits({"g": 1}, lambda node: "g"))
     assert [slots.take(node) for node in ("b", "d", "c")] == [True, False, False]
     assert slots.give_back("b") == "c"
     assert slots.take("c")

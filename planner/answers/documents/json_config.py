@@ -32,8 +32,8 @@ from planner.language.config.references import BadReference, Ref, parse_referenc
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import ConstantScope
 from planner.language.syntax import nodes
-from planner.language.syntax.body import BlockSchema as BlockHeader
 from planner.language.syntax.body import Body, BodySchema
+from planner.language.syntax.body import ExpectedBlock as BlockHeader
 from planner.language.syntax.references import references
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def config_json(config: Config, schema_of: SchemaOf, provisioners: ProvisionerSc
     """The configuration as `show -json` prints it. Raises Failure when a schema is missing."""
     from planner.engine.apply.provisioners import provisioner_schema
 
-    writer = _Writer(schema_of, provisioners or provisioner_schema, config)
+    writer = _ConfigWriter(schema_of, provisioners or provisioner_schema, config)
     out: dict[str, Any] = {}
     if writer.providers.shown:
         out["provider_config"] = {
@@ -76,7 +76,7 @@ def _no_schema(provider: str) -> Any:
     raise Failure(error("show.no_schema", "No schema", f"The schema of {provider} is not read for a single module."))
 
 
-class _Writer:
+class _ConfigWriter:
     def __init__(self, schema_of: SchemaOf, provisioners: ProvisionerSchemas, config: Config) -> None:
         self.schema_of = schema_of
         self.provisioners = provisioners
@@ -206,7 +206,7 @@ class _Writer:
         return made
 
 
-class _ModuleWriter(_Writer):
+class _ModuleWriter(_ConfigWriter):
     """Writes a module whose providers and called modules may not be there."""
 
     def module(self, module: ModuleConfig) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any]
 
 
 def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any]:
-    writer = _Writer(schema_of)
+    writer = _PlanWriter(schema_of)
     out: dict[str, Any] = {"format_version": FORMAT_VERSION, "terraform_version": COMPATIBLE_VERSION}
     variables = _variables(plan, config)
     if variables:
@@ -84,7 +84,7 @@ def path_json(path: Iterable[tuple[str, Any]]) -> list[Any]:
     return [plain(key) for _, key in path]
 
 
-class _Writer:
+class _PlanWriter:
     def __init__(self, schema_of: SchemaOf) -> None:
         self.schema_of = schema_of
         self._sources: dict[str, str] = {}

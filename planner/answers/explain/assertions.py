@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.answers.explain.origins import path_step
-from planner.answers.explain.places import Place, Places, select
+from planner.answers.explain.places import LocationLookup, ValueLocation, select
 from planner.engine.evaluation.context import EvaluationContext
 from planner.foundation.values.paths import parts
 from planner.foundation.values.short_text import short_text
@@ -28,7 +28,7 @@ _COPIES = {("terraform_data", "output"): "input"}
 
 
 @frozen
-class Cause:
+class AssertionCause:
     """One step: `what` is (or was given) `value`, because of `how`; `span` is the text that says so. Steps that follow
     with a greater `depth` are what this one rests on."""
 
@@ -41,7 +41,7 @@ class Cause:
 
 def causes(
     condition: Expr, context: EvaluationContext, given: Mapping[str, RootVariable], outputs: Mapping[str, Value]
-) -> list[Cause]:
+) -> list[AssertionCause]:
     """The causes of the values that a condition on a module mentions. `given` are the module's variables, `outputs` the
     values of its outputs."""
     follower = _Follower(context, given, outputs)
@@ -57,20 +57,20 @@ class _Follower:
         self, context: EvaluationContext, given: Mapping[str, RootVariable], outputs: Mapping[str, Value]
     ) -> None:
         self.context, self.variables, self.outputs = context, given, outputs
-        self.places = Places(context)
-        self.found: list[Cause] = []
+        self.places = LocationLookup(context)
+        self.found: list[AssertionCause] = []
         self.seen: set[str] = set()
 
-    def mentioned(self, node: Any) -> Place | None:
+    def mentioned(self, node: Any) -> ValueLocation | None:
         root = self.context.root
         if isinstance(node, Traversal) and node.root == "output" and isinstance(node.steps[0], GetAttr):
             name = node.steps[0].name
             path = tuple(map(path_step, node.steps[1:]))
-            return Place(root, "output", name, None, path) if name in root.config.outputs else None
+            return ValueLocation(root, "output", name, None, path) if name in root.config.outputs else None
         ref = parse_reference(node)
         return self.places.of_reference(ref, root, None) if isinstance(ref, Ref) else None
 
-    def follow(self, place: Place, depth: int) -> None:
+    def follow(self, place: ValueLocation, depth: int) -> None:
         """Tell of a place, and of what its value rests on."""
         owner = self.places.owner(place)
         if owner is not None:
@@ -87,14 +87,14 @@ class _Follower:
         else:
             self._given(place, depth)
 
-    def _instances(self, place: Place, depth: int) -> None:
+    def _instances(self, place: ValueLocation, depth: int) -> None:
         objects = place.module.resource(place.name)
         keys = self.context.objects.keys(place.module, objects.decl) or ()
         known = {*keys, *(objects.expansion.instances if objects.expansion is not None else ())}
         for key in sorted(known, key=str):
-            self.follow(Place(place.module, "resource", place.name, key, place.path[1:]), depth)
+            self.follow(ValueLocation(place.module, "resource", place.name, key, place.path[1:]), depth)
 
-    def _given(self, place: Place, depth: int) -> None:
+    def _given(self, place: ValueLocation, depth: int) -> None:
         made_up = place.module.config.outputs[place.name].made_up if place.kind == "output" else None
         if made_up is not None:
             is_given, span = made_up
@@ -112,7 +112,7 @@ class _Follower:
                 if meant is not None:
                     self.follow(meant, depth + 1)
 
-    def _undeclared(self, place: Place, depth: int) -> None:
+    def _undeclared(self, place: ValueLocation, depth: int) -> None:
         """Something that no expression gives: a default, or an attribute that somebody else decides."""
         if place.kind == "var":
             decl = place.module.config.variables[place.name]
@@ -135,7 +135,7 @@ class _Follower:
         how, span = self._maker(place, decl_of)
         self._tell(place, depth, how, span)
 
-    def _maker(self, place: Place, decl: ResourceDecl) -> tuple[str, Span]:
+    def _maker(self, place: ValueLocation, decl: ResourceDecl) -> tuple[str, Span]:
         """Who decided an attribute that is not configured."""
         name = str(place.path[0][1])
         config = place.module.config
@@ -155,7 +155,7 @@ class _Follower:
             f"given by {override.block}" if name in override.values else f"generated, by {override.block}"
         ), override.span
 
-    def _variable(self, place: Place, depth: int) -> None:
+    def _variable(self, place: ValueLocation, depth: int) -> None:
         decl = place.module.config.variables[place.name]
         given = self.variables.get(place.name)
         if given is None or given.origin == "default":
@@ -165,10 +165,10 @@ class _Follower:
         else:
             self._tell(place, depth, f"given by {given.giver}", None)
 
-    def _tell(self, place: Place, depth: int, how: str, span: Span | None) -> None:
+    def _tell(self, place: ValueLocation, depth: int, how: str, span: Span | None) -> None:
         values = [value for _, value in self.places.found(place)]
         if not values and place.kind == "output" and place.module.parent is None:
             values = [value for _, value in select(self.outputs.get(place.name), place.path)]
         value = short_text(values[0], self.places.is_sensitive(place)) if len(values) == 1 else ""
         hidden = span is not None and value == "(sensitive value)"
-        self.found.append(Cause(depth, str(place), value, "" if hidden else how, span))
+        self.found.append(AssertionCause(depth, str(place), value, "" if hidden else how, span))

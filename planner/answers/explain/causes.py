@@ -21,7 +21,7 @@ _NOTED = ("default", "environment", "input", "plan")
 
 
 @frozen
-class Step:
+class CauseStep:
     """One step of a chain: an instance, an output or a value, what kind of thing it is (rules: leaf; "" within a chain)
     and where it stands."""
 
@@ -48,8 +48,8 @@ class Because:
     """`steps`: from the root cause to what stands before the change. `roots`: all root causes, that of the chain first.
     `is_guess`: what values were is not on record, so that the roots are candidates."""
 
-    steps: tuple[Step, ...]
-    roots: tuple[Step, ...]
+    steps: tuple[CauseStep, ...]
+    roots: tuple[CauseStep, ...]
     is_guess: bool = False
 
     @property
@@ -65,7 +65,7 @@ class Because:
 def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: Iterable[str]) -> dict[str, Because]:
     """The causes by name of the change or output."""
     ways = _Ways(relations)
-    places = _Places(facts)
+    places = _FactLocations(facts)
     variables = _variables(relations, facts)
     answers: dict[str, Because] = {}
     for name in names:
@@ -73,7 +73,7 @@ def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: 
         if not roots:
             continue
         first, *others = (
-            Step(
+            CauseStep(
                 root,
                 ways.leaves[root],
                 places.of_leaf(root, ways.leaves[root], ways.reader(name, root)),
@@ -82,7 +82,7 @@ def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: 
             for root in roots
         )
         between = ways.chain(name)
-        steps = [first, *(Step(what, "", places.of(what)) for what in reversed(between) if what != first.what)]
+        steps = [first, *(CauseStep(what, "", places.of(what)) for what in reversed(between) if what != first.what)]
         answers[name] = Because(tuple(steps), (first, *others), ways.is_guess(name))
     return answers
 
@@ -100,20 +100,22 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
 
 
 @frozen
-class Group:
+class RootCause:
     """A root cause with what it sets off: (name, action) of each change, the riskiest first. `is_certain`: no change
     has it as a mere candidate."""
 
-    root: Step
+    root: CauseStep
     changes: tuple[tuple[str, str], ...]
     is_certain: bool = True
 
 
-def grouped(chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]) -> tuple[Group, ...]:
+def grouped(
+    chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]
+) -> tuple[RootCause, ...]:
     """The changes by their root causes; those that have none but themselves by its kind. A change of several causes
     stands with each. `risks`: how early an action comes."""
     members: dict[Key, list[str]] = {}
-    roots: dict[Key, Step] = {}
+    roots: dict[Key, CauseStep] = {}
     behind_others = {root.what for name, because in chains.items() for root in because.roots if root.what != name}
     crowded = _crowded(chains)
     for name, because in sorted(chains.items()):
@@ -134,7 +136,7 @@ def grouped(chains: Mapping[str, Because], actions: Mapping[str, str], risks: Ma
     for key, names in members.items():
         listed = sorted(names, key=lambda name: (risks.get(actions.get(name, ""), len(risks)), name))
         is_certain = not any(chains[name].is_guess for name in names)
-        groups.append(Group(roots[key], tuple((name, actions.get(name, "")) for name in listed), is_certain))
+        groups.append(RootCause(roots[key], tuple((name, actions.get(name, "")) for name in listed), is_certain))
     return tuple(sorted(groups, key=lambda group: _rank(group, risks)))
 
 
@@ -146,7 +148,7 @@ _MOST_APART = 3
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
 
 
-def _key(root: Step, crowded: Collection[str]) -> Key:
+def _key(root: CauseStep, crowded: Collection[str]) -> Key:
     """What has one group: a text has one for all instances that it stands for, and so have the parts of a variable that
     stand in one line, or all where they are many."""
     if root.kind == "variable":
@@ -168,7 +170,7 @@ def _crowded(chains: Mapping[str, Because]) -> set[str]:
     return {what for what, known in lines.items() if len(known) > _MOST_APART}
 
 
-def _line(root: Step) -> tuple[str, int] | None:
+def _line(root: CauseStep) -> tuple[str, int] | None:
     source = root.source
     return (source.filename, source.start_position.line) if isinstance(source, Span) else None
 
@@ -186,7 +188,7 @@ def _variable(what: str) -> str:
     return f"var.{name[: min(ends)]}" if ends else what
 
 
-def _rank(group: Group, risks: Mapping[str, int]) -> tuple[int, int, str, str]:
+def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, str, str]:
     first = min(risks.get(action, len(risks)) for _, action in group.changes)
     return first, -len(group.changes), group.root.what, group.root.kind
 
@@ -295,7 +297,7 @@ class _Ways:
         return frozenset(seen & self.leaves.keys())
 
 
-class _Places:
+class _FactLocations:
     """Where the things that facts are about stand: the source of the first fact whose first column names them."""
 
     _ASKING: Mapping[str, tuple[str, ...]] = {

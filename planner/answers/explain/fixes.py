@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from planner.answers.explain.causes import Because
-from planner.answers.explain.causes import Step as Root
+from planner.answers.explain.causes import CauseStep as Root
 from planner.answers.explain.verdicts import Culprits
 from planner.answers.explain.why import Explainer
 from planner.answers.policy.model import Finding
@@ -21,7 +21,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.explain.search import Proof, Prover
 from planner.logic.datalog.language.values import Row
-from planner.logic.graph.fixes import Fixes, Place, order, place_of
+from planner.logic.graph.fixes import Fixes, FixLocation, order, place_of
 from planner.logic.graph.hitting_sets import proofs_for, smallest_sets
 from planner.logic.model.sources import CommandLine, source_json
 from planner.logic.programs.rule_programs import cause_program
@@ -42,7 +42,7 @@ class _Unknown:
 
     def __init__(self, base: FactBase, goal: str) -> None:
         self.base, self.goal = base, goal
-        self.supports: dict[str, dict[tuple[str, Row], Place | None]] = {}
+        self.supports: dict[str, dict[tuple[str, Row], FixLocation | None]] = {}
         for value, whence in sorted(base.relation("refers_value")):
             self._add(
                 value,
@@ -63,12 +63,12 @@ class _Unknown:
         for value, instance in sorted(base.relation("object_value")):
             if not self.supports.get(value):
                 text = f"{instance}: apply it first (planner apply '-target={instance}')"
-                self._add(value, "object_value", (value, instance), Place("first", instance, text))
+                self._add(value, "object_value", (value, instance), FixLocation("first", instance, text))
 
-    def _add(self, value: str, predicate: str, row: Row, place: Place | None) -> None:
+    def _add(self, value: str, predicate: str, row: Row, place: FixLocation | None) -> None:
         self.supports.setdefault(value, {})[predicate, row] = place
 
-    def proof_without(self, removed: frozenset[Place]) -> Collection[Place] | None:
+    def proof_without(self, removed: frozenset[FixLocation]) -> Collection[FixLocation] | None:
         gone: dict[str, set[Row]] = {}
         for held in self.supports.values():
             for (predicate, row), place in held.items():
@@ -107,7 +107,7 @@ class _Unknown:
     def _unknown_at_first(self) -> Collection[Row]:
         return self.base.relation("unknown_value")
 
-    def _places(self, proof: Proof) -> Iterator[Place]:
+    def _places(self, proof: Proof) -> Iterator[FixLocation]:
         waiting = [proof]
         while waiting:
             at = waiting.pop()
@@ -146,9 +146,9 @@ class _Denial:
     def __init__(self, finding: Finding, plain: PlainProofs, culprits: Culprits) -> None:
         self.finding, self.plain, self.culprits = finding, plain, culprits
         self.predicate = "warn" if finding.origin == "warn" else "deny"
-        self.of_place: dict[Place, set[Culprit]] = {}
+        self.of_place: dict[FixLocation, set[Culprit]] = {}
 
-    def proof_without(self, removed: frozenset[Place]) -> Collection[Place] | None:
+    def proof_without(self, removed: frozenset[FixLocation]) -> Collection[FixLocation] | None:
         changed = [culprit for place in removed for culprit in self.of_place[place]]
         proved = self.plain.proof_of(self.predicate, self.finding.code, self.finding.address, changed)
         if proved is None:
@@ -161,20 +161,20 @@ class _Denial:
                 places.add(place)
         return places
 
-    def _place(self, culprit: Culprit) -> Place:
+    def _place(self, culprit: Culprit) -> FixLocation:
         told = self.culprits.told(culprit)
         if culprit.is_action:
-            return Place(
+            return FixLocation(
                 "action", culprit.address, f"{culprit.address}: {culprit.value} (planner why -fix {culprit.address})"
             )
         steps = told.get("from") or []
         last = steps[-1] if steps else told
         source = last.get("source") or told.get("source")
         if culprit.is_missing:
-            return Place("missing", culprit.what, f"give {culprit.what} a value", source)
+            return FixLocation("missing", culprit.what, f"give {culprit.what} a value", source)
         name = last["what"]
         what = f"{name}, which {culprit.what} copies" if name != culprit.what else name
-        return Place("variable" if name.startswith("var.") else "value", name, f"another value of {what}", source)
+        return FixLocation("variable" if name.startswith("var.") else "value", name, f"another value of {what}", source)
 
 
 # ---------------------------------------------------------------- changes
@@ -186,7 +186,7 @@ class Cause:
     expression; True for an option that was not there."""
 
     root: Root
-    place: Place
+    place: FixLocation
     before: str | bool | None = None
 
 
@@ -217,12 +217,12 @@ def _cause(root: Root, before: Mapping[str, str]) -> Cause:
     source = source_json(root.source) if root.source is not None else None
     if root.kind == "variable":
         given = f" ({root.source.argument})" if isinstance(root.source, CommandLine) else ""
-        return Cause(root, Place("variable", root.what, f"{root.what}{given}", source), before.get(root.what))
+        return Cause(root, FixLocation("variable", root.what, f"{root.what}{given}", source), before.get(root.what))
     if root.kind == "replace_by_request":
-        return Cause(root, Place("option", f"-replace={root.what}", f"-replace={root.what}"), True)
+        return Cause(root, FixLocation("option", f"-replace={root.what}", f"-replace={root.what}"), True)
     if root.kind == "everything":
-        return Cause(root, Place("option", "-destroy", "-destroy"), True)
+        return Cause(root, FixLocation("option", "-destroy", "-destroy"), True)
     what = root.what.removeprefix("the text of ") if root.kind == "text" else root.what
     text = _SAID.get(root.kind, "{what}").format(what=what)
     kind = "text" if root.kind == "text" else "object"
-    return Cause(root, Place(kind, root.what, text, source), before.get(what) if kind == "text" else None)
+    return Cause(root, FixLocation(kind, root.what, text, source), before.get(what) if kind == "text" else None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from planner.answers.explain.former_names import FormerNames
 from planner.answers.explain.known_values import KnownValues
-from planner.answers.explain.places import Place, Places, repeatable, repetition
-from planner.answers.explain.repetition import Repeated
+from planner.answers.explain.places import LocationLookup, ValueLocation, repeatable, repetition
+from planner.answers.explain.repetition import RepetitionLocation
 from planner.engine.evaluation.value_digests import repetition_value
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.records import frozen
@@ -22,15 +22,15 @@ class OnRecord:
 
     known: KnownValues | None
     names: FormerNames
-    places: Places
+    places: LocationLookup
 
-    def value(self, place: Place, value: Value) -> Status:
+    def value(self, place: ValueLocation, value: Value) -> Status:
         """Whether the value at a place is what it was."""
         if self.known is None or place.kind in _WITHOUT_VALUES:
             return "unknown"
         return self.known.status(self.names.value(str(place)), value, self.names.value(place.root_text))
 
-    def text(self, place: Place, node: Expression | None = None) -> Status:
+    def text(self, place: ValueLocation, node: Expression | None = None) -> Status:
         """Whether an expression stood where it stands now in the one that gives the value at a place; without `node`,
         whether that was the same as a whole: if not, its parts now do not tell what the value was."""
         whole = self.places.whole_text(place)
@@ -39,7 +39,7 @@ class OnRecord:
         name, block = self.names.text(place.text_name), self.names.text(place.block_name)
         return self.known.text_status(name, whole.node if node is None else node, whole.node, block)
 
-    def had_text(self, place: Place) -> bool:
+    def had_text(self, place: ValueLocation) -> bool:
         """Whether there was an expression that gave the value at a place."""
         return self.known is not None and bool(self.known.record.texts.get(self.names.text(place.text_name)))
 
@@ -47,7 +47,7 @@ class OnRecord:
         """Whether a file is what it was."""
         return self.known.file_status(path) if self.known is not None else "unknown"
 
-    def repeats_otherwise(self, at: Repeated, place: Place, goes: bool) -> bool:
+    def repeats_otherwise(self, at: RepetitionLocation, place: ValueLocation, goes: bool) -> bool:
         """Whether there are other instances than before because the block at a place says so."""
         status: Status = "unknown"
         if self.known is not None:

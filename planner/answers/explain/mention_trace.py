@@ -11,7 +11,7 @@ from planner.answers.explain.former_values import OnRecord
 from planner.answers.explain.known_values import KnownValues
 from planner.answers.explain.literal_places import WrittenValues
 from planner.answers.explain.origins import (
-    Given,
+    GivenExpression,
     Path,
     is_json,
     origins,
@@ -20,7 +20,7 @@ from planner.answers.explain.origins import (
     shows_text,
     within_json,
 )
-from planner.answers.explain.places import ANY, Place, Places
+from planner.answers.explain.places import ANY, LocationLookup, ValueLocation
 from planner.answers.explain.repetition import KnownInstances
 from planner.foundation.values.value import Value, is_wholly_known
 from planner.foundation.vocabulary.address import AddressError, format_resource, parse_module
@@ -36,14 +36,14 @@ from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.model.sources import Unquoted
 
 
-class Mentions:
+class MentionTrace:
     """Gathers facts about what expressions mention."""
 
     def __init__(
         self,
         plan: Plan,
         config: Config,
-        places: Places,
+        places: LocationLookup,
         variables: Mapping[str, RootVariable],
         record: KnownValues | None = None,
     ) -> None:
@@ -59,24 +59,24 @@ class Mentions:
         self._known = KnownInstances.of(plan.prior_state, plan.previous_state)
         self._facts = FactBuilder()
         self._written = WrittenValues()
-        self._seen: set[Place] = set()
-        self._sources: dict[Place, Any] = {}
+        self._seen: set[ValueLocation] = set()
+        self._sources: dict[ValueLocation, Any] = {}
         self._explained: set[str] = set()
-        self._waiting: list[Place] = []
+        self._waiting: list[ValueLocation] = []
         self._was: dict[str, Value] = {}
         """what stood, before the plan, where something merely copies a place"""
 
-    def value(self, place: Place) -> list[tuple[Place, Value]]:
+    def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
         """Ask about a place; the places that this means, with their values."""
         raise NotImplementedError
 
-    def _source(self, place: Place) -> Any:
+    def _source(self, place: ValueLocation) -> Any:
         """What facts about a place point at, found out once."""
         if place not in self._sources:
             self._sources[place] = self._found_source(place)
         return self._sources[place]
 
-    def _found_source(self, place: Place) -> Any:
+    def _found_source(self, place: ValueLocation) -> Any:
         """What a fact about a place points at; for sensitive values only the declaration, whose line is not shown."""
         header = self.places.declaration(place)
         if header is not None and self.places.is_sensitive(place):
@@ -86,7 +86,7 @@ class Mentions:
 
     # ---------------------------------------------------------------- what is on record
 
-    def _on_record(self, place: Place, value: Value, source: Any) -> None:
+    def _on_record(self, place: ValueLocation, value: Value, source: Any) -> None:
         """Whether the value is what it was when it was last applied, where that is known."""
         status = self.on_record.value(place, value)
         if status == "same":
@@ -96,7 +96,7 @@ class Mentions:
 
     # ---------------------------------------------------------------- mentions
 
-    def _mentions(self, place: Place, unknown: bool, before: Value = None, after: Value = None) -> bool:
+    def _mentions(self, place: ValueLocation, unknown: bool, before: Value = None, after: Value = None) -> bool:
         """Facts about what the expressions at a place mention, with `unknown` only of what is not known; whether there
         is something of that kind. `before` and `after`: the values, where both are known."""
         status = self.on_record.text(place)
@@ -108,7 +108,7 @@ class Mentions:
             found, alone = within_json(found[0], before, after), False
         text, hidden = str(place), self.places.is_sensitive(place)
         some, rewritten = False, False
-        own: list[Given] = []
+        own: list[GivenExpression] = []
         texts = set()
         waiting = [(given, alone) for given in reversed(found)]
         while waiting:
@@ -162,7 +162,7 @@ class Mentions:
             self._facts.add("same_text", text, source=self._source(place))
         return some
 
-    def _files(self, text: str, given: Given, calls: Sequence[Call]) -> bool:
+    def _files(self, text: str, given: GivenExpression, calls: Sequence[Call]) -> bool:
         """Facts about the files that an expression reads, where their names are known; whether there are any."""
         some = False
         for call in calls:
@@ -181,12 +181,12 @@ class Mentions:
                 self._facts.add("stayed" if status == "same" else "changed_since", file, source=span)
         return some
 
-    def _in_blocks(self, place: Place, unknown: bool) -> bool:
+    def _in_blocks(self, place: ValueLocation, unknown: bool) -> bool:
         some = False
         for node, source in self.places.in_blocks(place):
             scope = self.places.instance_scope(place)
             chain = Chain(node, (), node.start, node.end)
-            target = self.places.meant(chain, Given(node, source, scope, ()), place)
+            target = self.places.meant(chain, GivenExpression(node, source, scope, ()), place)
             for meant, value in self.value(target) if target is not None else ():
                 if not unknown or not is_wholly_known(value):
                     some = True
@@ -198,7 +198,7 @@ class Mentions:
 # ---------------------------------------------------------------- helpers
 
 
-def _has_text(given: Given, mentioned: Sequence[Chain]) -> bool:
+def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
     """Whether an expression is more than a mention, or than what is made of the keys of a loop."""
     node, names = given.node, [c.base.root if isinstance(c.base, Traversal) else c.base.name for c in mentioned]
     if any(chain.start == node.start and chain.end == node.end for chain in mentioned):
@@ -214,7 +214,7 @@ def _joined(path: Path, rest: Path) -> Path:
     return (*path, *rest)
 
 
-def _of_bound(given: Given, chain: Chain, name: str) -> list[Given]:
+def _of_bound(given: GivenExpression, chain: Chain, name: str) -> list[GivenExpression]:
     """Where the value is from that a chain takes from a name of a `for` expression."""
     bound = given.bound[name].given
     if bound is None:

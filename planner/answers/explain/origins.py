@@ -63,7 +63,7 @@ MOST_PARTS = 20
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 
 
-class Given(NamedTuple):
+class GivenExpression(NamedTuple):
     """The expression that gives the value at a place: `rest` is the path into its value, `scope` what names mean and
     `bound` what the names of the `for` expressions around it do. `fresh`: before or after the plan there is nothing at
     `rest`. `before`: what the value at `rest` was, unless the text is known to have been another; `same_text`: it is
@@ -82,11 +82,11 @@ class Given(NamedTuple):
     def span(self) -> Span:
         return Span(self.source, self.node.start, self.node.end)
 
-    def to(self, node: Expression, rest: Path = (), fresh: bool = False) -> Given:
+    def to(self, node: Expression, rest: Path = (), fresh: bool = False) -> GivenExpression:
         """Another expression in the same surroundings."""
         return self._replace(node=node, rest=rest, fresh=fresh and bool(rest), before=None)
 
-    def into(self, node: Expression, rest: Path, fresh: bool = False) -> Given:
+    def into(self, node: Expression, rest: Path, fresh: bool = False) -> GivenExpression:
         """The expression inside that gives the same part."""
         return self.to(node, rest, fresh)._replace(before=self.before)
 
@@ -100,7 +100,7 @@ class Bound(NamedTuple):
     """What a name of a `for` expression stands for: a value, and where that is from (None: it is a key)."""
 
     value: Value
-    given: Given | None
+    given: GivenExpression | None
 
 
 class _LoopScope(Scope):
@@ -122,10 +122,10 @@ class _LoopScope(Scope):
         return self.outer.context
 
 
-def origins(given: Given) -> list[Given]:
+def origins(given: GivenExpression) -> list[GivenExpression]:
     """The expressions that the part comes from, as deep as the text tells. None of them: the text itself says that
     there is such a part, or none."""
-    places: list[Given] = []
+    places: list[GivenExpression] = []
     waiting = [given]
     while waiting:
         at = waiting.pop()
@@ -137,7 +137,7 @@ def origins(given: Given) -> list[Given]:
     return places
 
 
-def _steps(given: Given) -> list[Given] | None:
+def _steps(given: GivenExpression) -> list[GivenExpression] | None:
     """One step down; None where there is none."""
     node, rest = given.node, given.rest
     if isinstance(node, (Parens, Wrap)):
@@ -187,7 +187,7 @@ def _is_reference(node: Any) -> bool:
     return isinstance(node, (Traversal, Variable))
 
 
-def _bound(given: Given, node: Traversal | Variable) -> list[Given] | None:
+def _bound(given: GivenExpression, node: Traversal | Variable) -> list[GivenExpression] | None:
     """What a name of a `for` expression stands for; None for other names."""
     name, steps = (node.root, node.steps) if isinstance(node, Traversal) else (node.name, ())
     bound = given.bound.get(name)
@@ -199,7 +199,7 @@ def _bound(given: Given, node: Traversal | Variable) -> list[Given] | None:
     return [bound.given._replace(rest=rest, fresh=given.fresh)]
 
 
-def _of_object(given: Given, node: Object) -> list[Given] | None:
+def _of_object(given: GivenExpression, node: Object) -> list[GivenExpression] | None:
     chosen = None
     for item in node.items:
         key = given.evaluate(item.key)
@@ -214,7 +214,7 @@ def _of_object(given: Given, node: Object) -> list[Given] | None:
     return [given.into(chosen.value, given.rest[1:], given.fresh)]
 
 
-def _of_loop(given: Given, node: For) -> list[Given] | None:
+def _of_loop(given: GivenExpression, node: For) -> list[GivenExpression] | None:
     """The result of the round that gives the part, and what made its key; where the part is new or gone, what the
     loop goes over and chooses by."""
     collection = given.evaluate(node.collection)
@@ -246,7 +246,7 @@ def _of_loop(given: Given, node: For) -> list[Given] | None:
     return None
 
 
-def _of_set(given: Given, argument: Expression) -> Given:
+def _of_set(given: GivenExpression, argument: Expression) -> GivenExpression:
     """The element of `toset(...)` that has the key; the argument as a whole, where none has."""
     elements = given.evaluate(argument)
     for step, value in parts(elements) if elements.__class__ in (tuple, List) else ():
@@ -255,7 +255,7 @@ def _of_set(given: Given, argument: Expression) -> Given:
     return given.to(argument)
 
 
-def _of_merge(given: Given, node: Call) -> list[Given] | None:
+def _of_merge(given: GivenExpression, node: Call) -> list[GivenExpression] | None:
     """The last argument that has the key, and those behind it. Of a part that is new or gone any may have had it."""
     values = [given.evaluate(argument) for argument in node.arguments]
     if not all(v.__class__ in (dict, Map) for v in values):
@@ -334,7 +334,7 @@ def same_parts(before: Value, after: Value) -> bool:
     return all(same_parts(part, new[1][key][1]) for key, (_, part) in old[1].items())
 
 
-def _is_turned(given: Given, node: Conditional, taken: bool) -> bool:
+def _is_turned(given: GivenExpression, node: Conditional, taken: bool) -> bool:
     """Whether the branch that is not taken gives the value from before, and the one that is taken always another: then
     it was the condition that changed."""
     here, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
@@ -346,7 +346,7 @@ def _is_turned(given: Given, node: Conditional, taken: bool) -> bool:
     return now is None or not same_parts(now, given.before)
 
 
-def _is_as_before(given: Given, node: Conditional, taken: bool) -> bool:
+def _is_as_before(given: GivenExpression, node: Conditional, taken: bool) -> bool:
     """Whether the branch that is not taken always gives another value than the one from before: then the condition said
     the same as now."""
     other = node.otherwise if taken else node.then
@@ -372,13 +372,13 @@ def _truth(condition: Value) -> bool | None:
     return {"true": True, "false": False}.get(condition) if condition.__class__ is str else None
 
 
-def is_json(given: Given) -> bool:
+def is_json(given: GivenExpression) -> bool:
     """Whether the expression is `jsonencode(...)`."""
     node = given.node
     return isinstance(node, Call) and node.name.removeprefix("core::") == "jsonencode" and len(node.arguments) == 1
 
 
-def within_json(given: Given, before: Value, after: Value) -> list[Given]:
+def within_json(given: GivenExpression, before: Value, after: Value) -> list[GivenExpression]:
     """Of `jsonencode(...)` the parts that differ, which the texts before and after tell; else the expression itself."""
     old, new = _decoded(before), _decoded(after)
     if old is None or new is None or given.rest:

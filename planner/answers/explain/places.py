@@ -2,7 +2,7 @@
 
     terraform_data.web[0].input.ports    local.tags["owner"]    module.net.id    output.id    module.net.var.size
 
-`Places` knows what stands at a place, which expression gave it, and what a mention in an expression leads to.
+`LocationLookup` knows what stands at a place, which expression gave it, and what a mention in an expression leads to.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from planner.answers.explain.origins import Given, Path, origins, path_step
+from planner.answers.explain.origins import GivenExpression, Path, origins, path_step
 from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
 from planner.engine.evaluation.repetition import NO_REPETITION, Repeatable, expand, repetition_argument
 from planner.engine.evaluation.scope import ModuleScope
@@ -33,8 +33,8 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Expr
 from planner.language.config.references import Ref, parse_reference
 from planner.language.expressions.evaluate import try_evaluate
-from planner.language.syntax.body import BlockSchema as BlockHeader
 from planner.language.syntax.body import BodySchema
+from planner.language.syntax.body import ExpectedBlock as BlockHeader
 from planner.language.syntax.chains import EVERY, Chain
 from planner.language.syntax.nodes import Call, GetAttr, GetIndex, Step, Traversal, Variable
 from planner.logic.facts.mentions import in_body
@@ -45,7 +45,7 @@ ANY = ("any", None)
 """a step of a path: every element"""
 
 
-class Place(NamedTuple):
+class ValueLocation(NamedTuple):
     """`kind` says what `name` names in the module instance: a resource instance (with `key`) or all instances of a
     resource, a local, variable or output, a module call, what repeats a resource or a call (count, for_each or
     enabled), a provider block.
@@ -58,12 +58,12 @@ class Place(NamedTuple):
     path: Path = ()
     fresh: bool = False
 
-    def at(self, path: Path, fresh: bool = False) -> Place:
+    def at(self, path: Path, fresh: bool = False) -> ValueLocation:
         """The same with another path."""
         return self._replace(path=path, fresh=fresh)
 
     @property
-    def whole(self) -> Place:
+    def whole(self) -> ValueLocation:
         return self.at(())
 
     def __str__(self) -> str:
@@ -114,18 +114,18 @@ class Place(NamedTuple):
         return join(self.module.text, f"module.{self.name}" if self.kind == "each_call" else self.name)
 
 
-class Places:
+class LocationLookup:
     """Questions about the places of one context."""
 
     def __init__(self, context: EvaluationContext) -> None:
         self.context = context
-        self._each: dict[Place, Value] = {}
-        self._bases: dict[Place, Given | None] = {}
-        self._secrets: dict[Place, bool] = {}
+        self._each: dict[ValueLocation, Value] = {}
+        self._bases: dict[ValueLocation, GivenExpression | None] = {}
+        self._secrets: dict[ValueLocation, bool] = {}
 
     # ---------------------------------------------------------------- values
 
-    def value(self, place: Place) -> Value:
+    def value(self, place: ValueLocation) -> Value:
         """The value, without what the path says. None when there is none."""
         module, name = place.module, place.name
         try:
@@ -148,7 +148,7 @@ class Places:
         }
         return table.get(place.kind, {}).get(name)
 
-    def _repetition(self, place: Place) -> Value:
+    def _repetition(self, place: ValueLocation) -> Value:
         if place not in self._each:
             expr = repetition(repeatable(place))[1]
             value: Value = None
@@ -157,7 +157,7 @@ class Places:
             self._each[place] = value
         return self._each[place]
 
-    def found(self, place: Place) -> list[tuple[Place, Value]]:
+    def found(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
         """The place with the value at it: several for paths with ANY, shorter where something above is not known or a
         set, none where the path leads nowhere."""
         value = self.value(place)
@@ -165,7 +165,7 @@ class Places:
             return []
         return [(place.at(p, place.fresh and p == place.path), v) for p, v in select(value, place.path)]
 
-    def named(self, place: Place) -> Place:
+    def named(self, place: ValueLocation) -> ValueLocation:
         """The same place with the steps that its value has: maps are indexed, objects have attributes."""
         value, path = self.value(place), []
         for step in place.path:
@@ -176,13 +176,13 @@ class Places:
             value = known[0][1] if known else None
         return place._replace(path=tuple(path))
 
-    def is_sensitive(self, place: Place) -> bool:
+    def is_sensitive(self, place: ValueLocation) -> bool:
         """Whether anything at the place, or around it, must not be shown."""
         if place not in self._secrets:
             self._secrets[place] = self._has_secret(place)
         return self._secrets[place]
 
-    def _has_secret(self, place: Place) -> bool:
+    def _has_secret(self, place: ValueLocation) -> bool:
         value = self.value(place)
         for step in (*place.path, None):
             if value.__class__ is Marked:
@@ -196,28 +196,30 @@ class Places:
 
     # ---------------------------------------------------------------- expressions
 
-    def given(self, place: Place) -> Given | None:
+    def given(self, place: ValueLocation) -> GivenExpression | None:
         """The expression that gives the value at a place, or the first of those that do; None where there is none."""
         base = self._base(place)
         return next(iter(origins(base)), base) if base is not None else None
 
-    def origins(self, place: Place, before: Value = None, same_text: bool = False) -> list[Given] | None:
+    def origins(
+        self, place: ValueLocation, before: Value = None, same_text: bool = False
+    ) -> list[GivenExpression] | None:
         """The expressions that give the value at a place: the part taken, and what decides that it is (see origins).
         None where there is none. `before` and `same_text`: see Given."""
         base = self._base(place)
         return origins(base._replace(before=before, same_text=same_text)) if base is not None else None
 
-    def whole_text(self, place: Place) -> Given | None:
+    def whole_text(self, place: ValueLocation) -> GivenExpression | None:
         """The expression as a whole that the value at a place is from; None where there is none."""
         return self._base(place)
 
-    def _base(self, place: Place) -> Given | None:
+    def _base(self, place: ValueLocation) -> GivenExpression | None:
         """The argument that gives the value, with the path into it."""
         if place not in self._bases:
             self._bases[place] = self._found_base(place)
         return self._bases[place]
 
-    def _found_base(self, place: Place) -> Given | None:
+    def _found_base(self, place: ValueLocation) -> GivenExpression | None:
         module, name = place.module, place.name
         config = module.config
         expr: Expr | None
@@ -235,12 +237,12 @@ class Places:
             if argument is None:
                 return None
             scope = module.parent.with_repetition(module.repetition)
-            return Given(argument.expr, argument.source, scope, place.path, place.fresh)
+            return GivenExpression(argument.expr, argument.source, scope, place.path, place.fresh)
         else:
             return None
-        return Given(expr.node, expr.source, scope, place.path, place.fresh) if expr is not None else None
+        return GivenExpression(expr.node, expr.source, scope, place.path, place.fresh) if expr is not None else None
 
-    def _of_attribute(self, place: Place) -> Given | None:
+    def _of_attribute(self, place: ValueLocation) -> GivenExpression | None:
         """The argument of a resource, at the top or in nested blocks that are written one by one."""
         decl = place.module.config.resources[place.name]
         body, path = decl.body, place.path
@@ -256,7 +258,7 @@ class Places:
                     return None
                 if attribute is None or node is None:
                     return None
-                return Given(node, attribute.source, self.instance_scope(place), path[1:], place.fresh)
+                return GivenExpression(node, attribute.source, self.instance_scope(place), path[1:], place.fresh)
             content, _ = body.partial_content(BodySchema({}, (BlockHeader(name), BlockHeader("dynamic", ("type",)))))
             if nested.nesting not in ("single", "group", "list"):
                 return None
@@ -270,7 +272,7 @@ class Places:
             path = path[2 if nested.nesting == "list" else 1 :]
         return None
 
-    def in_blocks(self, place: Place) -> list[tuple[Traversal | Variable, Source]]:
+    def in_blocks(self, place: ValueLocation) -> list[tuple[Traversal | Variable, Source]]:
         """What nested blocks mention where the place is in them."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         wanted = ".".join(str(key) for kind, key in place.path if kind == "attr")
@@ -285,7 +287,7 @@ class Places:
                 mentions.append((node, source))
         return mentions
 
-    def instance_scope(self, place: Place) -> ModuleScope:
+    def instance_scope(self, place: ValueLocation) -> ModuleScope:
         """What names mean in the block of a resource instance."""
         module, decl = place.module, place.module.config.resources[place.name]
         objects = module.resource(place.name)
@@ -296,7 +298,7 @@ class Places:
                 return module.scope
         return module.with_repetition(objects.expansion.instances.get(place.key, NO_REPETITION))
 
-    def declaration(self, place: Place) -> Span | None:
+    def declaration(self, place: ValueLocation) -> Span | None:
         """Where the thing that has the value is declared."""
         config, name = place.module.config, place.name
         tables: dict[str, Mapping[str, Any]] = {
@@ -314,7 +316,7 @@ class Places:
 
     # ---------------------------------------------------------------- mentions
 
-    def meant(self, chain: Chain, given: Given, inside: Place) -> Place | None:
+    def meant(self, chain: Chain, given: GivenExpression, inside: ValueLocation) -> ValueLocation | None:
         """The place that a chain in an expression means; None for what has no place (path, terraform, ...)."""
         steps: list[Step] = list(chain.base.steps) if isinstance(chain.base, Traversal) else []
         after: Path = ()
@@ -331,7 +333,7 @@ class Places:
         module = self.context.module(given.scope.module.address)
         return self.of_reference(ref, module, inside, after) if isinstance(ref, Ref) and module is not None else None
 
-    def _step(self, step: Any, given: Given) -> Step | None:
+    def _step(self, step: Any, given: GivenExpression) -> Step | None:
         if isinstance(step, (GetAttr, GetIndex)):
             return step
         if step is EVERY:
@@ -339,18 +341,20 @@ class Places:
         key = given.evaluate(step)
         return GetIndex(key, step.start, step.end) if key.__class__ in (str, int) else None
 
-    def _rest(self, suffix: tuple[Any, ...], given: Given) -> Path:
+    def _rest(self, suffix: tuple[Any, ...], given: GivenExpression) -> Path:
         steps = (self._step(step, given) for step in suffix)
         return tuple(ANY if step is None else path_step(step) for step in steps)
 
-    def of_reference(self, ref: Ref, module: ModuleInstance, inside: Place | None, after: Path = ()) -> Place | None:
+    def of_reference(
+        self, ref: Ref, module: ModuleInstance, inside: ValueLocation | None, after: Path = ()
+    ) -> ValueLocation | None:
         """The place that a reference in a module instance means; `inside`: where it stands, for count and each."""
         path = (*map(path_step, ref.rest), *after)
         config = module.config
         if ref.kind == "var" and ref.name in config.variables:
-            return Place(module, "var", ref.name, None, path)
+            return ValueLocation(module, "var", ref.name, None, path)
         if ref.kind == "local" and ref.name in config.locals:
-            return Place(module, "local", ref.name, None, path)
+            return ValueLocation(module, "local", ref.name, None, path)
         if ref.kind == "resource" and ref.name in config.resources:
             return self._resource(module, ref.name, ref.key, path)
         if ref.kind in ("output", "module") and ref.name in config.calls:
@@ -359,46 +363,46 @@ class Places:
             return self._each_value(inside, path)
         return None
 
-    def _resource(self, module: ModuleInstance, name: str, key: InstanceKey, path: Path) -> Place:
+    def _resource(self, module: ModuleInstance, name: str, key: InstanceKey, path: Path) -> ValueLocation:
         decl = module.config.resources[name]
         if key is None and (decl.count is not None or decl.for_each is not None):
-            return Place(module, "resources", name, None, path)
-        return Place(module, "resource", name, key, path)
+            return ValueLocation(module, "resources", name, None, path)
+        return ValueLocation(module, "resource", name, key, path)
 
-    def _call(self, module: ModuleInstance, ref: Ref, path: Path) -> Place | None:
+    def _call(self, module: ModuleInstance, ref: Ref, path: Path) -> ValueLocation | None:
         instances = module.calls.get(ref.name, {})
         if ref.kind == "output" and ref.key in instances:
-            return Place(instances[ref.key], "output", ref.output, None, path)
+            return ValueLocation(instances[ref.key], "output", ref.output, None, path)
         steps: Path = () if ref.key is None else (("index", ref.key),)
-        return Place(module, "call", ref.name, None, (*steps, *path))
+        return ValueLocation(module, "call", ref.name, None, (*steps, *path))
 
-    def _each_value(self, inside: Place, path: Path) -> Place | None:
+    def _each_value(self, inside: ValueLocation, path: Path) -> ValueLocation | None:
         if inside.kind == "resource":
-            return Place(inside.module, "each", inside.name, None, (("index", inside.key), *path))
+            return ValueLocation(inside.module, "each", inside.name, None, (("index", inside.key), *path))
         if inside.kind == "var" and inside.module.parent is not None:
             name = inside.module.address.steps[-1][0]
-            return Place(inside.module.parent, "each_call", name, None, (("index", inside.module.key), *path))
+            return ValueLocation(inside.module.parent, "each_call", name, None, (("index", inside.module.key), *path))
         return None
 
     # ---------------------------------------------------------------- parts that have a place of their own
 
-    def owner(self, place: Place) -> Place | None:
+    def owner(self, place: ValueLocation) -> ValueLocation | None:
         """What a path into all instances of a resource or module leads to: an instance, or an output of one."""
         module, path = place.module, place.path
         if place.kind == "resources" and path and path[0] != ANY:
-            return Place(module, "resource", place.name, path[0][1], path[1:], place.fresh and len(path) > 1)
+            return ValueLocation(module, "resource", place.name, path[0][1], path[1:], place.fresh and len(path) > 1)
         if place.kind == "call":
             call = module.config.calls[place.name]
             repeated = call.count is not None or call.for_each is not None
             key, rest = (path[0][1], path[1:]) if path and repeated else (None, path)
             instance = module.calls.get(place.name, {}).get(key)
             if instance is not None and rest and rest[0][1] in instance.config.outputs:
-                return Place(instance, "output", str(rest[0][1]), None, rest[1:], place.fresh and len(rest) > 1)
+                return ValueLocation(instance, "output", str(rest[0][1]), None, rest[1:], place.fresh and len(rest) > 1)
         return None
 
     # ---------------------------------------------------------------- what people write
 
-    def read(self, text: str) -> Place | None:
+    def read(self, text: str) -> ValueLocation | None:
         """The place that somebody names; None when there is nothing of that name."""
         from planner.language.syntax.parse import parse_expression
 
@@ -417,16 +421,16 @@ class Places:
             module, steps = instance, steps[used:]
         return self._named(module, steps)
 
-    def _named(self, module: ModuleInstance, steps: list[Step]) -> Place | None:
+    def _named(self, module: ModuleInstance, steps: list[Step]) -> ValueLocation | None:
         if not steps or not isinstance(steps[0], GetAttr):
             return None
         first = steps[0].name
         if first == "output" and len(steps) > 1:
             first, steps = getattr(steps[1], "name", ""), steps[1:]
             rest = tuple(map(path_step, steps[1:]))
-            return Place(module, "output", first, None, rest) if first in module.config.outputs else None
+            return ValueLocation(module, "output", first, None, rest) if first in module.config.outputs else None
         if module.parent is not None and first in module.config.outputs:
-            return Place(module, "output", first, None, tuple(map(path_step, steps[1:])))
+            return ValueLocation(module, "output", first, None, tuple(map(path_step, steps[1:])))
         made = Traversal(first, steps[0].end, tuple(steps[1:]), 0, 0) if len(steps) > 1 else None
         ref = parse_reference(made) if made is not None else None
         return self.of_reference(ref, module, None) if isinstance(ref, Ref) else None
@@ -435,7 +439,7 @@ class Places:
 # ---------------------------------------------------------------- helpers
 
 
-def repeatable(place: Place) -> Repeatable:
+def repeatable(place: ValueLocation) -> Repeatable:
     """The block that the repetition at a place is of."""
     config = place.module.config
     return config.calls[place.name] if place.kind == "each_call" else config.resources[place.name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.answers.explain.places import Place, repeatable, repetition
+from planner.answers.explain.places import ValueLocation, repeatable, repetition
 from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
 from planner.engine.evaluation.repetition import expand
 from planner.foundation.values.value import Null
@@ -16,11 +16,11 @@ from planner.world.state.model import State
 
 
 @frozen(eq=False)
-class Repeated:
+class RepetitionLocation:
     """The place that says whether an instance is there. `key`: of the instance, or of the module instance around it;
     `before`: the keys that the state has, none where it has nothing of the block."""
 
-    place: Place
+    place: ValueLocation
     key: InstanceKey
     before: frozenset[InstanceKey]
     now: frozenset[InstanceKey]
@@ -66,7 +66,7 @@ class KnownInstances:
         return known
 
 
-def repeated(change: ResourceChange, context: EvaluationContext, known: KnownInstances) -> Repeated | None:
+def repeated(change: ResourceChange, context: EvaluationContext, known: KnownInstances) -> RepetitionLocation | None:
     """The outermost block whose repetition the coming or going of an instance hangs on. None where nothing repeats it,
     or where the block is not in the configuration any more."""
     goes = change.after.__class__ is Null
@@ -77,7 +77,7 @@ def repeated(change: ResourceChange, context: EvaluationContext, known: KnownIns
         calls = module.calls.get(name, {})
         before = known.calls.get((module.text, name), set())
         if key not in (calls if goes else before):
-            return _repeated(Place(module, "each_call", name), key, before, calls)
+            return _repeated(ValueLocation(module, "each_call", name), key, before, calls)
         if key not in calls:
             return None
         module = calls[key]
@@ -92,8 +92,10 @@ def repeated(change: ResourceChange, context: EvaluationContext, known: KnownIns
     before = known.resources.get((module.text, name), set())
     if change.key in now and change.key in before:
         return None
-    return _repeated(Place(module, "each", name), change.key, before, now)
+    return _repeated(ValueLocation(module, "each", name), change.key, before, now)
 
 
-def _repeated(place: Place, key: InstanceKey, before: Iterable[InstanceKey], now: Iterable[InstanceKey]) -> Repeated:
-    return Repeated(place, key, frozenset(before), frozenset(now))
+def _repeated(
+    place: ValueLocation, key: InstanceKey, before: Iterable[InstanceKey], now: Iterable[InstanceKey]
+) -> RepetitionLocation:
+    return RepetitionLocation(place, key, frozenset(before), frozenset(now))

@@ -6,7 +6,7 @@ something is decided by rules/plan/unknowns.dl and causes.dl. Sensitive values n
 
 from __future__ import annotations
 
-from planner.answers.explain.places import Place
+from planner.answers.explain.places import ValueLocation
 from planner.answers.explain.repetition import repeated
 from planner.answers.explain.value_trace import ValueTrace
 from planner.engine.evaluation.context import ModuleInstance
@@ -53,9 +53,9 @@ class Trace(ValueTrace):
         found.update((path_text(path), path) for path in change.replace_paths)
         if change.before.__class__ is not Null or change.mode == "data":
             for text, path in sorted(found.items()):
-                self._attribute(Place(module, "resource", key, change.key, path), name, text)
+                self._attribute(ValueLocation(module, "resource", key, change.key, path), name, text)
         if change.action == NO_OP:
-            self._arguments(change, name, Place(module, "resource", key, change.key))
+            self._arguments(change, name, ValueLocation(module, "resource", key, change.key))
         self._triggers(change, module, decl)
         for resource in sorted({row[2] for row in change.facts if row[0] in ("change_before", "dependency_pending")}):
             self._pending(name, resource, change.module)
@@ -88,7 +88,7 @@ class Trace(ValueTrace):
         for predicate, _, *columns in change.facts:
             self._facts.add(predicate, name, *columns, source=output_source(self.config, change.name, predicate))
         if ("output_differs", name, "value") in change.facts and change.before.__class__ is not Null:
-            place = Place(self.places.context.root, "output", change.name)
+            place = ValueLocation(self.places.context.root, "output", change.name)
             self._facts.add("output_place", name, str(place), source=self._source(place))
             self.value(place)
 
@@ -98,7 +98,7 @@ class Trace(ValueTrace):
             source = decision_source(self.plan, self.config, change, predicate, columns)
             self._facts.add(predicate, change.address, *columns, source=source)
 
-    def _arguments(self, change: ResourceChange, name: str, place: Place) -> None:
+    def _arguments(self, change: ResourceChange, name: str, place: ValueLocation) -> None:
         """What the arguments of an object that stays as it is refer to."""
         for (_, argument), _ in parts(unmark(change.after)[0]):
             at = place.at((("attr", argument),))
@@ -106,7 +106,7 @@ class Trace(ValueTrace):
                 self._facts.add("attribute_place", str(at), name, str(argument), source=self._source(at))
                 self._mentions(at, unknown=False)
 
-    def _attribute(self, place: Place, instance: str, text: str) -> None:
+    def _attribute(self, place: ValueLocation, instance: str, text: str) -> None:
         if self.places.given(place) is None and not self.places.in_blocks(place):
             if self.on_record.had_text(place):
                 self._dropped(place, instance, text)
@@ -114,7 +114,7 @@ class Trace(ValueTrace):
         self._facts.add("attribute_place", str(place), instance, text, source=self._source(place))
         self.value(place)
 
-    def _dropped(self, place: Place, instance: str, argument: str) -> None:
+    def _dropped(self, place: ValueLocation, instance: str, argument: str) -> None:
         """The facts about an argument that was given when the object was last applied, and is not any more."""
         text, source = str(place), self._source(place)
         words = f"the text of {text}"
@@ -127,7 +127,7 @@ class Trace(ValueTrace):
         for row in change.facts:
             if row[0] not in ("watched", "triggered"):
                 continue
-            scope = self.places.instance_scope(Place(module, "resource", decl.key, change.key))
+            scope = self.places.instance_scope(ValueLocation(module, "resource", decl.key, change.key))
             for expr in decl.lifecycle.replace_triggered_by:
                 if expr.span.text != row[2]:
                     continue

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.answers.explain.mention_trace import Mentions
+from planner.answers.explain.mention_trace import MentionTrace
 from planner.answers.explain.origins import (
     Path,
     differing,
 )
-from planner.answers.explain.places import ANY, Place, open_parts, select
-from planner.answers.explain.repetition import Repeated
+from planner.answers.explain.places import ANY, ValueLocation, open_parts, select
+from planner.answers.explain.repetition import RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.operations import same_value
@@ -30,7 +30,7 @@ from planner.logic.model.sources import CommandLine, StateEntry, Unquoted
 from planner.logic.programs.actions import NO_OP, does
 
 
-class ValueTrace(Mentions):
+class ValueTrace(MentionTrace):
     """Gathers facts about values: `value` says what an answer is about, `build` gives everything that it may need."""
 
     def build(self) -> FactBase:
@@ -45,9 +45,9 @@ class ValueTrace(Mentions):
 
     # ---------------------------------------------------------------- values
 
-    def value(self, place: Place) -> list[tuple[Place, Value]]:
+    def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
         """Ask about a place; the places that this means, with their values."""
-        found: list[tuple[Place, Value]] = []
+        found: list[tuple[ValueLocation, Value]] = []
         there = self.places.found(place)
         nothing = place.fresh or self._goes(place)
         for at, value in there if there or not nothing else [(self.places.named(place), None)]:
@@ -63,7 +63,7 @@ class ValueTrace(Mentions):
             found += self.value(gone)
         return found
 
-    def _gone(self, place: Place) -> list[Place]:
+    def _gone(self, place: ValueLocation) -> list[ValueLocation]:
         """Where a place is in all instances of a resource or module: the same in those that there are no more."""
         keys: set[InstanceKey] = set()
         if place.path[:1] == (ANY,) and place.kind == "resources":
@@ -74,14 +74,14 @@ class ValueTrace(Mentions):
             keys = known - place.module.calls.get(place.name, {}).keys()
         return [place.at((("index", key), *place.path[1:])) for key in sorted(keys - {None}, key=key_order)]
 
-    def _goes(self, place: Place) -> bool:
+    def _goes(self, place: ValueLocation) -> bool:
         """Whether a place is in an instance that there is no more after the plan."""
         if place.kind == "resources" and place.path and place.path[0] != ANY:
-            place = Place(place.module, "resource", place.name, place.path[0][1])
+            place = ValueLocation(place.module, "resource", place.name, place.path[0][1])
         change = self.changes.get(place.root_text) if place.kind == "resource" else None
         return change is not None and change.after.__class__ is Null
 
-    def _visit(self, place: Place) -> None:
+    def _visit(self, place: ValueLocation) -> None:
         there = self.places.found(place)
         for _, value in there if there or not (place.fresh or self._goes(place)) else [(place, None)]:
             if value is None or is_wholly_known(value):
@@ -97,7 +97,7 @@ class ValueTrace(Mentions):
                     self._part(place, inner)
             self._altered_parts(place, value)
 
-    def _altered_parts(self, place: Place, value: Value) -> None:
+    def _altered_parts(self, place: ValueLocation, value: Value) -> None:
         """What differs besides what is not known: in arguments of an object that is changed or replaced."""
         change = self.changes.get(place.root_text) if place.kind == "resource" and place.path else None
         before = _at(change.before, place.path) if change is not None else None
@@ -107,13 +107,13 @@ class ValueTrace(Mentions):
                 for at, _ in self.value(inner):
                     self._part(place, at)
 
-    def _part(self, place: Place, inner: Place) -> None:
+    def _part(self, place: ValueLocation, inner: ValueLocation) -> None:
         if inner != place:
             self._facts.add("value_part", str(place), str(inner), source=self._source(inner))
 
     # ---------------------------------------------------------------- what is not known
 
-    def _unknown(self, place: Place) -> None:
+    def _unknown(self, place: ValueLocation) -> None:
         text = str(place)
         if place.kind == "var" and place.module.parent is None:
             self._root_variable(place)
@@ -134,7 +134,7 @@ class ValueTrace(Mentions):
                 self.change(change)
                 self._provider(place, change)
 
-    def _provider(self, place: Place, change: ResourceChange) -> None:
+    def _provider(self, place: ValueLocation, change: ResourceChange) -> None:
         """The configuration of the instance's provider, where something in it is not known."""
         used = parse_provider_configuration(change.provider)
         module: ModuleInstance | None = place.module
@@ -143,7 +143,7 @@ class ValueTrace(Mentions):
         block = module.config.provider_block(used.source, used.alias) if module is not None else None
         if module is None or block is None:
             return
-        configuration = Place(module, "provider", configuration_address("", used.source, used.alias))
+        configuration = ValueLocation(module, "provider", configuration_address("", used.source, used.alias))
         for node in variables(block.body):
             ref = parse_reference(node)
             target = self.places.of_reference(ref, module, None) if isinstance(ref, Ref) else None
@@ -156,7 +156,7 @@ class ValueTrace(Mentions):
 
     # ---------------------------------------------------------------- what changes
 
-    def _changed(self, place: Place, value: Value) -> None:
+    def _changed(self, place: ValueLocation, value: Value) -> None:
         text = str(place)
         if place.kind == "var" and place.module.parent is None:
             self._root_variable(place)
@@ -168,7 +168,9 @@ class ValueTrace(Mentions):
         elif place.kind == "resources":
             for change in self._resources.get(join(str(place.module.address.config), place.name), ()):
                 if change.module == place.module.text and change.action != "no-op":
-                    for inner, _ in self.value(Place(place.module, "resource", place.name, change.key, place.path)):
+                    for inner, _ in self.value(
+                        ValueLocation(place.module, "resource", place.name, change.key, place.path)
+                    ):
                         self._part(place, inner)
                     if change.after.__class__ is Null:
                         self._facts.add("appears", text, change.address, source=declaration(self.config, change))
@@ -186,7 +188,7 @@ class ValueTrace(Mentions):
             self._on_record(place, value, self._source(place))
             self._mentions(place, unknown=False, before=self._was.get(text), after=value)
 
-    def _instances_that_change(self, place: Place) -> None:
+    def _instances_that_change(self, place: ValueLocation) -> None:
         """Of all instances of a module those that are there only before the plan, or only after it."""
         if place.path and place.path[0] != ANY:
             return
@@ -197,7 +199,7 @@ class ValueTrace(Mentions):
             if key is not None and self._other_instances(inner):
                 self._part(place, inner)
 
-    def _other_instances(self, place: Place) -> bool:
+    def _other_instances(self, place: ValueLocation) -> bool:
         """Whether a place is in a module instance that is there only before the plan, or only after it: then it changes
         with what repeats the module."""
         key = place.path[0][1] if place.path and place.path[0] != ANY else None
@@ -205,15 +207,15 @@ class ValueTrace(Mentions):
         before = self._known.calls.get((place.module.text, place.name), set())
         if key is None or (key in now) == (key in before):
             return False
-        block = Place(place.module, "each_call", place.name)
-        at = self._repeats(Repeated(block, key, frozenset(before), frozenset(now)), goes=key not in now)
+        block = ValueLocation(place.module, "each_call", place.name)
+        at = self._repeats(RepetitionLocation(block, key, frozenset(before), frozenset(now)), goes=key not in now)
         if at is None:
             return False
         self._facts.add("named_value", str(place), source=self._source(at))
         self._facts.add("refers_value", str(place), str(at), source=self._source(at))
         return True
 
-    def _changed_object(self, place: Place, value: Value) -> None:
+    def _changed_object(self, place: ValueLocation, value: Value) -> None:
         change = self.changes.get(place.root_text)
         text = str(place)
         if place.module.config.resources[place.name].mode == "data" and (change is None or change.action == "no-op"):
@@ -247,7 +249,7 @@ class ValueTrace(Mentions):
         if self._altered(place, before, value) and self._has_drifted(place):
             self._facts.add("drifted_value", text, change.address, source=StateEntry(change.address))
 
-    def _has_drifted(self, place: Place) -> bool:
+    def _has_drifted(self, place: ValueLocation) -> bool:
         """Whether somebody changed an object, which is still there, at this place."""
         drift = self._drift.get(place.root_text)
         if drift is None or drift.after.__class__ is Null or not place.path:
@@ -255,7 +257,7 @@ class ValueTrace(Mentions):
         old, new = _at(drift.before, place.path), _at(drift.after, place.path)
         return old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0])
 
-    def _read_value(self, place: Place, value: Value) -> None:
+    def _read_value(self, place: ValueLocation, value: Value) -> None:
         """The facts about what a data source gave while planning: an argument as it is written, the rest as it was read
         with the arguments."""
         text, source = str(place), self._source(place)
@@ -274,12 +276,12 @@ class ValueTrace(Mentions):
                 for at, _ in self.value(argument):
                     self._facts.add("refers_value", text, str(at), source=self._source(at))
 
-    def _is_recorded(self, place: Place) -> bool:
+    def _is_recorded(self, place: ValueLocation) -> bool:
         """Whether a root output has another value than the one that the state has of it."""
         output = self._outputs.get(place.root_text)
         return output is not None and output.before.__class__ is not Null and does(output.action, "makes")
 
-    def _altered(self, place: Place, before: Value, value: Value, secret: bool = False) -> bool:
+    def _altered(self, place: ValueLocation, before: Value, value: Value, secret: bool = False) -> bool:
         """Facts about a place whose value was another before; whether they are about the place as a whole."""
         text, source = str(place), self._source(place)
         inside = differing(before, value) if before is not None and value is not None and not place.fresh else []
@@ -295,7 +297,7 @@ class ValueTrace(Mentions):
         self._mentions(place, unknown=False, before=before, after=value)
         return True
 
-    def _root_variable(self, place: Place) -> None:
+    def _root_variable(self, place: ValueLocation) -> None:
         given = self.variables.get(place.name)
         value = next((v for _, v in self.places.found(place)), None)
         decl = place.module.config.variables[place.name]
@@ -317,7 +319,7 @@ class ValueTrace(Mentions):
         self._facts.add("root_variable", str(place), text, origin, source=source)
         self._on_record(place, value, source)
 
-    def _repeats(self, at: Repeated, goes: bool) -> Place | None:
+    def _repeats(self, at: RepetitionLocation, goes: bool) -> ValueLocation | None:
         """The place that says that an instance is there, or no longer, and what it was; None where it says the same as
         before, or where nothing tells whether there was such a block."""
         place, of = at.place, at.place.repeated

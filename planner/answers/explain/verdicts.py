@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.answers.explain.places import Place, Places
+from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.why import Explainer
 from planner.answers.policy.model import Finding
 from planner.answers.policy.two_valued import Culprit, PlainProofs, join_path
@@ -35,7 +35,7 @@ class Culprits:
 
     def __init__(self, plain: PlainProofs, explainer: Explainer) -> None:
         self.plain, self.explainer = plain, explainer
-        self.places: Places = explainer.places
+        self.places: LocationLookup = explainer.places
 
     def told(self, culprit: Culprit) -> dict[str, Any]:
         """A value with its line, and where it comes from."""
@@ -53,7 +53,7 @@ class Culprits:
             told["from"] = list(self.followed(place))
         return told
 
-    def place(self, address: str, path: str) -> Place | None:
+    def place(self, address: str, path: str) -> ValueLocation | None:
         """The place of a value; of one that is missing the nearest that something stands at."""
         while True:
             place = self.places.read(join_path(address, path))
@@ -63,7 +63,7 @@ class Culprits:
                 return None
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
 
-    def span(self, place: Place | None) -> Span | None:
+    def span(self, place: ValueLocation | None) -> Span | None:
         """The text that gives a value."""
         given = self.places.given(place) if place is not None else None
         return given.span if given is not None else None
@@ -76,7 +76,7 @@ class Culprits:
             del source["snippet"]
         return {"source": source}
 
-    def followed(self, place: Place) -> list[dict[str, Any]]:
+    def followed(self, place: ValueLocation) -> list[dict[str, Any]]:
         """What the value is a copy of, step by step."""
         steps: list[dict[str, Any]] = []
         while len(steps) < _FARTHEST:
@@ -94,7 +94,7 @@ class Culprits:
             steps.append({"what": str(place), **self.source(self.span(place))})
         return steps
 
-    def given_variable(self, place: Place) -> dict[str, Any]:
+    def given_variable(self, place: ValueLocation) -> dict[str, Any]:
         """Where a variable of the root module has its value from."""
         trace = self.explainer.trace()
         trace.value(place)

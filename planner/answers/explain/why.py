@@ -10,7 +10,7 @@ from typing import Any
 
 from planner.answers.explain.causes import Because, chains_of
 from planner.answers.explain.known_values import KnownValues
-from planner.answers.explain.places import Place, Places
+from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.trace import Trace
 from planner.answers.explain.why_not_action import near_actions
 from planner.engine.evaluation.context import EvaluationContext
@@ -35,7 +35,7 @@ from planner.logic.programs.rule_programs import cause_program
 
 
 @frozen
-class Asked:
+class QuestionSubject:
     """What a question is about: its name in facts, its action, and the changes that have its facts."""
 
     name: str
@@ -89,7 +89,7 @@ class Explainer:
         record: KnownValues | None = None,
     ) -> None:
         self.plan, self.config, self.variables, self.record = plan, config, variables, record
-        self.places = Places(context)
+        self.places = LocationLookup(context)
 
     def trace(self) -> Trace:
         """A gatherer of facts for one question."""
@@ -137,7 +137,7 @@ class Explainer:
         relations = evaluate(cause_program(), facts, ("because", "leaf", "guess", "was"))
         return chains_of(relations, facts, names)
 
-    def what_was(self, asked: Asked) -> Mapping[str, Collection[Any]]:
+    def what_was(self, asked: QuestionSubject) -> Mapping[str, Collection[Any]]:
         """What is known of values from before, about everything that has to do with a change: `was` of inputs, and
         `planned_change` of what an object has."""
         return evaluate(cause_program(), self.facts(asked), ("was", "planned_change"))
@@ -154,20 +154,21 @@ class Explainer:
         near = near_actions(asked.name, asked.action, rules, prover.database)
         return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, "rules": rules}
 
-    def _not_planned(self, prover: Prover, asked: Asked, verb: str) -> list[dict[str, Any]]:
+    def _not_planned(self, prover: Prover, asked: QuestionSubject, verb: str) -> list[dict[str, Any]]:
         rules = []
         for action in verbs()[verb]:
             fitting = obstacles(prover, asked.predicate, (asked.name, action))
             rules += [o for o in fitting if o["head_fits"]]
         return rules
 
-    def find(self, address: str) -> Asked:
+    def find(self, address: str) -> QuestionSubject:
         """What somebody means by an address. Raises Failure."""
         known = {
-            change_name(change): Asked(change_name(change), change.action, (change,)) for change in self.plan.changes
+            change_name(change): QuestionSubject(change_name(change), change.action, (change,))
+            for change in self.plan.changes
         }
-        known |= {f"output.{o.name}": Asked(f"output.{o.name}", o.action, (o,)) for o in self.plan.outputs}
-        known |= {c.address: Asked(c.address, c.action, (c,)) for c in read_now(self.plan)}
+        known |= {f"output.{o.name}": QuestionSubject(f"output.{o.name}", o.action, (o,)) for o in self.plan.outputs}
+        known |= {c.address: QuestionSubject(c.address, c.action, (c,)) for c in read_now(self.plan)}
         asked = known.get(address)
         if asked is None:
             instance = next((name for name in known if name.startswith(f"{address}[")), "")
@@ -176,7 +177,7 @@ class Explainer:
             raise Failure(error("why.no_change", "Nothing to explain", detail))
         return asked
 
-    def facts(self, asked: Asked) -> FactBase:
+    def facts(self, asked: QuestionSubject) -> FactBase:
         """Everything that a question about this may need."""
         trace = self.trace()
         for change in asked.changes:
@@ -193,7 +194,7 @@ class Explainer:
         """Everything that is known about what has this address: an object that only drifted, too. Raises Failure."""
         drifted = any(change.address == address for change in self.plan.drift)
         known = any(change_name(change) == address for change in self.plan.changes)
-        return self.facts(Asked(address, "", ()) if drifted and not known else self.find(address))
+        return self.facts(QuestionSubject(address, "", ()) if drifted and not known else self.find(address))
 
     # ---------------------------------------------------------------- unknown values
 
@@ -241,7 +242,7 @@ class Explainer:
                 names += [f"{address}.{name}" for name in change.after]
         return instead(text, names) or instead(address, [n for n in names if n.rpartition(".")[0] != address])
 
-    def _values(self, trace: Trace, text: str) -> list[tuple[Place, Value]]:
+    def _values(self, trace: Trace, text: str) -> list[tuple[ValueLocation, Value]]:
         """The places that somebody names, with their values; the trace knows of them then. Raises Failure."""
         place = self.places.read(text)
         values = trace.value(place) if place is not None else []

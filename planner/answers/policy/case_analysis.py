@@ -20,7 +20,7 @@ from planner.answers.policy.partly_known_json import KnownDocument, known_docume
 from planner.answers.policy.planned_values import AT_PATHS, REACHED, THROUGH, VALUES, root_of
 from planner.answers.policy.program import Policies
 from planner.answers.policy.string_prefixes import known_parts
-from planner.answers.policy.symbols import Case, NeedsDecision, Proposition, Symbol, symbols_in, type_of
+from planner.answers.policy.symbols import NeedsDecision, Proposition, Symbol, SymbolCase, symbols_in, type_of
 from planner.answers.policy.three_valued import LOST, dependent, links
 from planner.foundation.values.types import DYNAMIC, Primitive
 from planner.foundation.values.value import Unknown
@@ -29,14 +29,14 @@ from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
-    Call,
     Comparison,
     Constant,
     Literal,
     Negation,
+    RuleCall,
+    RuleVariable,
     Term,
     Test,
-    Variable,
     Wildcard,
 )
 from planner.logic.datalog.engine.evaluate import Database
@@ -127,7 +127,7 @@ class Cases:
             if not waiting or len(seen) > 1:
                 break
             decisions = waiting.pop()
-            evaluation = _Evaluation(self, decisions, begun - MOST_STEPS)
+            evaluation = _CaseEvaluation(self, decisions, begun - MOST_STEPS)
             try:
                 seen.add(evaluation.holds(verdict, code, address))
                 is_flawed |= evaluation.case.is_flawed
@@ -166,12 +166,12 @@ ANY = object()
 """in the place of a value that nobody asks for"""
 
 
-class _Evaluation:
+class _CaseEvaluation:
     """The rules in one case."""
 
     def __init__(self, cases: Cases, decisions: dict[Proposition, bool], least: int) -> None:
         self.cases, self.least = cases, least
-        self.case = Case(decisions, cases.told, cases.documents)
+        self.case = SymbolCase(decisions, cases.told, cases.documents)
         self.memory: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         self.active: list[str] = []
         self.counting = 0
@@ -208,7 +208,7 @@ class _Evaluation:
         for term, value in zip(rule.head.arguments, pattern, strict=True):
             if value is None or value is ANY:
                 continue
-            if isinstance(term, Variable):
+            if isinstance(term, RuleVariable):
                 if term.name in start and not self.case.equal(start[term.name], value):
                     return
                 start.setdefault(term.name, value)
@@ -248,7 +248,7 @@ class _Evaluation:
             yield from self.builtin(rule, literal, values)
         elif isinstance(literal, Aggregate):
             result = literal.result
-            assert isinstance(result, Variable)
+            assert isinstance(result, RuleVariable)
             yield from self.bind(result, self.aggregate(rule, literal, values, outer), values)
         elif isinstance(literal, Comparison):
             yield from self.compare(literal, values)
@@ -261,7 +261,7 @@ class _Evaluation:
         if self.cases.steps < self.least:
             raise Inconclusive
 
-    def bind(self, variable: Variable, value: Any, values: Values) -> Iterator[Values]:
+    def bind(self, variable: RuleVariable, value: Any, values: Values) -> Iterator[Values]:
         if value is None:
             return
         if variable.name not in values:
@@ -272,7 +272,7 @@ class _Evaluation:
     def compare(self, literal: Comparison, values: Values) -> Iterator[Values]:
         if literal.operator == "=":
             for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
-                if isinstance(target, Variable) and target.name not in values:
+                if isinstance(target, RuleVariable) and target.name not in values:
                     yield from self.bind(target, self.value(term, values), values)
                     return
         left, right = self.value(literal.left, values), self.value(literal.right, values)
@@ -295,11 +295,11 @@ class _Evaluation:
 
     def value(self, term: Term, values: Values) -> Any:
         """The value of a term, None if it has none."""
-        if isinstance(term, Variable):
+        if isinstance(term, RuleVariable):
             return self.case.resolved(values.get(term.name))
         if isinstance(term, Constant):
             return encode(term.value)
-        if isinstance(term, Call):
+        if isinstance(term, RuleCall):
             arguments = [self.value(a, values) for a in term.arguments]
             if None in arguments:
                 return None
@@ -343,7 +343,7 @@ class _Evaluation:
         """Whether an atom asks only for what gave a variable its value, and binds no other: then no row of other
         objects, which may have the same value, matters."""
         *place, term = atom.arguments
-        symbol = self.case.resolved(values.get(term.name)) if isinstance(term, Variable) else None
+        symbol = self.case.resolved(values.get(term.name)) if isinstance(term, RuleVariable) else None
         if not isinstance(symbol, Symbol) or symbol.key[0] != "at" or len(symbol.key) != 3:
             return False
         asked = zip(place, symbol.key[1:], strict=True)
@@ -388,7 +388,7 @@ class _Evaluation:
         """The ways in which rows that are known fit."""
         unsure = {name for name, value in values.items() if isinstance(self.case.resolved(value), Symbol)}
         plain = {name: self.case.resolved(value) for name, value in values.items() if name not in unsure}
-        is_compared = any(isinstance(a, Variable) and a.name in unsure for a in atom.arguments)
+        is_compared = any(isinstance(a, RuleVariable) and a.name in unsure for a in atom.arguments)
         for number, (row, _) in enumerate(self.cases.relations.matching(atom, plain)):
             self.step()
             if is_compared and number > MOST_COMPARED:
@@ -402,7 +402,7 @@ class _Evaluation:
                 continue
             known = self.value(term, extended)
             if known is None:
-                assert isinstance(term, Variable)
+                assert isinstance(term, RuleVariable)
                 extended = {**extended, term.name: value}
             elif not self.case.equal(known, value):
                 return
@@ -647,7 +647,7 @@ class _Evaluation:
         (subject,) = literal.outputs
         known = self.value(subject, values)
         if known is None:
-            if isinstance(subject, Variable) and subject.name not in values:
+            if isinstance(subject, RuleVariable) and subject.name not in values:
                 if any(isinstance(value, Symbol) for value in listed) and self.counting:
                     raise Inconclusive
                 for value in dict.fromkeys(listed):
@@ -668,7 +668,7 @@ class _Evaluation:
                 for term in part.arguments if isinstance(part, Atom) else part.outputs:
                     if isinstance(term, Wildcard):
                         number += 1
-                        term = Variable(f"_ {number}", term.start, term.end)
+                        term = RuleVariable(f"_ {number}", term.start, term.end)
                     terms.append(term)
                 body.append(with_arguments(part, tuple(terms)))
             else:
@@ -706,7 +706,7 @@ class _Evaluation:
         if literal.function not in ("count", "sum") or not isinstance(first, Atom) or first.predicate not in VALUES:
             return None
         whose = first.arguments[0]
-        if not isinstance(whose, Variable) or whose.name in fixed:
+        if not isinstance(whose, RuleVariable) or whose.name in fixed:
             return None
         unsure = self.cases.at.keys()
         if len(unsure) <= FEW:
@@ -737,7 +737,7 @@ class _Evaluation:
         for _ in range(MOST_OF_ONE):
             if not waiting:
                 break
-            one = _Evaluation(self.cases, waiting.pop(), self.least)
+            one = _CaseEvaluation(self.cases, waiting.pop(), self.least)
             one.counting = 1
             try:
                 found = one.distinct(list(one.solutions(rule, ordered, values, scope)))

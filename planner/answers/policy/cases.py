@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
 from planner.answers.policy.facts.contents import beginnings
-from planner.answers.policy.facts.relations import PolicyFacts, Reads
+from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
 from planner.answers.policy.judge import judge
 from planner.answers.policy.program import Policies
 from planner.answers.policy.relations import needs
@@ -28,7 +28,7 @@ UNSETTLED = "unsettled"
 """the relation of verdicts that wait for values, which only cases want"""
 
 
-Given: TypeAlias = Callable[[Case, Reads], PolicyFacts | None]
+Given: TypeAlias = Callable[[Case, PolicyInputs], PolicyFacts | None]
 """what `.given` of a case gives of what policies read"""
 
 

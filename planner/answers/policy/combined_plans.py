@@ -19,7 +19,7 @@ from planner.foundation.support.disk import read_text
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.evaluate import Database
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.language.values import Row
@@ -33,7 +33,7 @@ Missing: TypeAlias = tuple[str, str, str]
 
 
 @frozen
-class Finding:
+class CombinedFinding:
     """What a policy says: `kind` deny, broken, warn or undecided, with the rule and the proof. What is undecided may
     become `would`, deny or warn, when the values `waits_for` are known."""
 
@@ -63,10 +63,10 @@ class Finding:
 
 
 @frozen(eq=False)
-class Verdict:
+class CombinedVerdict:
     """All findings: denials first, then by code, unit and message."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[CombinedFinding, ...] = ()
 
     @property
     def is_denied(self) -> bool:
@@ -110,7 +110,7 @@ def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
     return tuple(files_read)
 
 
-def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, Program, list[Diagnostic]]:
+def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, RuleProgram, list[Diagnostic]]:
     """Users' rules beside those of a program (batch, deployments) for what certainly holds and what could hold, with
     warnings about them; nobody adds to what the files named in `closed` declare. Raises Failure."""
     plain, problems = checked(own, name)
@@ -126,19 +126,21 @@ def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, 
     return modal, program, [*problems, *more]
 
 
-def verdict_of(modal: Modal, program: Program, database: Database, source: Callable[[Any], dict[str, Any]]) -> Verdict:
+def verdict_of(
+    modal: Modal, program: RuleProgram, database: Database, source: Callable[[Any], dict[str, Any]]
+) -> CombinedVerdict:
     """What policies say, from the relations `modal.verdicts` of a program. `source`: sources of facts in proofs."""
-    return Verdict(tuple(_Judge(modal, program, database, source).findings()))
+    return CombinedVerdict(tuple(_Judge(modal, program, database, source).findings()))
 
 
 class _Judge:
     def __init__(
-        self, modal: Modal, program: Program, database: Database, source: Callable[[Any], dict[str, Any]]
+        self, modal: Modal, program: RuleProgram, database: Database, source: Callable[[Any], dict[str, Any]]
     ) -> None:
         self.modal, self.program, self.database, self.source = modal, program, database, source
         self.prover = Prover(program, database)
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[CombinedFinding]:
         found = []
         for name in VERDICTS:
             certain = self.database[name]
@@ -152,7 +154,7 @@ class _Judge:
             found += [self._finding("broken", "", self.modal.broken, row, str(row[2])) for row in rows]
         return sorted(found, key=lambda f: (KINDS.index(f.kind), f.code, f.unit, f.would, f.message))
 
-    def _undecided(self, name: str, could: str, row: Row) -> Finding:
+    def _undecided(self, name: str, could: str, row: Row) -> CombinedFinding:
         rows, _ = waits(self.program, self.modal, self.database, self.prover, could, row, KEYS)
         missing = sorted((str(unit), str(address), str(path)) for unit, address, path in rows)
         shown = ", ".join(f"{a}.{p} of {u}" if p else f"{a} of {u}" for u, a, p in missing[:5])
@@ -167,9 +169,9 @@ class _Judge:
         row: Row,
         message: str,
         missing: tuple[Missing, ...] = (),
-    ) -> Finding:
+    ) -> CombinedFinding:
         proof = self.prover.why(predicate, row)
         assert proof is not None and proof.rule is not None
         rule = written_name(proof.rule.name)
         shown = proof_json(proof, self.database.facts, self.source)
-        return Finding(kind, str(row[0]), str(row[1]), message, rule, shown, would, missing)
+        return CombinedFinding(kind, str(row[0]), str(row[1]), message, rule, shown, would, missing)

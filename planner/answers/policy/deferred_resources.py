@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from planner.answers.policy.facts.deferred import Later
+from planner.answers.policy.facts.deferred import DeferredResource
 from planner.answers.policy.facts.relations import KEYED
 from planner.answers.policy.program import Policies
 from planner.answers.policy.three_valued import VERDICTS
@@ -17,7 +17,7 @@ from planner.logic.programs.actions import actions
 _OF_OTHERS = frozenset(("output", "variable", "check_result"))
 
 
-def undecided(policies: Policies, later: Iterable[Later]) -> Iterator[tuple[str, int, Later]]:
+def undecided(policies: Policies, later: Iterable[DeferredResource]) -> Iterator[tuple[str, int, DeferredResource]]:
     """The verdicts (name, number of the rule) that might be given about an object that is left."""
     program = policies.program
     interest = Interest(program, frozenset(), policies.given, policies.packs.relations)

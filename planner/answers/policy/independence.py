@@ -18,9 +18,9 @@ from planner.answers.policy.planned_values import MAYBE
 from planner.answers.policy.program import Policies
 from planner.answers.policy.three_valued import VERDICTS, written_name
 from planner.answers.policy.values_read import Interest, Kind
-from planner.language.syntax.rule_syntax import Atom, Term, Variable
+from planner.language.syntax.rule_syntax import Atom, RuleVariable, Term
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.literals import atoms
 from planner.logic.datalog.language.model import Predicate, Rule
 
@@ -77,7 +77,7 @@ def _could_needs_unknowns(policies: Policies) -> bool:
     return True
 
 
-def is_apart(program: Program, wanted: Collection[str], reads: Collection[str], given: FactBase) -> bool:
+def is_apart(program: RuleProgram, wanted: Collection[str], reads: Collection[str], given: FactBase) -> bool:
     """Whether the relations `wanted` have the rows (with the address in the second column) that they have in the pieces
     of a plan, taken together, and each has the same derivations. `reads` are the relations that are read of a plan,
     `given` the facts that are there beside it."""
@@ -156,4 +156,4 @@ def _about(rules: list[Rule], predicates: Iterable[Predicate]) -> _About | None:
 
 
 def _name(term: Term | None) -> str | None:
-    return term.name if isinstance(term, Variable) else None
+    return term.name if isinstance(term, RuleVariable) else None

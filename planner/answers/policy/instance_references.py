@@ -59,26 +59,28 @@ _WHOLE = frozenset(
 
 
 @frozen(eq=False)
-class _Place:
+class _ExpressionScope:
     """Where an expression stands: a module instance, with what repeats the block, its key, and the names that are bound
     around it. `caller` is where the call of the module stands."""
 
     module: ModuleConfig
     address: ModuleAddress
-    caller: _Place | None
+    caller: _ExpressionScope | None
     repeated: ResourceDecl | ModuleCall | None = None
     key: InstanceKey = None
     bound: Mapping[str, Any] = {}
 
-    def outside(self) -> _Place:
+    def outside(self) -> _ExpressionScope:
         """Where nothing is repeated, and no name bound."""
-        return _Place(self.module, self.address, self.caller)
+        return _ExpressionScope(self.module, self.address, self.caller)
 
-    def of(self, block: ResourceDecl | ModuleCall, key: InstanceKey) -> _Place:
-        return _Place(self.module, self.address, self.caller, block, key)
+    def of(self, block: ResourceDecl | ModuleCall, key: InstanceKey) -> _ExpressionScope:
+        return _ExpressionScope(self.module, self.address, self.caller, block, key)
 
-    def binding(self, names: Mapping[str, Any]) -> _Place:
-        return _Place(self.module, self.address, self.caller, self.repeated, self.key, {**self.bound, **names})
+    def binding(self, names: Mapping[str, Any]) -> _ExpressionScope:
+        return _ExpressionScope(
+            self.module, self.address, self.caller, self.repeated, self.key, {**self.bound, **names}
+        )
 
 
 @frozen(eq=False)
@@ -86,7 +88,7 @@ class _Element:
     """What a name is bound to: something within the value of an expression."""
 
     node: nodes.Expression
-    place: _Place
+    place: _ExpressionScope
     steps: tuple[Any, ...]
 
 
@@ -128,13 +130,13 @@ class InstanceReferences:
         unsure = walk.unsure | {target for target in walk.loose if target[0] not in known}
         return walk.sure, unsure - walk.sure
 
-    def _place(self, address: ModuleAddress) -> _Place | None:
-        place = _Place(self.root, ModuleAddress(), None)
+    def _place(self, address: ModuleAddress) -> _ExpressionScope | None:
+        place = _ExpressionScope(self.root, ModuleAddress(), None)
         for name, key in address.steps:
             call, child = place.module.calls.get(name), place.module.children.get(name)
             if call is None or child is None:
                 return None
-            place = _Place(child, place.address.child(name, key), place.of(call, key))
+            place = _ExpressionScope(child, place.address.child(name, key), place.of(call, key))
         return place
 
 
@@ -152,7 +154,7 @@ class _Walk:
 
     # -------- blocks
 
-    def resource(self, decl: ResourceDecl, place: _Place) -> None:
+    def resource(self, decl: ResourceDecl, place: _ExpressionScope) -> None:
         """All that a resource block refers to, and the calls of the modules that it is in."""
         self.body(decl.body, place)
         cycle = decl.lifecycle
@@ -167,12 +169,12 @@ class _Walk:
                 self.body(provisioner.connection, place)
         if decl.connection is not None:
             self.body(decl.connection, place)
-        around: _Place | None = place
+        around: _ExpressionScope | None = place
         while around is not None and around.repeated is not None:
             self._repetition(around.repeated, around)
             around = around.caller
 
-    def _repetition(self, block: ResourceDecl | ModuleCall, place: _Place) -> None:
+    def _repetition(self, block: ResourceDecl | ModuleCall, place: _ExpressionScope) -> None:
         """What says which instances a block has, as far as it concerns the one with the key; and what it waits for."""
         outside = place.outside()
         if block.for_each is not None:
@@ -183,7 +185,7 @@ class _Walk:
         for reference in block.depends_on:
             self.follow(reference.node, outside, (), UNSURE)
 
-    def body(self, body: Any, place: _Place) -> None:
+    def body(self, body: Any, place: _ExpressionScope) -> None:
         if not isinstance(body, NativeBody):
             self._attributes(body.just_attributes()[0].values(), place)
             return
@@ -196,11 +198,11 @@ class _Walk:
             else:
                 self.body(block.body, place)
 
-    def _attributes(self, attributes: Iterable[Attribute], place: _Place) -> None:
+    def _attributes(self, attributes: Iterable[Attribute], place: _ExpressionScope) -> None:
         for attribute in attributes:
             self.follow(attribute.expr, place)
 
-    def _dynamic(self, kind: str, body: NativeBody, place: _Place) -> None:
+    def _dynamic(self, kind: str, body: NativeBody, place: _ExpressionScope) -> None:
         inner = place
         each, named = body.attributes.get("for_each"), body.attributes.get("iterator")
         if each is not None:
@@ -213,7 +215,7 @@ class _Walk:
 
     # -------- expressions
 
-    def follow(self, node: Any, place: _Place, steps: tuple[Any, ...] = (), mode: int = SURE) -> None:
+    def follow(self, node: Any, place: _ExpressionScope, steps: tuple[Any, ...] = (), mode: int = SURE) -> None:
         self._step()
         visit = _VISITS.get(node.__class__)
         if visit is not None:
@@ -226,10 +228,10 @@ class _Walk:
         if self.taken > _MOST_STEPS or self.depth > _DEEPEST:
             raise _Lost
 
-    def _variable(self, node: nodes.Variable, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _variable(self, node: nodes.Variable, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         self._bound(place.bound.get(node.name), steps, mode)
 
-    def _element(self, node: nodes.Element, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _element(self, node: nodes.Element, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         self._bound(place.bound.get("*"), steps, mode)
 
     def _bound(self, bound: Any, steps: tuple[Any, ...], mode: int) -> None:
@@ -238,7 +240,7 @@ class _Walk:
         if isinstance(bound, _Element):
             self.follow(bound.node, bound.place, bound.steps + steps, mode)
 
-    def _traversal(self, node: nodes.Traversal, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _traversal(self, node: nodes.Traversal, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         if node.root in place.bound:
             self._bound(place.bound[node.root], _written(node.steps) + steps, mode)
             return
@@ -256,7 +258,7 @@ class _Walk:
             if alias is not None:
                 self.follow(alias.node, alias.place, alias.steps + steps, mode)
 
-    def _alias(self, ref: Ref, place: _Place) -> _Element | None:
+    def _alias(self, ref: Ref, place: _ExpressionScope) -> _Element | None:
         """The expression that a local value, an input or each.value stands for."""
         if ref.kind == "local" and ref.name in place.module.locals:
             return _Element(place.module.locals[ref.name].expr.node, place.outside(), ())
@@ -268,7 +270,7 @@ class _Walk:
             return _Element(repeated.for_each.node, place.outside(), (place.key,))
         return None
 
-    def _instance(self, decl: ResourceDecl | None, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _instance(self, decl: ResourceDecl | None, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         if decl is None:
             return
         resource = format_instance(str(place.address), decl.mode, decl.type, decl.name)
@@ -287,7 +289,7 @@ class _Walk:
     def _add(self, target: Target, mode: int) -> None:
         (self.loose, self.unsure, self.sure)[mode].add(target)
 
-    def _outputs(self, call: ModuleCall | None, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _outputs(self, call: ModuleCall | None, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         child = place.module.children.get(call.name) if call is not None else None
         if call is None or child is None:
             return
@@ -299,7 +301,7 @@ class _Walk:
             mode = mode if key is not None or first is _ALL else min(mode, UNSURE)
             steps = steps[1:]
         for key in keys:
-            inner = _Place(child, place.address.child(call.name, key), place.of(call, key))
+            inner = _ExpressionScope(child, place.address.child(call.name, key), place.of(call, key))
             for name in child.outputs:
                 if not steps or steps[0] in (name, _ALL, _ANY):
                     is_meant = not steps or steps[0] is not _ANY
@@ -307,32 +309,34 @@ class _Walk:
                         child.outputs[name].value.node, inner, steps[1:], mode if is_meant else min(mode, UNSURE)
                     )
 
-    def _relative(self, node: nodes.Relative, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _relative(self, node: nodes.Relative, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         self.follow(node.source, place, _written(node.steps) + steps, mode)
 
-    def _index(self, node: nodes.Index, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _index(self, node: nodes.Index, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         self._looked_up(node.collection, node.key, place, steps, mode)
 
-    def _looked_up(self, collection: Any, key: Any, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _looked_up(self, collection: Any, key: Any, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         known = self.constant(key, place)
         self.follow(collection, place, (_ANY if known is None else known, *steps), mode)
         self.follow(key, place, (), mode)
 
-    def _splat(self, node: nodes.Splat, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _splat(self, node: nodes.Splat, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         first = steps[0] if steps else _ALL
         self.follow(node.each, place.binding({"*": _Element(node.source, place, (first,))}), steps[1:], mode)
 
-    def _parts(self, node: Any, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _parts(self, node: Any, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         """What makes one value of all its parts."""
         parts = node.parts if isinstance(node, nodes.Template) else _OPERANDS[node.__class__](node)
         for part in parts:
             self.follow(part, place, (), mode)
 
-    def _wrapped(self, node: nodes.Wrap | nodes.Parens, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _wrapped(
+        self, node: nodes.Wrap | nodes.Parens, place: _ExpressionScope, steps: tuple[Any, ...], mode: int
+    ) -> None:
         self.follow(node.expr, place, steps, mode)
 
     def _chosen(
-        self, node: nodes.Conditional | nodes.TemplateIf, place: _Place, steps: tuple[Any, ...], mode: int
+        self, node: nodes.Conditional | nodes.TemplateIf, place: _ExpressionScope, steps: tuple[Any, ...], mode: int
     ) -> None:
         self.follow(node.condition, place, (), LOOSE)
         holds = self.constant(node.condition, place)
@@ -340,7 +344,7 @@ class _Walk:
             if holds is None or holds is is_taken:
                 self.follow(branch, place, steps, mode if holds is is_taken else min(mode, UNSURE))
 
-    def _call(self, node: nodes.Call, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _call(self, node: nodes.Call, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         arguments = node.arguments
         if node.name in _SAME_ELEMENTS and len(arguments) == 1:
             self.follow(arguments[0], place, steps, mode)
@@ -351,14 +355,14 @@ class _Walk:
             for argument in arguments:
                 self.follow(argument, place, (), mode if is_used else min(mode, UNSURE))
 
-    def _tuple(self, node: nodes.Tuple, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _tuple(self, node: nodes.Tuple, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         first = steps[0] if steps else _ALL
         at = _key(first, True)
         for i, item in enumerate(node.items):
             if at is None or i == at:
                 self.follow(item, place, steps[1:], mode if i == at or first is _ALL else min(mode, UNSURE))
 
-    def _object(self, node: nodes.Object, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _object(self, node: nodes.Object, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         first = steps[0] if steps else _ALL
         wanted = _key(first, False)
         for item in node.items:
@@ -368,14 +372,14 @@ class _Walk:
                 self.follow(item.value, place, steps[1:], mode if is_meant else min(mode, UNSURE))
             self.follow(item.key, place, (), mode)
 
-    def _name(self, item: nodes.ObjectItem, place: _Place) -> Any:
+    def _name(self, item: nodes.ObjectItem, place: _ExpressionScope) -> Any:
         return (
             item.key.value
             if item.bare and isinstance(item.key, nodes.Literal)
             else _key(self.constant(item.key, place), False)
         )
 
-    def _for(self, node: nodes.For, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _for(self, node: nodes.For, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         first = steps[0] if steps else _ALL
         keeps_keys = isinstance(node.key_expr, nodes.Variable) and node.key_expr.name == node.key and not node.group
         if first is not _ALL and not keeps_keys:
@@ -387,10 +391,10 @@ class _Walk:
         for expr in (node.key_expr, node.condition):
             self.follow(expr, inner, (), LOOSE)
 
-    def _templatefor(self, node: nodes.TemplateFor, place: _Place, steps: tuple[Any, ...], mode: int) -> None:
+    def _templatefor(self, node: nodes.TemplateFor, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         self.follow(node.body, self._loop(node, place, _ALL), (), mode)
 
-    def _loop(self, node: nodes.For | nodes.TemplateFor, place: _Place, element: Any) -> _Place:
+    def _loop(self, node: nodes.For | nodes.TemplateFor, place: _ExpressionScope, element: Any) -> _ExpressionScope:
         """Within a loop over the elements of a collection."""
         self.follow(node.collection, place, (element,), LOOSE)
         names: dict[str, Any] = {node.value: _Element(node.collection, place, (element,))}
@@ -400,7 +404,7 @@ class _Walk:
 
     # -------- keys
 
-    def constant(self, node: Any, place: _Place, steps: tuple[Any, ...] = ()) -> Any:
+    def constant(self, node: Any, place: _ExpressionScope, steps: tuple[Any, ...] = ()) -> Any:
         """The string, whole number or truth value at some steps within the value of an expression; None if it is not
         found."""
         while True:
@@ -435,7 +439,7 @@ class _Walk:
             else:
                 return None if steps else self._computed(node, place)
 
-    def _named(self, node: nodes.Traversal | nodes.Variable, place: _Place) -> Any:
+    def _named(self, node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> Any:
         """The expression that a name stands for, or its value."""
         name = node.root if isinstance(node, nodes.Traversal) else node.name
         steps = _written(node.steps) if isinstance(node, nodes.Traversal) else ()
@@ -456,13 +460,13 @@ class _Walk:
         return _Element(alias.node, alias.place, alias.steps + rest) if alias is not None else None
 
     @staticmethod
-    def _is_set(node: nodes.Traversal | nodes.Variable, place: _Place) -> bool:
+    def _is_set(node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> bool:
         """Whether a name is that of an input which is a set: its keys are its elements."""
         ref = parse_reference(node) if isinstance(node, nodes.Traversal) and node.root == "var" else None
         decl = place.module.variables.get(ref.name) if isinstance(ref, Ref) and not ref.rest else None
         return decl is not None and isinstance(decl.constraint.type, SetType)
 
-    def _computed(self, node: Any, place: _Place) -> Any:
+    def _computed(self, node: Any, place: _ExpressionScope) -> Any:
         if isinstance(node, nodes.Literal):
             return node.value if node.value.__class__ in (str, int, bool) else None
         if isinstance(node, nodes.Template):

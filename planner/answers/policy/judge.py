@@ -23,7 +23,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_syntax import Constant
 from planner.logic.datalog.engine.evaluate import Database, evaluate
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Proof, Prover
 from planner.logic.datalog.language.model import Rule
@@ -53,7 +53,7 @@ def judge(
 
 
 @frozen(eq=False)
-class Said:
+class PolicyFindings:
     """What policies say of a plan, or of a piece of one, before levels, overrides and waivers. `judged`: how many
     objects each policy that tells looked at. Of a piece: `steps` are those that evaluation by cases took, if there was
     one (`has_cases`); `has_shapeless`: of some object in it not even the attributes are known; `has_hidden`: some of it
@@ -69,7 +69,7 @@ class Said:
 
 def verdict_of(
     policies: Policies,
-    said: Said,
+    said: PolicyFindings,
     overrides: Overrides | None = None,
     clock: int | None = None,
     is_whole: bool = True,
@@ -163,13 +163,13 @@ class Judging:
         names = (*VERDICTS, *([self.broken] if self.broken else []), *self.could.values())
         return {str(row[1]) for name in names for row in self.database[name]}
 
-    def said(self, with_findings: bool = True) -> Said:
+    def said(self, with_findings: bool = True) -> PolicyFindings:
         """What is said, before levels, overrides and waivers."""
         findings = self._findings() if with_findings else []
         cases: Cases | None = self.__dict__.get("cases")
         has_shapeless = any(not path for _, path in self.facts.unknown or ())
         steps, has_cases = (cases.taken, True) if cases is not None else (0, False)
-        return Said(findings, self._judged(), steps, has_shapeless, has_cases, bool(self.facts.hidden))
+        return PolicyFindings(findings, self._judged(), steps, has_shapeless, has_cases, bool(self.facts.hidden))
 
     def _findings(self) -> list[Finding]:
         findings: list[Finding] = []
@@ -338,7 +338,7 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
-def _try_out(program: Program, facts: PolicyFacts, want: list[str], name: str) -> None:
+def _try_out(program: RuleProgram, facts: PolicyFacts, want: list[str], name: str) -> None:
     from planner.logic.datalog.tools.suite import try_out
 
     try_out(program, facts, want, name)

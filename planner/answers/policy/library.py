@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from planner.answers.policy.manifest import MANIFEST, Manifest, PolicyInfo, read_manifest
+from planner.answers.policy.manifest import MANIFEST, PackManifest, PolicyInfo, read_manifest
 from planner.answers.policy.packs import data_names
 from planner.foundation.support.assets import rules_path
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
@@ -19,7 +19,7 @@ PREFIX = "planner."
 
 
 @frozen
-class Entry:
+class LibraryPolicy:
     """A policy of the library: `summary` is the first sentence of its comment, `doc` all of it, `info` what its pack
     says of it."""
 
@@ -30,7 +30,7 @@ class Entry:
     info: PolicyInfo
 
 
-def library() -> list[Entry]:
+def library() -> list[LibraryPolicy]:
     """The policies that come with planner, by name."""
     found = []
     for pack in packs():
@@ -46,7 +46,7 @@ def packs() -> list[str]:
 
 
 @cache
-def manifest_of(pack: str) -> Manifest:
+def manifest_of(pack: str) -> PackManifest:
     """The pack.toml of a pack of the library, by its folder."""
     path = rules_path() / "packs" / pack / MANIFEST
     return read_manifest(_name(path), path.read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ def _name(path: Path) -> str:
     return BUILTIN + path.relative_to(rules_path() / "packs").as_posix()
 
 
-def _entry(path: Path, info: PolicyInfo) -> Entry:
+def _entry(path: Path, info: PolicyInfo) -> LibraryPolicy:
     text = path.read_text(encoding="utf-8")
     lines = []
     for line in text.splitlines():
@@ -65,7 +65,7 @@ def _entry(path: Path, info: PolicyInfo) -> Entry:
             break
         lines.append(line.removeprefix("//").removeprefix(" "))
     first = " ".join(lines[: lines.index("")] if "" in lines else lines)
-    return Entry(path.stem, first.split(". ")[0].rstrip("."), "\n".join(lines), text, info)
+    return LibraryPolicy(path.stem, first.split(". ")[0].rstrip("."), "\n".join(lines), text, info)
 
 
 def own_files(files: Files) -> list[str]:
@@ -120,5 +120,5 @@ def case_files(name: str) -> list[str]:
     return [f"{path.removesuffix('.dl')}.case" for path in own] or folders
 
 
-def _belongs(path: Path, code: str, manifest: Manifest) -> bool:
+def _belongs(path: Path, code: str, manifest: PackManifest) -> bool:
     return path.stem == code or path.stem not in manifest.policies

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, warning
 from planner.foundation.vocabulary.span import Span
-from planner.language.syntax.rule_syntax import Atom, Constant, Variable
-from planner.logic.datalog.engine.program import Program
+from planner.language.syntax.rule_syntax import Atom, Constant, RuleVariable
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.literals import atoms
 from planner.logic.datalog.language.model import Rule
 
@@ -16,7 +16,7 @@ VERTEX = "node"
 _INSTANCE = "instance"
 
 
-def suspicions(program: Program) -> Iterator[Diagnostic]:
+def suspicions(program: RuleProgram) -> Iterator[Diagnostic]:
     """Warnings about rules of users: variables that stand for vertices in one place and for instances in another, and
     addresses that a relation has no rows of, so that the rule never derives anything."""
     for rule in program.rules:
@@ -44,11 +44,11 @@ _NO_OBJECTS = {
 }
 
 
-def _vertices_as_instances(program: Program, rule: Rule) -> Iterator[Diagnostic]:
+def _vertices_as_instances(program: RuleProgram, rule: Rule) -> Iterator[Diagnostic]:
     places: dict[str, dict[str, Atom]] = {}
     for atom, _ in atoms(rule.body):
         for column, term in zip(program.predicates[atom.predicate].columns, atom.arguments, strict=True):
-            if isinstance(term, Variable) and column.type.name in (VERTEX, _INSTANCE):
+            if isinstance(term, RuleVariable) and column.type.name in (VERTEX, _INSTANCE):
                 places.setdefault(term.name, {}).setdefault(column.type.name, atom)
     for name, found in places.items():
         if len(found) == 2:

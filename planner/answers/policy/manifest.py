@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
-from planner.answers.policy.strict_toml import File, Table, kind_of
+from planner.answers.policy.strict_toml import TomlFile, TomlTable, kind_of
 from planner.foundation.vocabulary.diagnostic import error
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Source, Span
@@ -92,7 +92,7 @@ TYPES = "string, number, bool, any, list(T), set(T), map(T), map(list(T)), list(
 
 
 @frozen
-class Given:
+class ParameterRows:
     """The rows of a parameter, each with its place."""
 
     rows: tuple[tuple[Row, Span], ...] = ()
@@ -104,7 +104,7 @@ class Parameter:
 
     name: str
     type: ParameterType
-    default: Given | None
+    default: ParameterRows | None
     description: str
     span: Span
 
@@ -144,7 +144,7 @@ class PolicyInfo:
 
 
 @frozen
-class Dependency:
+class PackDependency:
     """A pack that this one imports from."""
 
     name: str
@@ -154,7 +154,7 @@ class Dependency:
 
 
 @frozen
-class Manifest:
+class PackManifest:
     """What a pack.toml says."""
 
     name: str
@@ -164,16 +164,16 @@ class Manifest:
     parameters: dict[str, Parameter] = field(factory=dict)
     data: dict[str, DataFile] = field(factory=dict)
     policies: dict[str, PolicyInfo] = field(factory=dict)
-    dependencies: dict[str, Dependency] = field(factory=dict)
+    dependencies: dict[str, PackDependency] = field(factory=dict)
 
 
-def read_manifest(name: str, text: str) -> Manifest:
+def read_manifest(name: str, text: str) -> PackManifest:
     """Raises Failure with all that is wrong."""
-    file = File(Source(name, text), WHAT, CODE)
+    file = TomlFile(Source(name, text), WHAT, CODE)
     return file.finish(lambda: _manifest(file))
 
 
-def _manifest(file: File) -> Manifest:
+def _manifest(file: TomlFile) -> PackManifest:
     root = file.root
     name = root.needed("name")
     if name and not PACK_NAME.fullmatch(name):
@@ -190,14 +190,14 @@ def _manifest(file: File) -> Manifest:
     policies = {info.code: info for info in _policies(root, name)}
     dependencies = {}
     for other, table in root.tables("dependencies"):
-        dependencies[other] = Dependency(other, table.needed("source"), table.text("version"), table.span)
+        dependencies[other] = PackDependency(other, table.needed("source"), table.text("version"), table.span)
         table.done()
-    made = Manifest(name, version, root.text("description"), file.source, parameters, data, policies, dependencies)
+    made = PackManifest(name, version, root.text("description"), file.source, parameters, data, policies, dependencies)
     root.done()
     return made
 
 
-def _named(root: Table, key: str, make: Any) -> Iterator[tuple[str, Any]]:
+def _named(root: TomlTable, key: str, make: Any) -> Iterator[tuple[str, Any]]:
     for name, table in root.tables(key):
         if not _NAME.fullmatch(name):
             root.table(key).problem(name, f'"{name}" is not a valid name of a relation: small letters, digits and _.')
@@ -208,7 +208,7 @@ def _named(root: Table, key: str, make: Any) -> Iterator[tuple[str, Any]]:
             yield name, made
 
 
-def _parameter(name: str, table: Table) -> Parameter | None:
+def _parameter(name: str, table: TomlTable) -> Parameter | None:
     text = table.needed("type")
     type_ = parameter_type(text)
     described, given = table.needed("description"), "default" in table
@@ -220,7 +220,7 @@ def _parameter(name: str, table: Table) -> Parameter | None:
     return Parameter(name, type_, default, described, table.span)
 
 
-def _data(name: str, table: Table) -> DataFile:
+def _data(name: str, table: TomlTable) -> DataFile:
     file = table.needed("file")
     parts = file.split("/")
     if file and (file.startswith("/") or ".." in parts or "\\" in file or any(p.startswith(".") for p in parts)):
@@ -236,7 +236,7 @@ def _data(name: str, table: Table) -> DataFile:
     return DataFile(name, file, table.text("description"), types, table.span)
 
 
-def _policies(root: Table, pack: str) -> Iterator[PolicyInfo]:
+def _policies(root: TomlTable, pack: str) -> Iterator[PolicyInfo]:
     for code, table in root.tables("policies"):
         level: Any = table.word("level", LEVELS, "")
         override = table.texts("override")
@@ -255,16 +255,16 @@ def _policies(root: Table, pack: str) -> Iterator[PolicyInfo]:
 # ---------------------------------------------------------------- values
 
 
-def given_rows(type_: ParameterType, table: Table, key: str) -> Given:
+def given_rows(type_: ParameterType, table: TomlTable, key: str) -> ParameterRows:
     """The rows that a value at a key gives. What does not fit the type is a problem of the table's file."""
     rows: list[tuple[Row, Span]] = []
     path = (*table.path, key)
     _collect(type_, table.data[key], path, (), rows, table, key)
-    return Given(tuple(rows))
+    return ParameterRows(tuple(rows))
 
 
 def _collect(
-    type_: ParameterType, value: Any, path: Any, before: Row, rows: list[tuple[Row, Span]], table: Table, key: str
+    type_: ParameterType, value: Any, path: Any, before: Row, rows: list[tuple[Row, Span]], table: TomlTable, key: str
 ) -> None:
     def wrong(wanted: str) -> None:
         detail = f"{key} is of the type {type_.text}, and {kind_of(value)} is not {wanted}."

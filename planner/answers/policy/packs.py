@@ -11,7 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from planner.answers.policy.data_files import read_data
-from planner.answers.policy.manifest import MANIFEST, DataFile, Given, Manifest, Parameter, PolicyInfo, read_manifest
+from planner.answers.policy.manifest import (
+    MANIFEST,
+    DataFile,
+    PackManifest,
+    Parameter,
+    ParameterRows,
+    PolicyInfo,
+    read_manifest,
+)
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Span
@@ -32,9 +40,9 @@ from planner.logic.programs.rule_files import Files
 
 if TYPE_CHECKING:
     from planner.answers.policy.data_files import Columns, Rows
-    from planner.logic.datalog.engine.program import Program
+    from planner.logic.datalog.engine.program import RuleProgram
 
-Settings = Mapping[str, Mapping[str, Given]]
+Settings = Mapping[str, Mapping[str, ParameterRows]]
 """pack -> parameter -> what it is set to"""
 
 
@@ -42,7 +50,7 @@ Settings = Mapping[str, Mapping[str, Given]]
 class Pack:
     """A pack with its files. `data` are the columns and rows of its data files."""
 
-    manifest: Manifest
+    manifest: PackManifest
     folder: str
     rules: tuple[str, ...]
     data: dict[str, tuple[Columns, Rows]]
@@ -85,7 +93,7 @@ class Packs:
         """What is said of codes."""
         return {code: info for pack in self.packs.values() for code, info in pack.manifest.policies.items()}
 
-    def facts(self, settings: Settings, program: Program) -> FactBase:
+    def facts(self, settings: Settings, program: RuleProgram) -> FactBase:
         """What parameters and data files say. A default holds where nothing else sets the parameter: neither the
         settings nor a rule elsewhere."""
         if not self.packs:
@@ -105,7 +113,7 @@ class Packs:
                     builder.add(qualified(name, data), *row, source=span)
         return builder.build()
 
-    def missing(self, settings: Settings, program: Program) -> Iterator[Diagnostic]:
+    def missing(self, settings: Settings, program: RuleProgram) -> Iterator[Diagnostic]:
         """Parameters that have to be set and are not."""
         derived = {rule.head.predicate for rule in program.rules if "." in rule.head.predicate}
         for name, pack in self.packs.items():
@@ -116,7 +124,7 @@ class Packs:
                     detail += f'[packs."{name}".parameters] {parameter.name} = ...'
                     yield error("policy.parameter", "Parameter that is not set", detail, parameter.span)
 
-    def with_defaults(self, facts: FactBase, program: Program) -> FactBase:
+    def with_defaults(self, facts: FactBase, program: RuleProgram) -> FactBase:
         """The facts of a case with those of parameters and data files that the case says nothing of."""
         given = self.facts({}, program)
         builder = FactBuilder(facts)
@@ -126,7 +134,7 @@ class Packs:
                     builder.add(predicate, *row, source=given.source(predicate, row))
         return builder.build()
 
-    def check(self, program: Program) -> Iterator[Diagnostic]:
+    def check(self, program: RuleProgram) -> Iterator[Diagnostic]:
         """What is wrong between a pack.toml and the rules: parameters and data that nothing reads, metadata of codes
         that no rule gives."""
         read = {atom.predicate for rule in program.rules for atom, _ in atoms(rule.body)}
@@ -157,7 +165,7 @@ def gather(files: Files) -> Packs:
     if not folders:
         return Packs({}, rules)
     problems: list[Diagnostic] = []
-    manifests: dict[str, Manifest] = {}
+    manifests: dict[str, PackManifest] = {}
     for folder, name in folders.items():
         try:
             manifests[folder] = read_manifest(name, texts[name])
@@ -234,7 +242,7 @@ def _folder(name: str) -> str:
 
 
 def _data(
-    manifest: Manifest, folder: str, texts: Mapping[str, str], problems: list[Diagnostic]
+    manifest: PackManifest, folder: str, texts: Mapping[str, str], problems: list[Diagnostic]
 ) -> Iterator[tuple[str, tuple[Columns, Rows]]]:
     for data in manifest.data.values():
         name = next((n for n in texts if os.path.normpath(n) == os.path.normpath(os.path.join(folder, data.file))), "")
@@ -266,7 +274,7 @@ def _name_in(text: str) -> str:
         return ""  # told where packs are put together
 
 
-def data_names(manifest: Manifest, folder: str) -> list[str]:
+def data_names(manifest: PackManifest, folder: str) -> list[str]:
     """The names of a pack's data files."""
     return [os.path.join(folder, data.file) for data in manifest.data.values()]
 

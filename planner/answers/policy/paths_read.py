@@ -15,12 +15,12 @@ from planner.language.syntax.rule_syntax import (
     MEMBER,
     Atom,
     Builtin,
-    Call,
     Comparison,
     Constant,
     Literal,
+    RuleCall,
+    RuleVariable,
     Term,
-    Variable,
 )
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.language.model import Rule
@@ -107,7 +107,7 @@ class PathTerms:
     def _single(self, body: Body, term: Term, around: frozenset[str]) -> Patterns | None:
         if isinstance(term, Constant):
             return _all_read([term.value])
-        if not isinstance(term, Variable) or term.name in around:
+        if not isinstance(term, RuleVariable) or term.name in around:
             return None
         within = around | {term.name}
         for literal in body:
@@ -176,20 +176,20 @@ class PathTerms:
 
 
 def _is_join(term: Term) -> bool:
-    return isinstance(term, Call) and term.function == "++"
+    return isinstance(term, RuleCall) and term.function == "++"
 
 
 def _flat(term: Term) -> list[Term]:
-    if isinstance(term, Call) and term.function == "++":
+    if isinstance(term, RuleCall) and term.function == "++":
         return [part for argument in term.arguments for part in _flat(argument)]
     return [term]
 
 
-def _is(term: Term, variable: Variable) -> bool:
-    return isinstance(term, Variable) and term.name == variable.name
+def _is(term: Term, variable: RuleVariable) -> bool:
+    return isinstance(term, RuleVariable) and term.name == variable.name
 
 
-def _listed(literal: Builtin, term: Variable) -> Patterns | None:
+def _listed(literal: Builtin, term: RuleVariable) -> Patterns | None:
     """The paths of a variable that has to be one of a list."""
     if literal.relation != MEMBER or literal.negated or not _is(literal.outputs[0], term):
         return None

@@ -7,14 +7,14 @@ from planner.answers.policy.planned_values import END, LINKS, MAYBE, REACHED, TH
 from planner.answers.policy.three_valued import LOST, Modal
 from planner.language.syntax.rule_syntax import Atom, Negation, Wildcard
 from planner.logic.datalog.engine.evaluate import Database
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.engine.terms import Assignment, value_of
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.language.values import Row
 
 
 def waits(
-    program: Program, modal: Modal, database: Database, prover: Prover, predicate: str, row: Row, keys: int = 1
+    program: RuleProgram, modal: Modal, database: Database, prover: Prover, predicate: str, row: Row, keys: int = 1
 ) -> tuple[set[Row], set[tuple[str, bool]]]:
     """The unknown values, each by its `keys` columns and its path, that the derivations of a row in the rewritten
     program rest on; and what they rest on that refers to something that is not told, and whether it is a resource of
@@ -73,7 +73,7 @@ def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int)
 
 
 def _could(
-    program: Program, modal: Modal, database: Database, literal: Negation, assignment: Assignment
+    program: RuleProgram, modal: Modal, database: Database, literal: Negation, assignment: Assignment
 ) -> list[tuple[str, Row]]:
     """What could hold although it does not certainly hold, as a negation of the sure relation asks."""
     could = modal.could.get(literal.atom.predicate)

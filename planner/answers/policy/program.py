@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from planner.answers.policy.facts.relations import Reads
+from planner.answers.policy.facts.relations import PolicyInputs
 from planner.answers.policy.library import library
 from planner.answers.policy.lint import suspicions
 from planner.answers.policy.packs import Packs, gather
@@ -18,7 +18,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.language.syntax.rule_syntax import Atom, Constant
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.literals import atoms
 from planner.logic.datalog.language.model import Rule
 from planner.logic.programs.rule_files import Files, files_of, load
@@ -34,9 +34,9 @@ class Policies:
     def __init__(
         self,
         files: Files,
-        program: Program,
+        program: RuleProgram,
         modal: Modal,
-        modal_program: Program,
+        modal_program: RuleProgram,
         packs: Packs | None = None,
         given: FactBase | None = None,
         settings: PolicySettings | None = None,
@@ -54,7 +54,7 @@ class Policies:
         return {name: self.modal.could[name] for name in VERDICTS if name in self.modal.could}
 
     @cached_property
-    def reads(self) -> Reads:
+    def reads(self) -> PolicyInputs:
         """What the policies need to know of a plan."""
         program = self.modal_program
         needed = program.needed([*self.modal.verdicts, "judged"])
@@ -63,10 +63,10 @@ class Policies:
         names = frozenset(p.name for p in program.predicates.values() if p.number in needed and p.name in core)
         plain = self.program.needed([*VERDICTS, "judged"])
         heads = frozenset(p.name for p in self.program.predicates.values() if p.number in plain)
-        return Reads(names, Interest(self.program, heads, self.given, self.packs.relations), self.given)
+        return PolicyInputs(names, Interest(self.program, heads, self.given, self.packs.relations), self.given)
 
 
-def readers(program: Program, untold: frozenset[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
+def readers(program: RuleProgram, untold: frozenset[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
     """Which verdicts (deny or warn, code) rest on relations that nobody can tell, each with the first rule that does
     and the relation. Rules that nothing makes hold, whatever is not told, are none of them."""
     rests = _rests(program, untold)
@@ -81,7 +81,7 @@ def readers(program: Program, untold: frozenset[str], facts: FactBase) -> dict[t
     return found
 
 
-def guesses(program: Program, untold: frozenset[str]) -> frozenset[str]:
+def guesses(program: RuleProgram, untold: frozenset[str]) -> frozenset[str]:
     """The names of the rules for verdicts that take what nobody can tell for absent: they negate it, or count it."""
     rests = _rests(program, untold)
     guessed: set[str] = set()
@@ -97,7 +97,7 @@ def guesses(program: Program, untold: frozenset[str]) -> frozenset[str]:
     return frozenset(rule.name for rule in rules if _guesses(rule, rests, guessed))
 
 
-def _live(program: Program, untold: frozenset[str], facts: FactBase) -> list[Rule]:
+def _live(program: RuleProgram, untold: frozenset[str], facts: FactBase) -> list[Rule]:
     """The rules that could hold if there were any rows of what nobody can tell: all relations that they ask for may
     have some. Those of values may, for some are not known yet."""
     unsure = untold | VALUES | LINKS
@@ -129,7 +129,7 @@ def _guesses(rule: Rule, rests: Mapping[str, str], guessed: set[str]) -> bool:
     return False
 
 
-def _rests(program: Program, untold: frozenset[str]) -> dict[str, str]:
+def _rests(program: RuleProgram, untold: frozenset[str]) -> dict[str, str]:
     """The relations, but for verdicts, that rest on some that nobody can tell, each with one of those."""
     rests: dict[str, str] = {name: name for name in untold}
     changed = True
@@ -190,7 +190,7 @@ def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
             yield warning("policy.unknown", "No policy has this code", detail, one.span)
 
 
-def foreign_rules(program: Program, closed: frozenset[str]) -> Iterator[Diagnostic]:
+def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diagnostic]:
     """Rules that add to a relation that a file of `closed` declares, and stand elsewhere."""
     for rule in program.rules:
         predicate = program.predicates[rule.head.predicate]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from planner.answers.policy.facts.relations import PolicyFacts, Reads
+from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
 from planner.answers.policy.program import Policies
 from planner.answers.policy.secrets import Curtain
 from planner.logic.datalog.engine.evaluate import evaluate
@@ -15,12 +15,14 @@ from planner.logic.datalog.language.values import Row
 from planner.logic.programs.rule_files import files_of
 
 
-def needs(policies: Policies, names: Collection[str]) -> Reads:
+def needs(policies: Policies, names: Collection[str]) -> PolicyInputs:
     """What has to be known of a plan to tell these relations."""
     program, product = policies.modal_program, dict(files_of("policy"))
     needed = program.needed(names)
     given = {p.name for p in program.predicates.values() if p.number in needed and p.is_input}
-    return Reads(frozenset(n for n in given if program.predicates[n].span.filename in product), None, policies.given)
+    return PolicyInputs(
+        frozenset(n for n in given if program.predicates[n].span.filename in product), None, policies.given
+    )
 
 
 def shown(policies: Policies, names: Collection[str], facts: PolicyFacts) -> dict[str, list[Row]]:

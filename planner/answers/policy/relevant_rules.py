@@ -12,7 +12,7 @@ from planner.answers.policy.program import Policies
 from planner.answers.policy.three_valued import VERDICTS, rewrite
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.records import frozen
-from planner.language.syntax.rule_syntax import Constant, Variable
+from planner.language.syntax.rule_syntax import Constant, RuleVariable
 from planner.logic.datalog.language.literals import atoms
 from planner.logic.datalog.language.model import Rule
 from planner.logic.programs.rule_files import load
@@ -84,4 +84,4 @@ def _rule_is_local(rule: Rule, keyed: set[str]) -> bool:
         about.append(rule.head.arguments[1])
     else:
         about.append(rule.head.arguments[0] if rule.head.arguments else None)
-    return all(isinstance(term, Variable) for term in about) and len({str(term) for term in about}) == 1
+    return all(isinstance(term, RuleVariable) for term in about) and len({str(term) for term in about}) == 1

@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.span import Source
 from planner.language.syntax.rule_syntax import RuleFile, Statement
 from planner.logic.datalog.engine.cache import MADE_BY, parts, pickled, spaces_parts, unpickled
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 
 if TYPE_CHECKING:
     from planner.logic.datalog.language.spaces import Spaces
@@ -37,7 +37,7 @@ class KeptFile(RuleFile):
         return self._statements
 
 
-def rewritten(program: Program, core: frozenset[str], spaces: Spaces) -> tuple[Modal | None, list[Diagnostic]]:
+def rewritten(program: RuleProgram, core: frozenset[str], spaces: Spaces) -> tuple[Modal | None, list[Diagnostic]]:
     """The users' rules of a program in three values (see modal.rewrite). `core` names the product's files; `spaces`
     says which files have names of their own."""
     name = MODALS.name(*parts(program.files, core), *spaces_parts(spaces))
@@ -52,7 +52,7 @@ def rewritten(program: Program, core: frozenset[str], spaces: Spaces) -> tuple[M
     return modal, problems
 
 
-def _read(name: str, program: Program) -> Modal | None:
+def _read(name: str, program: RuleProgram) -> Modal | None:
     known: Any = MODALS.value(name)
     if known is None:
         return None

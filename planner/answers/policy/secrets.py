@@ -23,12 +23,12 @@ from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
-    Call,
     Comparison,
     Literal,
     Negation,
+    RuleCall,
+    RuleVariable,
     Term,
-    Variable,
     Wildcard,
 )
 from planner.logic.datalog.engine.terms import Assignment, value_of
@@ -133,7 +133,7 @@ class Curtain:
                 for argument, value, shown in zip(
                     literal.arguments, row, self.row(literal.predicate, row), strict=True
                 ):
-                    if isinstance(argument, Variable) and shown != value:
+                    if isinstance(argument, RuleVariable) and shown != value:
                         secrets[argument.name] = shown
             elif isinstance(literal, Aggregate) and self._takes_secrets(literal, assignment, outer):
                 secrets.update(dict.fromkeys(names(literal.result), MASK))
@@ -141,11 +141,15 @@ class Curtain:
             for literal in body:
                 if isinstance(literal, Comparison) and literal.operator == "=":
                     for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
-                        if isinstance(target, Variable) and target.name not in secrets and names(term) & secrets.keys():
+                        if (
+                            isinstance(target, RuleVariable)
+                            and target.name not in secrets
+                            and names(term) & secrets.keys()
+                        ):
                             secrets[target.name] = shown_term(term, assignment, secrets, assignment[target.name])
                 elif isinstance(literal, Builtin) and any(names(a) & secrets.keys() for a in literal.inputs):
                     for output in literal.outputs:
-                        if isinstance(output, Variable):
+                        if isinstance(output, RuleVariable):
                             secrets.setdefault(output.name, MASK)
         return secrets
 
@@ -262,9 +266,9 @@ def shown_term(term: Term, assignment: Assignment, secrets: Assignment, value: V
     """What may be shown of the value of a term."""
     if not names(term) & secrets.keys():
         return value
-    if isinstance(term, Variable):
+    if isinstance(term, RuleVariable):
         return secrets[term.name]
-    if isinstance(term, Call) and term.function == "++":
+    if isinstance(term, RuleCall) and term.function == "++":
         shown = []
         for part in term.arguments:
             known = value_of(part, assignment)

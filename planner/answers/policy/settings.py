@@ -23,9 +23,9 @@ from typing import Any
 
 from planner.answers.policy.library import PREFIX, manifest_of
 from planner.answers.policy.library import packs as packs_of_library
-from planner.answers.policy.manifest import LEVELS, MANIFEST, PACK_NAME, Given, Manifest, given_rows
+from planner.answers.policy.manifest import LEVELS, MANIFEST, PACK_NAME, PackManifest, ParameterRows, given_rows
 from planner.answers.policy.packs import Packs, Settings
-from planner.answers.policy.strict_toml import File, Table
+from planner.answers.policy.strict_toml import TomlFile, TomlTable
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import field, frozen
@@ -49,7 +49,7 @@ class PackUse:
     source: str
     version: str
     policies: tuple[str, ...] | None
-    parameters: Table
+    parameters: TomlTable
     settable: tuple[str, ...]
     span: Span
 
@@ -66,10 +66,10 @@ class PolicySetting:
 
 
 @frozen(eq=False)
-class Config:
+class PolicyConfig:
     """One policy.toml as it counts in a workspace: what `[workspace.NAME]` says comes before what the file says."""
 
-    file: File
+    file: TomlFile
     name: str
     is_organisation: bool
     packs: tuple[PackUse, ...]
@@ -99,7 +99,7 @@ class Waiver:
 class PolicySettings:
     """All that policy.toml and waivers.toml files say."""
 
-    configs: tuple[Config, ...] = ()
+    configs: tuple[PolicyConfig, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     parameters: Settings = field(factory=dict)
 
@@ -133,7 +133,7 @@ def is_waivers(name: str) -> bool:
 
 def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: Packs) -> PolicySettings:
     """Raises Failure with all that is wrong."""
-    configs: list[Config] = []
+    configs: list[PolicyConfig] = []
     waivers: list[Waiver] = []
     problems: list[Diagnostic] = []
     for name, text in files:
@@ -151,7 +151,7 @@ def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: P
     return PolicySettings(tuple(configs), tuple(waivers), _parameters(configs, packs))
 
 
-def _contradictions(configs: Iterable[Config]) -> Iterator[Diagnostic]:
+def _contradictions(configs: Iterable[PolicyConfig]) -> Iterator[Diagnostic]:
     """What two files of the organisation say differently, so that nobody knows who may override. (Of levels the
     strictest counts.)"""
     seen: dict[tuple[str, str], tuple[frozenset[str], Span]] = {}
@@ -171,11 +171,11 @@ def _contradictions(configs: Iterable[Config]) -> Iterator[Diagnostic]:
 # ---------------------------------------------------------------- policy.toml
 
 
-def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> Config:
+def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> PolicyConfig:
     """A policy.toml in a workspace. Raises Failure."""
-    file = File(Source(name, text), "a policy file", CODE)
+    file = TomlFile(Source(name, text), "a policy file", CODE)
 
-    def make() -> Config:
+    def make() -> PolicyConfig:
         root = file.root
         sections = [root]
         for other, table in root.tables("workspace"):
@@ -215,12 +215,12 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
         waivers.done()
         root.done()
         uses, said = tuple(packs.values()), tuple(policies.values())
-        return Config(file, name, is_organisation, uses, said, groups, usual, notice, longest, wide)
+        return PolicyConfig(file, name, is_organisation, uses, said, groups, usual, notice, longest, wide)
 
     return file.finish(make)
 
 
-def _merged(section: Table, root: Table, is_organisation: bool) -> Iterator[PackUse]:
+def _merged(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
     """The packs of a section; those of a workspace have the source of the file's own where they name none."""
     known = {use.name: use for use in _uses(root, is_organisation)} if section is not root else {}
     for use in _uses(section, is_organisation):
@@ -240,18 +240,18 @@ def _merged(section: Table, root: Table, is_organisation: bool) -> Iterator[Pack
         )
 
 
-class _Layered(Table):
+class _Layered(TomlTable):
     """A table over another: each value has its place in the one that it comes from."""
 
-    def __init__(self, data: dict[str, Any], upper: Table, lower: Table) -> None:
+    def __init__(self, data: dict[str, Any], upper: TomlTable, lower: TomlTable) -> None:
         super().__init__(data, upper.path, upper.file)
         self.upper, self.lower = upper, lower
 
-    def of(self, key: str) -> Table:
+    def of(self, key: str) -> TomlTable:
         return self.upper if key in self.upper.data else self.lower
 
 
-def _uses(section: Table, is_organisation: bool) -> Iterator[PackUse]:
+def _uses(section: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
     for name, table in section.tables("packs"):
         if not PACK_NAME.fullmatch(name):
             section.table("packs").problem(name, f'"{name}" is not a valid name of a pack.')
@@ -272,7 +272,7 @@ def _uses(section: Table, is_organisation: bool) -> Iterator[PackUse]:
         yield PackUse(name, source, version, policies, parameters, settable, table.span)
 
 
-def _check_version(table: Table, version: str) -> None:
+def _check_version(table: TomlTable, version: str) -> None:
     try:
         if version:
             parse_constraints(version)
@@ -280,7 +280,7 @@ def _check_version(table: Table, version: str) -> None:
         table.problem("version", f'"{version}" is not a valid version constraint: {problem}.')
 
 
-def _said(section: Table, root: Table, is_organisation: bool) -> Iterator[PolicySetting]:
+def _said(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PolicySetting]:
     """What a section says of codes; that of a workspace has what the file says where it says nothing itself."""
     known = {said.code: said for said in _policies(root, is_organisation)} if section is not root else {}
     for said in _policies(section, is_organisation):
@@ -292,7 +292,7 @@ def _said(section: Table, root: Table, is_organisation: bool) -> Iterator[Policy
         yield PolicySetting(said.code, said.level or base.level, said.override or base.override, waivable, said.span)
 
 
-def _policies(section: Table, is_organisation: bool) -> Iterator[PolicySetting]:
+def _policies(section: TomlTable, is_organisation: bool) -> Iterator[PolicySetting]:
     for code, table in section.tables("policies"):
         level = table.word("level", LEVELS, "")
         override = table.texts("override")
@@ -308,11 +308,11 @@ def _policies(section: Table, is_organisation: bool) -> Iterator[PolicySetting]:
 # ---------------------------------------------------------------- parameters
 
 
-def _parameters(configs: Iterable[Config], packs: Packs) -> Settings:
+def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
     """What the files set, by pack and parameter. Raises Failure: for what there is not, what is of another type, and
     what the organisation keeps to itself."""
     problems: list[Diagnostic] = []
-    settings: dict[str, dict[str, Given]] = {}
+    settings: dict[str, dict[str, ParameterRows]] = {}
     places: dict[tuple[str, str], Span] = {}
     final: dict[str, PackUse] = {}
     settable: dict[str, set[str]] = {}
@@ -366,7 +366,7 @@ def _is_wanted(use: PackUse, version: str) -> bool:
     return version != "" and allowed(use.version, version)
 
 
-def _of_library(name: str) -> Manifest | None:
+def _of_library(name: str) -> PackManifest | None:
     """The manifest of a pack that comes with planner, although none of its policies is asked."""
     pack = name.removeprefix(PREFIX)
     return manifest_of(pack) if name.startswith(PREFIX) and pack in packs_of_library() else None
@@ -377,7 +377,7 @@ def _of_library(name: str) -> Manifest | None:
 
 def read_waivers(name: str, text: str) -> list[Waiver]:
     """Raises Failure."""
-    file = File(Source(name, text), "a file of waivers", "policy.waivers")
+    file = TomlFile(Source(name, text), "a file of waivers", "policy.waivers")
 
     def make() -> list[Waiver]:
         root = file.root
@@ -401,7 +401,7 @@ def read_waivers(name: str, text: str) -> list[Waiver]:
     return file.finish(make)
 
 
-def _moment(table: Table) -> tuple[str, int]:
+def _moment(table: TomlTable) -> tuple[str, int]:
     """When a waiver expires: as it is written, and in seconds since 1970. A day counts to its end, in UTC."""
     if "expires" not in table:
         table.problem("expires", "A waiver says when it expires: expires = 2026-12-31.", "Something is missing")

@@ -31,14 +31,14 @@ from planner.language.syntax.rule_syntax import (
     MEMBER,
     Atom,
     Builtin,
-    Call,
     Comparison,
     Constant,
     Literal,
+    RuleCall,
+    RuleVariable,
     Term,
-    Variable,
 )
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.literals import atoms
 from planner.logic.datalog.language.model import Rule
 
@@ -117,7 +117,7 @@ def _paths(path: str, type: Type, deepest: int) -> Iterator[str]:
         yield from _paths(f"{path}[0]", type.element, deepest)
 
 
-def misfits(program: Program, shapes: Shapes) -> Iterator[Diagnostic]:
+def misfits(program: RuleProgram, shapes: Shapes) -> Iterator[Diagnostic]:
     """Errors for what users' rules ask of objects that never have it."""
     for rule in program.rules:
         if not rule.is_core:
@@ -125,14 +125,14 @@ def misfits(program: Program, shapes: Shapes) -> Iterator[Diagnostic]:
 
 
 class _Misfits:
-    def __init__(self, program: Program, rule: Rule, shapes: Shapes) -> None:
+    def __init__(self, program: RuleProgram, rule: Rule, shapes: Shapes) -> None:
         self.program, self.rule, self.shapes = program, rule, shapes
         self.types = resource_types(program, rule)
 
     def find(self) -> Iterator[Diagnostic]:
         yield from self._no_types()
         for atom, _ in atoms(self.rule.body):
-            if atom.predicate not in READERS or not isinstance(atom.arguments[0], Variable):
+            if atom.predicate not in READERS or not isinstance(atom.arguments[0], RuleVariable):
                 continue
             path = constant_path(self.rule, atom.arguments[1])
             objects = {t: self.shapes(*t) for t in self.types.get(atom.arguments[0].name, ())}
@@ -180,7 +180,7 @@ class _Misfits:
         compared: list[tuple[Constant, Any]] = []
         if isinstance(value, Constant):
             compared.append((value, atom))
-        elif isinstance(value, Variable):
+        elif isinstance(value, RuleVariable):
             compared += [(constant, literal) for constant, literal in _compared(self.rule, value.name)]
         for constant, literal in compared:
             kind = _kind(constant)
@@ -202,21 +202,21 @@ def _compared(rule: Rule, name: str) -> Iterator[tuple[Constant, Literal]]:
     for literal in rule.body:
         if isinstance(literal, Comparison):
             for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
-                if isinstance(one, Variable) and one.name == name and isinstance(other, Constant):
+                if isinstance(one, RuleVariable) and one.name == name and isinstance(other, Constant):
                     yield other, literal
 
 
 # ---------------------------------------------------------------- what a rule says of its variables
 
 
-def resource_types(program: Program, rule: Rule) -> dict[str, set[tuple[str, str]]]:
+def resource_types(program: RuleProgram, rule: Rule) -> dict[str, set[tuple[str, str]]]:
     """For variables that stand for addresses: the modes and types of resources that they can be."""
     found: dict[str, set[tuple[str, str]]] = {}
     for literal in rule.body:
         if (
             not isinstance(literal, Atom)
             or literal.predicate not in TYPED
-            or not isinstance(literal.arguments[0], Variable)
+            or not isinstance(literal.arguments[0], RuleVariable)
         ):
             continue
         mode, term = "managed", literal.arguments[1]
@@ -238,11 +238,11 @@ TYPED = ("change", "stays", "instance_of")
 _OBJECT = re.compile(r"(?:^|\.)(data\.)?([\w-]+)\.[\w-]+$")
 
 
-def _constants(program: Program, rule: Rule, term: Term) -> set[str]:
+def _constants(program: RuleProgram, rule: Rule, term: Term) -> set[str]:
     """The texts that a term can be, where constants or facts of rule files say so."""
     if isinstance(term, Constant):
         return {str(term.value)}
-    if not isinstance(term, Variable):
+    if not isinstance(term, RuleVariable):
         return set()
     for literal in rule.body:
         if isinstance(literal, Comparison) and str(literal.left) == term.name and isinstance(literal.right, Constant):
@@ -252,14 +252,14 @@ def _constants(program: Program, rule: Rule, term: Term) -> set[str]:
             return listed if not literal.negated and len(listed) == len(literal.inputs) else set()
         if isinstance(literal, Atom) and literal.predicate not in TYPED:
             for column, argument in enumerate(literal.arguments):
-                if isinstance(argument, Variable) and argument.name == term.name:
+                if isinstance(argument, RuleVariable) and argument.name == term.name:
                     given = _facts(program, literal.predicate, column)
                     if given:
                         return given
     return set()
 
 
-def _facts(program: Program, predicate: str, column: int) -> set[str]:
+def _facts(program: RuleProgram, predicate: str, column: int) -> set[str]:
     """What stands in a column of a relation that only facts in rule files give; nothing for others."""
     rules = program.rules_for(predicate)
     if not rules or program.predicates[predicate].is_open:
@@ -274,12 +274,12 @@ def constant_path(rule: Rule, term: Term) -> str | None:
     """The path that a term is, where the rule says it; None where it is computed from what is found."""
     if isinstance(term, Constant):
         return str(term.value)
-    if isinstance(term, Call):
+    if isinstance(term, RuleCall):
         return None
-    if isinstance(term, Variable):
+    if isinstance(term, RuleVariable):
         for literal in rule.body:
             if isinstance(literal, Comparison) and literal.operator == "=":
                 for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
-                    if isinstance(one, Variable) and one.name == term.name and isinstance(other, Constant):
+                    if isinstance(one, RuleVariable) and one.name == term.name and isinstance(other, Constant):
                         return str(other.value)
     return None

@@ -30,10 +30,10 @@ _DEEP_KEY = re.compile(rf"(?:^|[{{,\[])[ \t]*+(?:(?:{_KEY.pattern})[ \t]*+\.[ \t
 _WORD = re.compile(r"[^\s,\]}#]+(?: \d\d:[^\s,\]}#]+)?")
 
 
-class Table:
+class TomlTable:
     """A table of a file with its place; what is read from it counts as used. Problems are collected in `problems`."""
 
-    def __init__(self, data: Mapping[str, Any], path: Path, file: File) -> None:
+    def __init__(self, data: Mapping[str, Any], path: Path, file: TomlFile) -> None:
         self.data, self.path, self.file = data, path, file
         self.known: dict[str, None] = {}
 
@@ -91,25 +91,25 @@ class Table:
             self.problem(key, f"{key} is a list of texts, and {kind_of(wrong[0])} stands in it.")
         return tuple(x for x in found if isinstance(x, str))
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> TomlTable:
         """The table of this name; an empty one if there is none."""
         found = self.value(key, dict, "a table", {})
-        return Table(found, (*self.path, key), self.file)
+        return TomlTable(found, (*self.path, key), self.file)
 
-    def tables(self, key: str) -> Iterator[tuple[str, Table]]:
+    def tables(self, key: str) -> Iterator[tuple[str, TomlTable]]:
         """The tables in a table, by name."""
         within = self.table(key)
         for name in within.data:
             if isinstance(within.data[name], dict):
-                yield name, Table(within.data[name], (*within.path, name), self.file)
+                yield name, TomlTable(within.data[name], (*within.path, name), self.file)
             else:
                 within.problem(name, f"{name} is {kind_of(within.data[name])}; it has to be a table.")
 
-    def several(self, key: str) -> Iterator[Table]:
+    def several(self, key: str) -> Iterator[TomlTable]:
         """The tables of an array of tables, `[[key]]`."""
         for number, found in enumerate(self.value(key, list, f"an array of tables, [[{key}]]", [])):
             if isinstance(found, dict):
-                yield Table(found, (*self.path, key, number), self.file)
+                yield TomlTable(found, (*self.path, key, number), self.file)
             else:
                 self.problem(key, f"{key} is an array of tables, [[{key}]], and {kind_of(found)} stands in it.")
 
@@ -122,7 +122,7 @@ class Table:
                 self.problem(key, detail, "Unknown key")
 
 
-class File:
+class TomlFile:
     """A TOML file. `what` is how messages call it, `code` their code. Raises Failure for what is no TOML."""
 
     def __init__(self, source: Source, what: str, code: str) -> None:
@@ -148,14 +148,14 @@ class File:
             raise Failure(_syntax(problem, source, what, code)) from None
 
     @property
-    def root(self) -> Table:
-        return Table(self.data, (), self)
+    def root(self) -> TomlTable:
+        return TomlTable(self.data, (), self)
 
     def span(self, path: Path) -> Span:
         """Where something stands; what has no place of its own stands where the table around it does."""
         if self._places is None:
             try:
-                self._places = dict(_Places(self.source).all())
+                self._places = dict(_TomlLocations(self.source).all())
             except (AssertionError, ValueError, RecursionError):  # text that is right in a way not thought of
                 self._places = {}
         while path and path not in self._places:
@@ -225,7 +225,7 @@ def _syntax(problem: Exception, source: Source, what: str, code: str) -> Diagnos
     return error(code, f"Syntax error in {what}", f"This is not TOML: {text}.", span)
 
 
-class _Places:
+class _TomlLocations:
     """Where keys and elements stand in right TOML."""
 
     def __init__(self, source: Source) -> None:

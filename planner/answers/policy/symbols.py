@@ -76,7 +76,7 @@ def symbols_in(value: Any) -> Iterator[Symbol]:
             yield from symbols_in(part)
 
 
-class Case:
+class SymbolCase:
     """Decisions, and what follows from them. `unknown` has what the plan knows of unknown values, `documents` of those
     that are JSON."""
 

@@ -42,18 +42,18 @@ from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
-    Call,
     Comparison,
     Constant,
     Literal,
     Negation,
+    RuleCall,
     RuleFile,
+    RuleVariable,
     Term,
     Test,
-    Variable,
     Wildcard,
 )
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.checks import bound_names
 from planner.logic.datalog.language.constructed import (
     MadeFile,
@@ -108,7 +108,7 @@ class Modal:
 
 
 def rewrite(
-    program: Program, only: Collection[str] | None = None, keys: int = 1
+    program: RuleProgram, only: Collection[str] | None = None, keys: int = 1
 ) -> tuple[Modal | None, list[Diagnostic]]:
     """The users' rules of a checked program in three values; no result when there are errors. `only`: of the rules for
     verdicts, those with these names. `keys`: how many columns before the path say whose value it is: 1, an address; in
@@ -122,12 +122,12 @@ def written_name(rule: str) -> str:
     return re.sub(r" \((could|broken) \d+\)$", "", rule)
 
 
-def links(program: Program) -> frozenset[str]:
+def links(program: RuleProgram) -> frozenset[str]:
     """The relations of LINKS that a program has from the product."""
     return frozenset(name for name in LINKS if name in program.predicates and program.predicates[name].is_core)
 
 
-def dependent(program: Program) -> set[str]:
+def dependent(program: RuleProgram) -> set[str]:
     """The predicates that read values, or links between objects, directly or by way of others."""
     readers: set[str] = set()
     read = VALUES | links(program)
@@ -143,7 +143,7 @@ def dependent(program: Program) -> set[str]:
 
 
 class _Rewriter:
-    def __init__(self, program: Program, only: Collection[str] | None, keys: int) -> None:
+    def __init__(self, program: RuleProgram, only: Collection[str] | None, keys: int) -> None:
         self.program, self.only, self.keys = program, only, keys
         self.maybe = named("maybe", keys)
         self.dependent = dependent(program)
@@ -497,7 +497,7 @@ class _Body:
                     argument = literal.arguments[i]
                     if i in lost:
                         kept[i] = _lost()
-                    elif isinstance(argument, Variable):
+                    elif isinstance(argument, RuleVariable):
                         parts.append(compared(call("to_symbol", argument), "!=", _lost()))
                 width = 2 if predicate in VERDICTS else len(kept)
                 parts.append(atom(self.rewriter.could[predicate], *kept[:width]))
@@ -531,7 +531,7 @@ class _Body:
             begun = {**below, inner: path} if inner and inner not in bound else below
             yield from self._paths([*parts, *more], given, rest, begun)
         else:
-            assert isinstance(path, Variable)
+            assert isinstance(path, RuleVariable)
             start = self._beginning(path, below)
             if read.predicate in AT_PATHS or read.predicate in ("json_value", "json_part"):
                 exact = [*parts, atom(f"{maybe}_exact", *address, path)]
@@ -545,7 +545,7 @@ class _Body:
             begun = {**below, path.name: at, **({inner: at} if inner else {})}
             yield from self._paths(opened, given | {at.name}, rest, begun)
 
-    def _beginning(self, path: Variable, below: dict[str, Term]) -> Term | None:
+    def _beginning(self, path: RuleVariable, below: dict[str, Term]) -> Term | None:
         """What a lost path begins with, if it is known: it, or the lost path that it is put together from, is one below
         another."""
         seen = {path.name}
@@ -562,7 +562,7 @@ class _Body:
     def _inner(read: Atom) -> str | None:
         """The variable for the path of an element."""
         inner = read.arguments[-1]
-        return inner.name if read.predicate == "part" and isinstance(inner, Variable) else None
+        return inner.name if read.predicate == "part" and isinstance(inner, RuleVariable) else None
 
     def _closed(self, given: set[str]) -> set[str]:
         """All variables that have a value once those in `given` have."""
@@ -599,9 +599,9 @@ def _made_of(name: str) -> Callable[[Literal], str | None]:
         if not isinstance(literal, Comparison) or literal.operator != "=":
             return None
         for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
-            if isinstance(target, Variable) and target.name == name:
+            if isinstance(target, RuleVariable) and target.name == name:
                 begin = _first_of(term)
-                if isinstance(begin, Variable) and begin.name != name:
+                if isinstance(begin, RuleVariable) and begin.name != name:
                     return begin.name
         return None
 
@@ -610,7 +610,7 @@ def _made_of(name: str) -> Callable[[Literal], str | None]:
 
 def _first_of(term: Term) -> Term:
     """What a text that is put together begins with."""
-    while isinstance(term, Call) and term.function == "++":
+    while isinstance(term, RuleCall) and term.function == "++":
         term = term.arguments[0]
     return term
 
@@ -638,7 +638,7 @@ def _compatible(literal: Comparison | Test, bound: set[str], below: dict[str, Te
     if not isinstance(literal, Test) or literal.negated or literal.function not in ("starts_with", "matches"):
         return
     subject, pattern = literal.arguments
-    if not isinstance(subject, Variable) or subject.name not in below or not isinstance(pattern, Constant):
+    if not isinstance(subject, RuleVariable) or subject.name not in below or not isinstance(pattern, Constant):
         return
     text = str(pattern.value)
     if literal.function == "matches":

@@ -23,16 +23,16 @@ from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
-    Call,
     Comparison,
     Constant,
     Literal,
+    RuleCall,
+    RuleVariable,
     Term,
     Test,
-    Variable,
 )
 from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, TESTS
-from planner.logic.datalog.language.builtins import Builtin as Entry
+from planner.logic.datalog.language.builtins import BuiltinPredicate as Entry
 from planner.logic.datalog.language.checks import bound_names
 from planner.logic.datalog.language.constructed import call, compared, constant, counted, holds, joined, variable
 from planner.logic.datalog.language.literals import atoms, inner_variables, names, outer_names, renamed
@@ -127,7 +127,7 @@ class Flaws:
         given = bound_names(tuple(x for x in self.rule.body if not isinstance(x, Comparison)), set(), self.outer)
         return isinstance(literal, Comparison) and (
             literal.operator != "="
-            or not any(isinstance(t, Variable) and t.name not in given for t in (literal.left, literal.right))
+            or not any(isinstance(t, RuleVariable) and t.name not in given for t in (literal.left, literal.right))
         )
 
     def _computed(self, literal: Literal) -> tuple[str, Term] | None:
@@ -138,7 +138,7 @@ class Flaws:
         about = self.rule.head.arguments[: 2 if self.is_verdict else 1]
         elsewhere |= {name for term in about for name in names(term)}
         for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
-            if isinstance(target, Variable) and target.name not in elsewhere and target.name not in names(term):
+            if isinstance(target, RuleVariable) and target.name not in elsewhere and target.name not in names(term):
                 return target.name, term
         return None
 
@@ -171,7 +171,7 @@ class Flaws:
 
     def _needs(self, literal: Literal) -> set[str]:
         if isinstance(literal, Builtin) and not literal.negated:
-            asked = [*literal.inputs, *(a for a in literal.outputs if isinstance(a, Call))]
+            asked = [*literal.inputs, *(a for a in literal.outputs if isinstance(a, RuleCall))]
             return {name for argument in asked for name in names(argument)}
         if isinstance(literal, Aggregate):
             return names(literal.result) | ({v.name for v in inner_variables(literal)} & self.outer)
@@ -185,12 +185,12 @@ class Flaws:
         for literal in body:
             if isinstance(literal, Test) and not literal.negated and literal.function in ("is_number", "is_symbol"):
                 (argument,) = literal.arguments
-                if isinstance(argument, Variable):
+                if isinstance(argument, RuleVariable):
                     types[argument.name] = "number" if literal.function == "is_number" else "symbol"
         return types
 
     def _base(self, term: Term, narrowed: dict[str, str]) -> str:
-        if isinstance(term, Variable) and term.name in narrowed:
+        if isinstance(term, RuleVariable) and term.name in narrowed:
             return narrowed[term.name]
         kind = self.types.of(term)
         return kind.base if kind is not None else "any"
@@ -234,7 +234,7 @@ class Flaws:
             yield _flaw(needed, *before, holds("undefined", call(literal.relation, *plain)))
 
     def _of_term(self, term: Term, narrowed: dict[str, str]) -> Iterator[Flaw]:
-        if not isinstance(term, Call):
+        if not isinstance(term, RuleCall):
             return
         for argument in term.arguments:
             yield from self._of_term(argument, narrowed)
@@ -258,7 +258,7 @@ class Flaws:
         before: list[Literal] = []
         plain: list[Term] = []
         for term in terms:
-            if isinstance(term, Call):
+            if isinstance(term, RuleCall):
                 inner = variable(f"Inner{next(self.numbers)}")
                 before.append(compared(inner, "=", term))
                 plain.append(inner)
@@ -330,10 +330,10 @@ def _substituted(literal: Comparison | Test, values: Mapping[str, Term]) -> Comp
 
 
 def _term_with(term: Term, values: Mapping[str, Term]) -> Term:
-    if isinstance(term, Variable) and term.name in values:
+    if isinstance(term, RuleVariable) and term.name in values:
         return _term_with(values[term.name], values)
-    if isinstance(term, Call):
-        return Call(term.function, tuple(_term_with(a, values) for a in term.arguments), term.start, term.end)
+    if isinstance(term, RuleCall):
+        return RuleCall(term.function, tuple(_term_with(a, values) for a in term.arguments), term.start, term.end)
     return term
 
 
@@ -354,7 +354,7 @@ def _of_all_paths(rule: Rule) -> set[str]:
     for literal in rule.body:
         if isinstance(literal, Atom) and literal.predicate in AT_PATHS:
             path, value = literal.arguments[-2:]
-            if isinstance(path, Variable) and isinstance(value, Variable):
+            if isinstance(path, RuleVariable) and isinstance(value, RuleVariable):
                 told |= {path.name} & set(path_of.values())
                 path_of[value.name] = path.name
                 continue
@@ -377,7 +377,7 @@ def broken_rules(
             code = head[0] if names(head[0]) <= broken.bound else nothing
             address = head[1] if names(head[1]) <= broken.bound else nothing
         else:
-            is_about = head and isinstance(head[0], Variable) and names(head[0]) <= broken.bound
+            is_about = head and isinstance(head[0], RuleVariable) and names(head[0]) <= broken.bound
             address = head[0] if is_about else nothing
         values: list[Term] = []
         for name, term in broken.flaws[0].told:

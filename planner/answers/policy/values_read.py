@@ -23,12 +23,12 @@ from planner.language.syntax.rule_syntax import (
     Constant,
     Literal,
     Negation,
+    RuleVariable,
     Term,
     Test,
-    Variable,
 )
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.engine.terms import value_of
 from planner.logic.datalog.language.model import Rule
 from planner.logic.model.plan import ResourceChange
@@ -82,7 +82,7 @@ class Interest:
 
     def __init__(
         self,
-        program: Program,
+        program: RuleProgram,
         needed: frozenset[str],
         given: FactBase | None = None,
         of_packs: frozenset[str] = frozenset(),
@@ -135,7 +135,7 @@ class Interest:
 
     def condition(self, rule: Rule, address: Term, bound: Bound = _UNBOUND) -> Condition:
         """What a rule asks of the objects that an address can be, when variables have some of the values in `bound`."""
-        if not isinstance(address, Variable):
+        if not isinstance(address, RuleVariable):
             return _anything
         conditions = [
             self._asked(atom, self._columns(rule, atom, bound))
@@ -194,7 +194,7 @@ class Interest:
             if isinstance(term, Constant):
                 if term.value not in values:
                     return None
-            elif isinstance(term, Variable):
+            elif isinstance(term, RuleVariable):
                 bound[term.name] = bound.get(term.name, values) & values
         return bound
 
@@ -203,7 +203,7 @@ class Interest:
         about already."""
         if isinstance(term, Constant):
             return frozenset((term.value,))
-        if not isinstance(term, Variable):
+        if not isinstance(term, RuleVariable):
             return None
         if term.name in bound:
             return bound[term.name]
@@ -256,7 +256,7 @@ class Interest:
         return None if isinstance(values, _Beginning) else values
 
 
-def _begins(literal: Test, term: Variable) -> Values:
+def _begins(literal: Test, term: RuleVariable) -> Values:
     """The values of a variable that has to begin with a text."""
     if literal.function not in ("starts_with", "matches") or literal.negated or not _is(literal.arguments[0], term):
         return None
@@ -283,11 +283,11 @@ def _beginning(pattern: str) -> str:
 _ANCHORED = re.compile(r"\^([A-Za-z0-9_]+)([*?{])?")
 
 
-def _is(term: Term, variable: Variable) -> bool:
-    return isinstance(term, Variable) and term.name == variable.name
+def _is(term: Term, variable: RuleVariable) -> bool:
+    return isinstance(term, RuleVariable) and term.name == variable.name
 
 
-def _listed(literal: Builtin, term: Variable) -> Values:
+def _listed(literal: Builtin, term: RuleVariable) -> Values:
     """The values of a variable that has to be one of a list."""
     if literal.relation != MEMBER or literal.negated or not _is(literal.outputs[0], term):
         return None

@@ -8,7 +8,7 @@ from planner.cli.batch_options import ASK, JUDGE, MODE, REPORTS, RUN, SELECT, SH
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.foundation.support.signals import install
 from planner.render.terminal import Terminal
-from planner.workflows.batch.model import Done
+from planner.workflows.batch.model import FinishedUnit
 from planner.workflows.batch.saved_plan import is_left_over, is_saved_plan
 
 USAGE = "[options] [WORDS... | DIR]"
@@ -95,7 +95,7 @@ def _apply_saved(folder: str, arguments: Arguments, terminal: Terminal, ask: Any
 def approval(command: str, terminal: Terminal) -> Any:
     """Asks on the terminal about the plans of a wave."""
 
-    def approve(title: str, wave: list[Done]) -> bool:
+    def approve(title: str, wave: list[FinishedUnit]) -> bool:
         from planner.cli.approval import ask
         from planner.cli.batch_lines import line
 

@@ -20,7 +20,7 @@ FLAGS = (Flag("out", "string", "Write the page to this file.", value="FILE"), RE
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a unit failed or the page cannot be written."""
-    from planner.cli.batch_lines import Lines
+    from planner.cli.batch_lines import BatchLines
     from planner.cli.batch_view import edge_grounds, texts
     from planner.cli.page_file import write_page
     from planner.workflows.batch import plan as batch
@@ -31,7 +31,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Option -out is needed", "It says where the page is written: batch explore -out=fleet.html")
     if terminal.owns_process:
         install()
-    report = batch.plan(evolve(batch_options(arguments), text=True), Lines(terminal), "plan")
+    report = batch.plan(evolve(batch_options(arguments), text=True), BatchLines(terminal), "plan")
     problems = list(report.diagnostics)
     if report.done:
         document = report_json(report)

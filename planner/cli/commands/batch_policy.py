@@ -11,10 +11,10 @@ from planner.cli.options import JSON
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
 from planner.workflows.batch.diagnostics_codec import described
-from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.schedule import BatchListener
 
 if TYPE_CHECKING:
-    from planner.answers.policy.combined_plans import Finding, Verdict
+    from planner.answers.policy.combined_plans import CombinedFinding, CombinedVerdict
 
 USAGE = "[options] [WORDS...]"
 HELP = f"""Judges the plans of all units together by rules that derive deny(code, unit, message) or warn(code, unit,
@@ -46,7 +46,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.render.verdicts import counted
     from planner.workflows.batch.policy import policy
 
-    verdict, diagnostics = policy(batch_options(arguments), tuple(arguments["policy"]), Listener())
+    verdict, diagnostics = policy(batch_options(arguments), tuple(arguments["policy"]), BatchListener())
     findings = verdict.findings
     if arguments["json"]:
         terminal.data(_document(verdict, diagnostics))
@@ -58,11 +58,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     return max(code, int(verdict.is_denied))
 
 
-def _document(verdict: Verdict, diagnostics: list[Diagnostic]) -> str:
+def _document(verdict: CombinedVerdict, diagnostics: list[Diagnostic]) -> str:
     return json_text({**verdict.to_json(), "diagnostics": list(described(diagnostics))})
 
 
-def tell(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: bool, terminal: Terminal) -> None:
+def tell(verdicts: list[tuple[str, CombinedVerdict]], noun: str, with_proofs: bool, terminal: Terminal) -> None:
     """A table of what policies say (of each deployment, say, by its name, where there are several), and the proofs."""
     from planner.render.rows import table
 
@@ -77,7 +77,7 @@ def tell(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: bool, term
         terminal.out(_proof(finding, terminal))
 
 
-def _proof(finding: Finding, terminal: Terminal) -> str:
+def _proof(finding: CombinedFinding, terminal: Terminal) -> str:
     from planner.render.proof import proof_text
 
     return proof_text(finding.proof, terminal.paint, full=True)

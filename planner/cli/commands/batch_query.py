@@ -8,7 +8,7 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
-from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.schedule import BatchListener
 
 USAGE = "[options] 'QUESTION' [WORDS...]"
 HELP = """Answers a question about the units of a fleet; where it asks about plans, they are made first:
@@ -51,7 +51,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["csv"] and arguments["json"]:
         raise UsageError("Conflicting options", "Choose one of -json and -csv.")
     question = arguments.words.pop(0)
-    answers, diagnostics = query(batch_options(arguments), question, Listener(), arguments["timeout"])
+    answers, diagnostics = query(batch_options(arguments), question, BatchListener(), arguments["timeout"])
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if arguments["json"] or arguments["csv"]:

@@ -10,7 +10,7 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
-from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.schedule import BatchListener
 
 USAGE = "[options] UNIT OTHER | [pending] UNIT"
 HELP = """Explains why UNIT waits for OTHER: the chain of units in between, and for each edge the rule, and the line of
@@ -44,13 +44,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     options = evolve(batch_options(arguments), words=tuple(arguments["select"]))
     words = arguments.words
     if len(words) == 2 and words[0] == PENDING:
-        return _pending(why_pending(options, words[1], arguments["not"], Listener()), arguments, terminal)
+        return _pending(why_pending(options, words[1], arguments["not"], BatchListener()), arguments, terminal)
     if len(words) == 2:
         proof = why(options, words[0], words[1], arguments["not"])
     elif any(arguments[name] for name in ("select", "tag", "group", "changed", "exclude")):
         proof = chosen(options, words[0])
     else:
-        proof = why_outcome(options, words[0], Listener())
+        proof = why_outcome(options, words[0], BatchListener())
         if not arguments["json"]:
             terminal.out(f"{words[0]}: {proof['goal'][2]}")
     if arguments["json"]:

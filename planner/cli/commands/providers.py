@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import VARIABLES, state_options
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.language.config.model import ModuleConfig
 from planner.render.terminal import Terminal
 
@@ -25,7 +25,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.state_access import load_with_values
 
     no_directory(arguments, "providers")
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         start, _ = load_with_values(state_options(arguments), told)
         terminal.out("\nProviders required by configuration:\n.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON, VARIABLES, state_options
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.render.terminal import Terminal
 
 USAGE = "-json"
@@ -21,7 +21,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     if not arguments["json"]:
         raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         start, _ = load_with_values(state_options(arguments), told)
         needed = needed_providers(start.config, start.state)

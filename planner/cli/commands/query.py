@@ -116,7 +116,7 @@ def check_formats(arguments: Arguments) -> None:
 
 def _asked(arguments: Arguments) -> Any:
     """What the flags ask about. Raises UsageError where they contradict each other."""
-    from planner.operations.query import Asked
+    from planner.operations.query import QueryTarget
 
     kind, plan_file, state_file = (arguments[name] for name in ("type", "plan", "state-only"))
     if kind and kind not in KINDS:
@@ -126,7 +126,7 @@ def _asked(arguments: Arguments) -> Any:
     if state_file and (plan_file or kind):
         raise UsageError("Conflicting options", "-state-only asks about a state alone: there is no plan and no graph.")
     check_formats(arguments)
-    return Asked(
+    return QueryTarget(
         kind=kind,
         plan_file=plan_file or None,
         state_file=state_file or None,

@@ -12,7 +12,7 @@ from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
-    from planner.operations.plan import Made
+    from planner.operations.plan import MadePlan
     from planner.operations.plan_files import Unstored
     from planner.world.state.model import State
 
@@ -82,7 +82,7 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     return finish(problems, terminal)
 
 
-def _add_causes(document: Any, shown: Made[Unstored], arguments: Arguments, terminal: Terminal) -> None:
+def _add_causes(document: Any, shown: MadePlan[Unstored], arguments: Arguments, terminal: Terminal) -> None:
     """Each change gains `because`, `root_causes` and `because_is_certain`."""
     from planner.cli.views import told_causes
 
@@ -106,7 +106,7 @@ def _only(words: str) -> frozenset[str]:
     return wanted
 
 
-def _part_of(shown: Made[Unstored], only: frozenset[str]) -> Made[Unstored]:
+def _part_of(shown: MadePlan[Unstored], only: frozenset[str]) -> MadePlan[Unstored]:
     """The plan with the changes of these actions alone."""
     from planner.logic.programs.actions import verb_of
 
@@ -114,7 +114,7 @@ def _part_of(shown: Made[Unstored], only: frozenset[str]) -> Made[Unstored]:
     return evolve(shown, plan=evolve(plan, changes=tuple(c for c in plan.changes if verb_of(c.action) in only)))
 
 
-def _show_plan(shown: Made[Unstored], arguments: Arguments, terminal: Terminal) -> None:
+def _show_plan(shown: MadePlan[Unstored], arguments: Arguments, terminal: Terminal) -> None:
     from planner.cli.views import told_causes
     from planner.render.plan import PlanText
     from planner.render.schema_lookup import SchemaLookup

@@ -11,7 +11,7 @@ from planner.cli.commands.stacks_plan import SHARED, WORKERS, check_words, show_
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, may_ask, operation_options
 from planner.cli.stack_reports import REPORTS, reported, write_reports
-from planner.cli.stack_work import Gathered, Said, Work, is_worth_it
+from planner.cli.stack_work import JobResult, StackResults, StackWork, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.summary import Counts
@@ -19,13 +19,13 @@ from planner.render.terminal import Terminal
 from planner.workflows.stacks.standing_policies import standing_policies
 
 if TYPE_CHECKING:
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.language.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
     from planner.render.view import View
     from planner.workflows.stacks.approval import Approval
     from planner.workflows.stacks.deploy import Runner
-    from planner.workflows.stacks.deployments import Surroundings
+    from planner.workflows.stacks.deployments import ServiceStandIns
     from planner.workflows.stacks.steps import DeploymentPlan
 
 USAGE = "[options]"
@@ -52,15 +52,15 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
     """Apply the chosen deployments, one after the other."""
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.workflows.stacks.opened_stack import open_named
 
     check_words(arguments)
     options = operation_options(arguments, "destroy" if destroys else "normal")
     view = open_view(arguments, terminal)
-    told = Told()
+    told = Diagnostics()
     begun = time.time()
-    gathered = Gathered(told)
+    gathered = StackResults(told)
     code = 0
     with told.until_an_error():
         around = surroundings(arguments)
@@ -71,7 +71,7 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
         if is_worth_it(len(chosen), arguments):
             found = _spread([deployment.name for deployment in chosen], arguments, around, options, view, terminal)
         else:
-            work = Work(session, policies, options, view, terminal)
+            work = StackWork(session, policies, options, view, terminal)
             found = (_one(deployment, arguments, work) for deployment in chosen)
         for said in found:
             gathered.take(said)
@@ -84,11 +84,11 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
 def _spread(
     names: list[str],
     arguments: Arguments,
-    around: Surroundings,
+    around: ServiceStandIns,
     options: OperationOptions,
     view: View,
     terminal: Terminal,
-) -> Iterable[Said]:
+) -> Iterable[JobResult]:
     from planner.cli.stack_pool import jobs_of, spread
     from planner.cli.stack_turns import in_turns
 
@@ -98,19 +98,21 @@ def _spread(
     return in_turns(jobs, view, lambda deployment: _approved(deployment, arguments, terminal))
 
 
-def _one(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
+def _one(deployment: Deployment, arguments: Arguments, work: StackWork) -> JobResult:
     """Deploy one. The code is 1 when the answer was no, or something failed."""
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 
-    told = Told()
+    told = Diagnostics()
     code = 1
     plans: list[DeploymentPlan] = []
     with told.until_an_error():  # the others are deployed all the same
         code = _deploy(deployment, arguments, work, told, plans)
-    return Said(deployment.name, tuple(told), code, part=reported(arguments, deployment.name, plans))
+    return JobResult(deployment.name, tuple(told), code, part=reported(arguments, deployment.name, plans))
 
 
-def _deploy(deployment: Deployment, arguments: Arguments, work: Work, told: Told, plans: list[DeploymentPlan]) -> int:
+def _deploy(
+    deployment: Deployment, arguments: Arguments, work: StackWork, told: Diagnostics, plans: list[DeploymentPlan]
+) -> int:
     """Round after round; `plans` are what was shown. Raises Failure."""
     from planner.render.schema_lookup import SchemaLookup
     from planner.workflows.stacks.report import add, show_plan, tell_applied, tell_approval, tell_outputs

@@ -28,12 +28,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no graph."""
     from planner.cli.commands.graph import graph_json
     from planner.cli.stack_plans import plans_of
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.render.dot import subgraph_dot
     from planner.workflows.stacks.questions import graph_of
 
     check_words(arguments)
-    told = Told()
+    told = Diagnostics()
     graphs: list[tuple[str, Graph]] = []
     with told.until_an_error():
         asked = plans_of(arguments, told)

@@ -10,7 +10,7 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON_LINES, LOCK, POLICY, SHOW_SENSITIVE, named_values, operation_options
 from planner.cli.page_file import write_page
 from planner.cli.stack_reports import REPORTS, reported, write_reports
-from planner.cli.stack_work import Gathered, Said, Work, is_worth_it
+from planner.cli.stack_work import JobResult, StackResults, StackWork, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import evolve
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from planner.language.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
     from planner.render.view import View
-    from planner.workflows.stacks.deployments import Surroundings
+    from planner.workflows.stacks.deployments import ServiceStandIns
 
 USAGE = "[options]"
 HELP = """Plans the deployments of the stack in the working directory, each component by the values that those before it
@@ -63,7 +63,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors; with -detailed-exitcode 2 when there is something to do."""
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.workflows.stacks.opened_stack import open_named
 
     check_words(arguments)
@@ -72,9 +72,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Conflicting options", detail)
     options = operation_options(arguments, "destroy" if arguments["destroy"] else "normal")
     view = open_view(arguments, terminal)
-    told = Told()
+    told = Diagnostics()
     begun = time.time()
-    gathered = Gathered(told)
+    gathered = StackResults(told)
     documents: list[dict[str, Any]] = []
     has_changes = False
     with told.until_an_error():
@@ -86,7 +86,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         if is_worth_it(len(chosen), arguments):
             found = _spread([deployment.name for deployment in chosen], arguments, around, options, view)
         else:
-            work = Work(session, policies, options, view, terminal)
+            work = StackWork(session, policies, options, view, terminal)
             found = (_one(deployment, arguments, work) for deployment in chosen)
         for said in found:
             gathered.take(said)
@@ -102,22 +102,22 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _spread(
-    names: list[str], arguments: Arguments, around: Surroundings, options: OperationOptions, view: View
-) -> Iterable[Said]:
+    names: list[str], arguments: Arguments, around: ServiceStandIns, options: OperationOptions, view: View
+) -> Iterable[JobResult]:
     from planner.cli.stack_pool import jobs_of, spread
 
     return spread(jobs_of(names, arguments, around, options.mode, view), _one, arguments["workers"], view, True)
 
 
-def _one(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
+def _one(deployment: Deployment, arguments: Arguments, work: StackWork) -> JobResult:
     """Plan a deployment, and show the plan."""
     from planner.answers.documents.json_plan import plan_json
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.render.schema_lookup import SchemaLookup
     from planner.workflows.stacks.report import document, show_plan
 
-    told = Told()
-    said = Said(deployment.name, part=reported(arguments, deployment.name, []))
+    told = Diagnostics()
+    said = JobResult(deployment.name, part=reported(arguments, deployment.name, []))
     with told.until_an_error():  # the others are planned all the same
         runner = work.session.runner(deployment, work.options, work.view.about(deployment=deployment.name).hooks)
         plan = runner.plan(only=arguments["component"])
@@ -127,7 +127,7 @@ def _one(deployment: Deployment, arguments: Arguments, work: Work) -> Said:
         told += judged(work.policies, plan)
         told += runner.release()
         part = reported(arguments, deployment.name, [plan])
-        said = Said(deployment.name, has_changes=plan.can_apply or plan.is_partial, part=part)
+        said = JobResult(deployment.name, has_changes=plan.can_apply or plan.is_partial, part=part)
         if arguments["report"]:
             found = document([plan], lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))
             said = evolve(said, documents=tuple(found["deployments"]))
@@ -168,11 +168,11 @@ def check_words(arguments: Arguments) -> None:
         raise UsageError("Too many words", detail)
 
 
-def surroundings(arguments: Arguments) -> Surroundings:
+def surroundings(arguments: Arguments) -> ServiceStandIns:
     """What the flags say about tokens, variable sets and upstreams. Raises UsageError."""
-    from planner.workflows.stacks.deployments import Surroundings
+    from planner.workflows.stacks.deployments import ServiceStandIns
 
-    return Surroundings(
+    return ServiceStandIns(
         named_values(arguments, "identity-token"),
         arguments["varset-dir"] or "varsets",
         named_values(arguments, "upstream"),

@@ -10,11 +10,11 @@ from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, JSON
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
-    from planner.answers.policy.combined_plans import Verdict
+    from planner.answers.policy.combined_plans import CombinedVerdict
 
 USAGE = "[options]"
 HELP = """Plans deployments, and judges each as a whole by rules that derive deny(code, component, message) or
@@ -47,8 +47,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.stacks.policy import deployment_policies
 
     check_words(arguments)
-    told = Told()
-    verdicts: list[tuple[str, Verdict]] = []
+    told = Diagnostics()
+    verdicts: list[tuple[str, CombinedVerdict]] = []
     with told.until_an_error():
         policies = deployment_policies(".", tuple(arguments["policy"]))
         if policies is None:

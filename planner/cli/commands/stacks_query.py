@@ -39,13 +39,13 @@ FLAGS = (*ANSWER, DESTROY, *ASKED)
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
     from planner.cli.stack_plans import plan_of
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.workflows.stacks.questions import query
 
     if not arguments.words:
         raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")
     check_formats(arguments)
-    told = Told()
+    told = Diagnostics()
     asked = plan_of(arguments, told)
     answers, problems = query(
         asked.plan, tuple(arguments.words), arguments["timeout"], arguments["limit"], arguments["dot"]

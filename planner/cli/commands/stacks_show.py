@@ -31,12 +31,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.render.schema_lookup import SchemaLookup
     from planner.render.state import StateText
     from planner.workflows.stacks.deployment_state import deployed, schemas_of
-    from planner.workflows.stacks.deployments import Surroundings
+    from planner.workflows.stacks.deployments import ServiceStandIns
     from planner.workflows.stacks.opened_stack import opened
     from planner.workflows.stacks.report_state import deployed_json
 
     check_words(arguments)
-    session, told = opened(Surroundings())
+    session, told = opened(ServiceStandIns())
     found = deployed(session, arguments["deployment"], arguments["component"])
     schemas = schemas_of(session)
     try:

@@ -26,11 +26,11 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address is in no state."""
     from planner.workflows.stacks.deployment_state import deployed
-    from planner.workflows.stacks.deployments import Surroundings
+    from planner.workflows.stacks.deployments import ServiceStandIns
     from planner.workflows.stacks.opened_stack import opened
 
     view = open_plain_view(arguments, terminal)
-    session, told = opened(Surroundings())
+    session, told = opened(ServiceStandIns())
     found = deployed(session, arguments["deployment"])
     for one in found:
         before = f"{one.deployment}: " if len(found) > 1 else ""

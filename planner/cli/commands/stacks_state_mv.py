@@ -26,7 +26,7 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when nothing could be moved."""
     from planner.cli.stack_states import meant
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.operations.state_edit import edit_in, parse
     from planner.operations.state_mv import Moved, movement
     from planner.render.literals import quoted
@@ -35,7 +35,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Two addresses are needed", "Write the old address and the new one.")
     view = open_plain_view(arguments, terminal)
     options, dry = state_options(arguments), arguments["dry-run"]
-    told = Told()
+    told = Diagnostics()
     moved: list[Moved] = []
     with told.until_an_error():
         found = meant(arguments, arguments.words, told)

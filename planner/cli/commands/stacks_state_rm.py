@@ -20,7 +20,7 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address names nothing."""
     from planner.cli.stack_states import meant
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.operations.state_edit import edit_in
     from planner.operations.state_rm import removal
 
@@ -28,7 +28,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("At least one address is needed")
     view = open_plain_view(arguments, terminal)
     options, dry = state_options(arguments), arguments["dry-run"]
-    told = Told()
+    told = Diagnostics()
     count = 0
     with told.until_an_error():
         found = meant(arguments, arguments.words, told)

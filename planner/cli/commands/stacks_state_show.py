@@ -19,7 +19,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
     from planner.cli.commands.state_show import tell
     from planner.cli.stack_states import meant
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.operations.show import ShownState
     from planner.operations.state_edit import no_state
     from planner.workflows.stacks.deployment_state import schemas_of
@@ -27,7 +27,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) != 1:
         raise UsageError("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
-    told = Told()
+    told = Diagnostics()
     found = meant(arguments, arguments.words, told)
     ((name, address),) = found.parts
     state = found.states.read(name)

@@ -13,7 +13,7 @@ from planner.render.terminal import Terminal
 from planner.workflows.stacks.standing_policies import judged, standing_policies
 
 if TYPE_CHECKING:
-    from planner.cli.stack_plans import Asked
+    from planner.cli.stack_plans import PendingDeployment
 
 USAGE = "[options] COMPONENT OTHER | WORD..."
 HELP = """Plans a deployment and explains:
@@ -67,15 +67,15 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
     """The proofs: of one deployment, or those that all chosen ones have in common where components alone are asked
     about. Raises Failure."""
     from planner.cli.stack_plans import plan_of, plans_of, which
-    from planner.foundation.vocabulary.diagnostic_list import Told
+    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.operations.explanations import is_word
 
     first, *rest = arguments.words
     if not rest or first in (*VERDICTS, "deferred") or is_word(first):
-        return explained(arguments, plan_of(arguments, Told(), keeps_values=True))
+        return explained(arguments, plan_of(arguments, Diagnostics(), keeps_values=True))
     answers: list[list[dict[str, Any]]] = []
     failures: list[Failure] = []
-    asked = plans_of(arguments, Told(), keeps_values=True)
+    asked = plans_of(arguments, Diagnostics(), keeps_values=True)
     for one in asked:
         try:
             answers.append(explained(arguments, one))
@@ -88,7 +88,7 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
     return answers[0]
 
 
-def explained(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
+def explained(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, Any]]:
     """The proofs that were asked for. Raises Failure."""
     from planner.operations.explanations import is_word
     from planner.workflows.stacks.approval import approval
@@ -112,7 +112,7 @@ def explained(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
     return why(plan, "made_from", first, rest[0], negated)
 
 
-def _verdicts(arguments: Arguments, asked: Asked) -> list[dict[str, Any]]:
+def _verdicts(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, Any]]:
     """The proofs of what policies say of the deployment as a whole. Raises Failure."""
     from planner.workflows.stacks.policy import deployment_policies
 

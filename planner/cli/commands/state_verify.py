@@ -7,10 +7,10 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, VARIABLES, state_options
 from planner.cli.views import open_plain_view, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.render.terminal import Terminal
 from planner.render.view import View
-from planner.world.state.verify import Checked
+from planner.world.state.verify import VerifiedFile
 
 USAGE = "[options]"
 HELP = """Checks the state file, its backup, and the journal that an apply leaves when it is cut off: whether each can
@@ -26,14 +26,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments.words:
         raise UsageError("Too many words", "Another file is named with -state=FILE.")
     view = open_plain_view(arguments, terminal)
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         checked, problems = kept_state(state_options(arguments), told).store.verify()
         return _report(view, told, checked, problems)
     return view.finish(told)
 
 
-def _report(view: View, told: list[Diagnostic], checked: list[Checked], found: list[Diagnostic]) -> int:
+def _report(view: View, told: list[Diagnostic], checked: list[VerifiedFile], found: list[Diagnostic]) -> int:
     if not checked and not has_errors(found):
         found.append(no_state())
     for file in checked:

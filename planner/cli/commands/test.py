@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planner.foundation.vocabulary.span import Span
     from planner.workflows.testing.coverage import Coverage, Reached
     from planner.workflows.testing.report import TestView
-    from planner.workflows.testing.results import FileResult
+    from planner.workflows.testing.results import TestFileResult
     from planner.workflows.testing.suite import Suite, SuiteRunner, TestOptions
 
 USAGE = "[options]"
@@ -228,7 +228,7 @@ def _policy_places(suite: Suite, policies: tuple[tuple[str, ...], tuple[str, ...
     return policy_places(suite.loaded, policies)
 
 
-def _junit(results: list[FileResult]) -> str:
+def _junit(results: list[TestFileResult]) -> str:
     from planner.workflows.testing.report_junit import junit
 
     return junit(results)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.engine.apply.operation import Operation, Report, carry_out, recorded_object
+from planner.engine.apply.operation import Operation, OperationProgress, carry_out, recorded_object
 from planner.engine.apply.provision import provision_created, provisions_creation
 from planner.engine.evaluation.body_rules import extend, path_name
 from planner.engine.evaluation.data import data_configuration, read_data, report_to_check
@@ -41,7 +41,7 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
     if refused and deposed:
         walk.record.state.restore(it.resource_address, it.key, deposed)
     extend(problems, refused)
-    report = Report(walk, it, operation.action, operation.before)
+    report = OperationProgress(walk, it, operation.action, operation.before)
     found: list[Diagnostic] = []
     made = carry_out(it, operation, current, found)
     creating = operation.action == "create"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.engine.apply.operation import Operation, Report, carry_out, recorded_object
+from planner.engine.apply.operation import Operation, OperationProgress, carry_out, recorded_object
 from planner.engine.apply.provision import provision_departing
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject
@@ -28,7 +28,7 @@ def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> li
     current, problems = recorded_object(walk, it)
     if current is None:
         return problems
-    report = Report(walk, it, "delete", current.value)
+    report = OperationProgress(walk, it, "delete", current.value)
     found = [] if current.record.tainted else provision_departing(walk, it, current.value)
     if has_errors(found):
         report.end(found, current.value)
@@ -53,7 +53,7 @@ def destroy_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
     problems += in_body(answer.diagnostics, it.body, it.address)
     if has_errors(problems):
         return problems
-    report = Report(walk, it, "delete", current.value)
+    report = OperationProgress(walk, it, "delete", current.value)
     found: list[Diagnostic] = []
     after = _destroy(walk, it, current, answer.private, answer.identity, found)
     if not has_errors(found):

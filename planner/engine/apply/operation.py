@@ -39,7 +39,7 @@ class Operation:
     meta: Value = None
 
 
-class Report:
+class OperationProgress:
     """Tells the journal and the hooks of one operation from its start to its end, and counts it when it ends well.
     Raises Failure when the start cannot be recorded."""
 

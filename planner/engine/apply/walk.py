@@ -43,7 +43,7 @@ from planner.world.state.model import InstanceKey, State
 
 
 @frozen(eq=False)
-class Outcome:
+class ApplyResult:
     """The state after an apply, as far as it came, what there is to say, and how many objects were created, changed,
     destroyed, imported and forgotten."""
 
@@ -68,7 +68,7 @@ def apply_walk(
     schemas: Schemas,
     options: ApplyOptions,
     hooks: Hooks | None = None,
-) -> Outcome:
+) -> ApplyResult:
     """Walk an apply graph. `variables` are the values that the plan was made with."""
     with collector_paused():
         walk = ApplyWalk(graph, plan, config, variables, schemas, options, hooks or Hooks())
@@ -104,7 +104,7 @@ class ApplyWalk(ApplyWork):
 
     # ---------------------------------------------------------------- the whole
 
-    def apply(self) -> Outcome:
+    def apply(self) -> ApplyResult:
         self._opening = {}
         self._announce()
         detail = "The apply was interrupted. What was done so far is saved."
@@ -126,7 +126,7 @@ class ApplyWalk(ApplyWork):
                 self.hooks.import_start(change.address, shown)
                 self.hooks.import_complete(change.address, shown)
 
-    def _outcome(self, problems: list[Diagnostic]) -> Outcome:
+    def _outcome(self, problems: list[Diagnostic]) -> ApplyResult:
         forgotten = sum(does(c.action, "releases") for c in self.plan.changes)
         if self.destroys and forgotten and not has_errors(problems) and not self.options.suppress_forget_errors:
             detail = (
@@ -152,7 +152,7 @@ class ApplyWalk(ApplyWork):
         checks = self.plan.checks if self.plan.mode == "refresh-only" else self.checks.results()
         self.record.state.check_results = check_results(groups(checks, self.checks.configs()))
         counts = self.record.counts
-        return Outcome(
+        return ApplyResult(
             self.record.state.snapshot(),
             tuple(problems),
             counts["create"],

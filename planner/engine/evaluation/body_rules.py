@@ -17,8 +17,8 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import ResourceDecl
 from planner.language.config.references import Ref, parse_reference
-from planner.language.syntax.body import BlockSchema as BlockHeader
 from planner.language.syntax.body import Body, BodySchema
+from planner.language.syntax.body import ExpectedBlock as BlockHeader
 from planner.language.syntax.native_body import NativeBody
 from planner.language.syntax.references import variables
 from planner.world.state.model import InstanceKey

@@ -10,7 +10,7 @@ from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import BOOL, STRING
 from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Null, Unknown, Value, unmark, unmark_deep
 from planner.foundation.vocabulary.address import join
-from planner.foundation.vocabulary.diagnostic import Checked, Diagnostic, Severity, error, has_errors, warning
+from planner.foundation.vocabulary.diagnostic import CheckedObject, Diagnostic, Severity, error, has_errors, warning
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import CheckRule, Config, Expr
@@ -41,9 +41,9 @@ class RuleResult:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def about(self, kind: str, address: str, rule: RuleKind) -> Iterator[Diagnostic]:
-        """What there is to say, about an object (`kind` as in `Checked`): whether its condition holds, and others."""
+        """Diagnostics about the condition of an object (`kind` as in `CheckedObject`), and others."""
         for d in self.diagnostics:
-            yield evolve(d, checked=Checked(kind, address, rule)) if d.code in _VERDICTS else d
+            yield evolve(d, checked=CheckedObject(kind, address, rule)) if d.code in _VERDICTS else d
 
 
 # ---------------------------------------------------------------- one condition

@@ -23,7 +23,7 @@ from planner.engine.walk.hooks import Hooks
 from planner.engine.walk.machine import Machine
 from planner.engine.walk.pool import walk_pool
 from planner.engine.walk.sequential import walk_sequentially
-from planner.engine.walk.slots import Limits
+from planner.engine.walk.slots import SlotLimits
 from planner.engine.walk.work import WorkResult
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.address import join, parse_module
@@ -97,7 +97,7 @@ class ConfigurationWalk(ValueWalk):
                 result = walk_sequentially(machine, self, options.stop)
             else:
                 self.hooks.walk_start(verb, machine.size)
-                limits = Limits(options.provider_limits, self.provider_of)
+                limits = SlotLimits(options.provider_limits, self.provider_of)
                 progress = self.hooks.walk_progress if self.hooks.shows_progress() else None
                 result = walk_pool(machine, self, options.parallelism, options.stop, progress, limits)
         finally:

@@ -11,7 +11,7 @@ from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.foundation.values.paths import apply_marks, marked_paths
 from planner.foundation.values.value import Null, Value, is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.address import join
-from planner.foundation.vocabulary.diagnostic import Checked, Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.diagnostic import CheckedObject, Diagnostic, Failure, error, has_errors, warning
 from planner.language.expressions.decode import decode_block
 
 
@@ -65,7 +65,7 @@ def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, found: li
             d.subject,
             address=d.address,
             is_check=True,
-            checked=Checked("check", address, "data", d.is_error),
+            checked=CheckedObject("check", address, "data", d.is_error),
         )
         for d in found
     ]

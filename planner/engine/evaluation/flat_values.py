@@ -26,10 +26,10 @@ UNKNOWN_TEXT = "74D93920-ED26-11E3-AC10-0800200C9A66"
 
 def from_flat(flat: dict[str, str], wanted: ObjectType) -> Value:
     """The object that a flat map describes. Raises ValueError."""
-    return _Reader(flat).object("", wanted)
+    return _FlatReader(flat).object("", wanted)
 
 
-class _Reader:
+class _FlatReader:
     def __init__(self, flat: dict[str, str]) -> None:
         self.flat = flat
 

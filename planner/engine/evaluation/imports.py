@@ -23,7 +23,7 @@ from planner.foundation.values.value import (
     unmark_deep,
 )
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, address_of
-from planner.foundation.vocabulary.address import Step as AddressStep
+from planner.foundation.vocabulary.address import TraversalStep as AddressStep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span

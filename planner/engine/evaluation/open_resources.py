@@ -10,7 +10,7 @@ from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
-from planner.world.provider.interface import AttributeDiagnostic, Opened
+from planner.world.provider.interface import AttributeDiagnostic, OpenedEphemeral
 
 CLOSE_SECONDS = 10.0
 """how long closing may take before it is an error"""
@@ -19,7 +19,7 @@ CLOSE_SECONDS = 10.0
 class OpenResource:
     """An open resource; a thread of its own renews it whenever its provider asked for that."""
 
-    def __init__(self, it: Instance, opened: Opened, hooks: Hooks) -> None:
+    def __init__(self, it: Instance, opened: OpenedEphemeral, hooks: Hooks) -> None:
         self.it, self.hooks = it, hooks
         self._private, self._renew_at = opened.private, opened.renew_at
         self._problems: list[AttributeDiagnostic] = []
@@ -76,7 +76,7 @@ class OpenResources:
         self._lock = Lock()
         self._open: dict[str, list[OpenResource]] = {}
 
-    def add(self, it: Instance, opened: Opened) -> None:
+    def add(self, it: Instance, opened: OpenedEphemeral) -> None:
         """The resource of an instance is open now."""
         resource = OpenResource(it, opened, self.hooks)
         with self._lock:

@@ -12,7 +12,7 @@ from typing import Any
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.span import Span
 from planner.language.expressions.environment import start_range
-from planner.language.syntax.body import Attribute, BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Attribute, Body, BodySchema, ExpectedBlock
 from planner.language.syntax.nodes import Literal, Object, Tuple
 from planner.world.provider.interface import AttributeDiagnostic
 
@@ -59,7 +59,7 @@ def _descend(body: Body, steps: tuple[Any, ...]) -> Body:
         key = steps[at + 1][1] if at + 1 < len(steps) and steps[at + 1][0] == "index" else None
         at += 1 if key is None else 2
         labels = ("key",) if isinstance(key, str) else ()
-        content, _ = body.partial_content(BodySchema({}, (BlockSchema(name, labels),)))
+        content, _ = body.partial_content(BodySchema({}, (ExpectedBlock(name, labels),)))
         if has_errors(content.diagnostics):
             return body
         blocks = content.blocks

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from planner.language.functions import CallContext, Function
 
 
-class Surroundings(Protocol):
+class WalkScope(Protocol):
     """What expressions ask of the walk (planner.engine.evaluation.context.EvaluationContext)."""
 
     operation: Walk
@@ -66,7 +66,7 @@ class ModuleValues(Protocol):
     resolvers: dict[ResolverKey, Resolver]
 
     @property
-    def context(self) -> Surroundings: ...
+    def context(self) -> WalkScope: ...
     @property
     def calls(self) -> Mapping[str, Mapping[InstanceKey, ModuleValues]]: ...
     def resource(self, key: str) -> ObjectValues: ...

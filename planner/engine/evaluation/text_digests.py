@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.address import format_module, join
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.config.model import Config, Expr, ModuleConfig
 from planner.language.syntax.body import Body
-from planner.language.syntax.nodes import Expression, Literal, Node, ObjectItem, Parens
+from planner.language.syntax.nodes import Expression, Literal, ObjectItem, Parens, SyntaxNode
 from planner.world.state.value_record import Digester
 
 _POSITIONS = frozenset(
@@ -74,18 +74,18 @@ def _digest(node: Any, digester: Digester, path: str, told: dict[int, str]) -> s
 
 
 def _field(value: Any, digester: Digester, path: str, told: dict[int, str]) -> str:
-    if isinstance(value, Node):
+    if isinstance(value, SyntaxNode):
         return _digest(value, digester, path, told)
     if value.__class__ is tuple:
         items = [
-            _digest(item, digester, f"{path}/{_name(item, at)}", told) if isinstance(item, Node) else repr(item)
+            _digest(item, digester, f"{path}/{_name(item, at)}", told) if isinstance(item, SyntaxNode) else repr(item)
             for at, item in enumerate(value)
         ]
         return f"({','.join(items)})"
     return repr(value)
 
 
-def _name(item: Node, at: int) -> str:
+def _name(item: SyntaxNode, at: int) -> str:
     """What an item is called among others: by its key, where that is written out."""
     if item.__class__ is ObjectItem and item.key.__class__ is Literal:
         return f"={item.key.value}"

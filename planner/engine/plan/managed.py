@@ -141,7 +141,7 @@ def _plan(
     decision, destruction = decided(it, facts, walk.module_scope(it))
     # decided in Python: a replacement is planned once more as a new object -- a step of the provider's protocol
     if does(decision.action, "replaces") and "tainted" not in facts:
-        start = Start(Null(it.object_type), answer.private, meta=meta)
+        start = PriorObject(Null(it.object_type), answer.private, meta=meta)
         answer = ask_plan(it, start, unmark_deep(config)[0], [])
         marked = with_marks(it, answer.planned, proposal.config_marks)
         # as recorded, another object has only the marks of its configuration; its schema's are added by who reads it
@@ -176,7 +176,7 @@ class Proposal:
 
 
 @frozen(eq=False)
-class Start:
+class PriorObject:
     """What a provider plans from: the object (Null when there is none), what it keeps for itself, what identifies the
     object, and what the module tells it."""
 
@@ -198,9 +198,9 @@ def propose(
     ignored = it.decl.lifecycle.ignore_changes
     effective = ignore_changes(prior, config, ignored, it.schema.block)
     plain_prior = unmark_deep(prior)[0]
-    start = Start(plain_prior, meta=meta)
+    start = PriorObject(plain_prior, meta=meta)
     if kept is not None:
-        start = Start(plain_prior, kept.record.private, kept.identity, meta)
+        start = PriorObject(plain_prior, kept.record.private, kept.identity, meta)
     plain_effective = unmark_deep(effective)[0]
     answer = ask_plan(it, start, plain_effective, problems)
     planned = with_documents(answer.planned, plain_effective)
@@ -219,7 +219,7 @@ def configuration_of(it: Instance, problems: list[Diagnostic]) -> Value:
     return config
 
 
-def ask_plan(it: Instance, start: Start, config: Value, problems: list[Diagnostic]) -> PlanAnswer:
+def ask_plan(it: Instance, start: PriorObject, config: Value, problems: list[Diagnostic]) -> PlanAnswer:
     """What the provider plans. Raises Failure."""
     block, prior = it.schema.block, start.prior
     proposed = proposed_new(block, prior, config)

@@ -78,7 +78,7 @@ class MoveResults:
         return move.origin if move else instance
 
 
-class Declared(Protocol):
+class ExpandedDeclarations(Protocol):
     """What the configuration turned out to declare, once expanded."""
 
     def module_instances(self, path: ModulePath) -> list[ModuleAddress]: ...
@@ -329,7 +329,7 @@ def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
     return [error("plan.move_not_targeted", "Moved resource instances excluded by targeting", detail)]
 
 
-def check_moves(results: MoveResults, declared: Declared, destroys: bool = False) -> list[Diagnostic]:
+def check_moves(results: MoveResults, declared: ExpandedDeclarations, destroys: bool = False) -> list[Diagnostic]:
     """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration. `destroys`:
     everything is destroyed, so nothing counts as still declared."""
     if not results.statements:

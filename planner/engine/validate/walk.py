@@ -45,7 +45,7 @@ from planner.language.config.connection import connection_schema
 from planner.language.config.joined_body import OverriddenBody
 from planner.language.config.lint import lint_discarded, may_discard
 from planner.language.config.model import CheckRule, Config, ImportDecl, ModulePath, Provisioner, ResourceDecl
-from planner.language.config.reading import Piece, Problems
+from planner.language.config.reading import ExpressionPiece, Problems
 from planner.language.config.variables import finalize
 from planner.language.expressions.decode import decode_block
 from planner.language.expressions.evaluate import try_evaluate
@@ -144,7 +144,7 @@ class ValidateWalk(VertexWalk):
             value = finalize(given, decl, argument.expr_span, problems)
             if may_discard(argument.expr):
                 what = f'the variable "{decl.name}"'
-                lint_discarded(Piece(argument.expr, argument.source), decl.constraint.type, what, problems)
+                lint_discarded(ExpressionPiece(argument.expr, argument.source), decl.constraint.type, what, problems)
         elif value is None:
             detail = f"The module call {call.name} must give a value for {decl.name}."
             return [error("plan.required_variable", "Required variable not set", detail, decl.span)]

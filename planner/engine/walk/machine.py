@@ -62,7 +62,7 @@ Event: TypeAlias = Finished | Failed | Expanded | Stopped
 
 
 @frozen
-class Start:
+class StartNode:
     """Do the work of this node now."""
 
     node: str
@@ -82,7 +82,7 @@ class End:
     """Every node has reached its last state."""
 
 
-Instruction: TypeAlias = Start | Skip | End
+Instruction: TypeAlias = StartNode | Skip | End
 
 
 _WAITING, _READY, _EXPANDED, _DONE, _FAILED, _SKIPPED = range(6)
@@ -227,7 +227,7 @@ class Machine:
         return names
 
     def _answer(self, ready: list[int], skips: list[Skip]) -> list[Instruction]:
-        answer: list[Instruction] = [Start(name) for name in self._order(ready, skips)]
+        answer: list[Instruction] = [StartNode(name) for name in self._order(ready, skips)]
         answer += skips
         if not self._unfinished:
             answer.append(End())

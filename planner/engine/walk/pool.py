@@ -20,9 +20,9 @@ from heapq import heappop, heappush
 from threading import Thread
 from typing import Any
 
-from planner.engine.walk.machine import Instruction, Machine, Skip, Start, Stopped
+from planner.engine.walk.machine import Instruction, Machine, Skip, StartNode, Stopped
 from planner.engine.walk.sequential import run_guarded, said_by
-from planner.engine.walk.slots import Limits, Slots
+from planner.engine.walk.slots import SlotLimits, Slots
 from planner.engine.walk.turns import meanwhile
 from planner.engine.walk.work import NOTHING, Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
 
@@ -88,7 +88,7 @@ def walk_pool(
     parallelism: int = 10,
     stop: StopSignal | None = None,
     progress: Callable[[int, int], None] | None = None,
-    limits: Limits | None = None,
+    limits: SlotLimits | None = None,
 ) -> WalkResult:
     """Do all the work of the machine's nodes, at most `parallelism` pooled nodes at a time, and of each group no more
     than `limits` allow. `progress` is told how many nodes have reached their last state, and how many there are by now.
@@ -97,7 +97,7 @@ def walk_pool(
     that is raised in the work on another thread is raised here once the running work has ended.
     """
     pool = _Pool(work, max(1, parallelism))
-    slots = Slots(limits or Limits())
+    slots = Slots(limits or SlotLimits())
     inline: list[str] = []
     pooled: list[str] = []
     skips: dict[str, Skip] = {}
@@ -108,7 +108,7 @@ def walk_pool(
 
     def obey(instructions: list[Instruction]) -> None:
         for instruction in instructions:
-            if isinstance(instruction, Start):
+            if isinstance(instruction, StartNode):
                 queue(instruction.node)
             elif isinstance(instruction, Skip):
                 skips[instruction.node] = instruction

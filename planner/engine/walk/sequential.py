@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from planner.engine.walk.machine import Instruction, Machine, Skip, Start, Stopped
+from planner.engine.walk.machine import Instruction, Machine, Skip, StartNode, Stopped
 from planner.engine.walk.work import NOTHING, Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
 from planner.foundation.vocabulary.diagnostic import Failure
 
@@ -21,7 +21,7 @@ def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = No
 
     def obey(instructions: list[Instruction]) -> None:
         for instruction in instructions:
-            if isinstance(instruction, Start):
+            if isinstance(instruction, StartNode):
                 heappush(ready, instruction.node)
             elif isinstance(instruction, Skip):
                 skips[instruction.node] = instruction

@@ -9,7 +9,7 @@ from planner.foundation.vocabulary.records import field, frozen
 
 
 @frozen(eq=False)
-class Limits:
+class SlotLimits:
     """`bounds` by group, each at least 1; `group_of` tells the group of a node, and groups without a bound have none
     but the walk's own."""
 
@@ -21,7 +21,7 @@ class Slots:
     """Who runs and who waits, by group. A node waits here only while its group is full: then some node of the group
     runs, and gives its slot to the first that waits. So nobody waits for ever."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SlotLimits) -> None:
         self.bounds, self._group_of = limits.bounds, limits.group_of
         self._held: dict[str, str] = {}
         self._running: dict[str, int] = {}

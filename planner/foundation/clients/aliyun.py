@@ -16,8 +16,8 @@ from email.utils import formatdate
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from planner.foundation.clients.buckets import Bucket
-from planner.foundation.clients.http import Answer, Http
+from planner.foundation.clients.buckets import BucketClient
+from planner.foundation.clients.http import Http, HttpResponse
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
@@ -25,7 +25,7 @@ _MACHINE = "http://100.100.100.200/latest/meta-data/ram/security-credentials/"
 
 
 @frozen(repr=False)
-class Keys:
+class AliyunKeys:
     """Keys of Alibaba Cloud; `token` with those that somebody lent."""
 
     access: str
@@ -37,7 +37,7 @@ def _hmac(key: str, text: str) -> str:
     return b64encode(hmac.digest(key.encode(), text.encode(), "sha1")).decode("ascii")
 
 
-def oss_bucket(endpoint: str, name: str, keys: Keys, http: Http) -> Bucket:
+def oss_bucket(endpoint: str, name: str, keys: AliyunKeys, http: Http) -> BucketClient:
     """A bucket of OSS at an endpoint (with its scheme)."""
     parts = urlsplit(endpoint)
     host = parts.hostname or ""
@@ -52,15 +52,15 @@ def oss_bucket(endpoint: str, name: str, keys: Keys, http: Http) -> Bucket:
             return sent
         return {**sent, "Authorization": authorization(method, f"/{name}/{key}", sent, keys)}
 
-    def problem(method: str, url: str, answer: Answer, code: str, message: str) -> str:
+    def problem(method: str, url: str, answer: HttpResponse, code: str, message: str) -> str:
         request = answer.headers.get("x-oss-request-id", "")
         text = f'StatusCode={answer.status}, ErrorCode={code}, ErrorMessage="{message}", RequestId={request}'
         return f"oss: service returned error: {text}"
 
-    return Bucket(url, http, sign, problem)
+    return BucketClient(url, http, sign, problem)
 
 
-def authorization(method: str, resource: str, headers: Mapping[str, str], keys: Keys) -> str:
+def authorization(method: str, resource: str, headers: Mapping[str, str], keys: AliyunKeys) -> str:
     """What the header Authorization says for a request to OSS."""
     sent = {name.lower(): value for name, value in headers.items()}
     text = "\n".join((method, *(sent.get(name, "") for name in ("content-md5", "content-type", "date")), ""))
@@ -69,7 +69,7 @@ def authorization(method: str, resource: str, headers: Mapping[str, str], keys: 
 
 
 def call(
-    endpoint: str, action: str, version: str, parameters: Mapping[str, str], keys: Keys, http: Http
+    endpoint: str, action: str, version: str, parameters: Mapping[str, str], keys: AliyunKeys, http: Http
 ) -> dict[str, Any]:
     """An RPC call (signature version 1). Raises ServiceError."""
     said = {
@@ -96,8 +96,8 @@ def call(
 
 
 def lent(
-    keys: Keys, role: str, session: str, policy: str, seconds: int, endpoint: str, region: str, http: Http
-) -> Keys:
+    keys: AliyunKeys, role: str, session: str, policy: str, seconds: int, endpoint: str, region: str, http: Http
+) -> AliyunKeys:
     """The keys of a role. Raises ServiceError."""
     asked = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": str(seconds)}
     asked |= {"Policy": policy} if policy else {}
@@ -105,7 +105,7 @@ def lent(
     return _keys_in(call(where, "AssumeRole", "2015-04-01", asked, keys, http).get("Credentials"), "AssumeRole")
 
 
-def of_machine(role: str, http: Http) -> Keys:
+def of_machine(role: str, http: Http) -> AliyunKeys:
     """The keys of a role that the machine has. Raises ServiceError."""
     answer = http.ask("GET", _MACHINE + quote(role), timeout=10.0)
     if answer.status != 200:
@@ -116,9 +116,9 @@ def of_machine(role: str, http: Http) -> Keys:
     return _keys_in(found, f"Ecs role {role}")
 
 
-def _keys_in(said: Any, what: str) -> Keys:
+def _keys_in(said: Any, what: str) -> AliyunKeys:
     try:
-        return Keys(said["AccessKeyId"], said["AccessKeySecret"], said["SecurityToken"])
+        return AliyunKeys(said["AccessKeyId"], said["AccessKeySecret"], said["SecurityToken"])
     except (KeyError, TypeError):
         raise ServiceError(f"there is no any available accesskey, secret and security token for {what}") from None
 

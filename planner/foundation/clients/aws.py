@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from planner.foundation.clients.http import Answer, Http
+from planner.foundation.clients.http import Http, HttpResponse
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
@@ -108,7 +108,7 @@ class Service:
 
     def ask(
         self, operation: str, method: str, path: str = "/", headers: Mapping[str, str] | None = None, body: bytes = b""
-    ) -> Answer:
+    ) -> HttpResponse:
         """The answer to a request, whose path and query are encoded. Raises AwsError for any status from 300 on."""
         try:
             credentials = self.credentials()
@@ -142,7 +142,7 @@ class Service:
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         return self.ask(operation, "POST", "/", headers, body).text
 
-    def _error(self, operation: str, answer: Answer) -> AwsError:
+    def _error(self, operation: str, answer: HttpResponse) -> AwsError:
         code, message = _said(answer)
         request = answer.headers.get("x-amz-request-id") or answer.headers.get("x-amzn-requestid", "")
         host = f", HostID: {answer.headers.get('x-amz-id-2', '')}" if self.name == "s3" else ""
@@ -153,7 +153,7 @@ class Service:
         return AwsError(text, answer.status, code)
 
 
-def _said(answer: Answer) -> tuple[str, str]:
+def _said(answer: HttpResponse) -> tuple[str, str]:
     """The code and the message of an error."""
     text = answer.text
     if text.lstrip().startswith("{"):

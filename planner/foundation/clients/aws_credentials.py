@@ -27,7 +27,7 @@ _VERSION = "2011-06-15"
 
 
 @frozen
-class Role:
+class CredentialRole:
     """A role to take on. `duration` in seconds, 0 for the default."""
 
     arn: str
@@ -44,7 +44,7 @@ class Role:
 class WebRole:
     """A role to take on with a token of somebody else's, given or in a file."""
 
-    role: Role
+    role: CredentialRole
     token: str = ""
     token_file: str = ""
 
@@ -60,7 +60,7 @@ class WebRole:
 
 
 @frozen(repr=False)
-class Given:
+class CredentialSettings:
     """What settings say about who asks."""
 
     access_key: str = ""
@@ -69,7 +69,7 @@ class Given:
     profile: str = ""
     credentials_files: tuple[str, ...] = ()
     config_files: tuple[str, ...] = ()
-    role: Role | None = None
+    role: CredentialRole | None = None
     web_role: WebRole | None = None
     region: str = ""
     sts_endpoint: str = ""
@@ -79,10 +79,10 @@ class Given:
     environment: Mapping[str, str] = field(factory=lambda: os.environ)
 
 
-class Chain:
+class CredentialChain:
     """Keys, worked out once and again before they expire. May be called by several threads. Raises ServiceError."""
 
-    def __init__(self, given: Given, http: Http) -> None:
+    def __init__(self, given: CredentialSettings, http: Http) -> None:
         self.given, self.http = given, http
         self._known: Credentials | None = None
         self._lock = Lock()
@@ -118,7 +118,7 @@ class Chain:
             return Credentials(key, secret, variables.get("AWS_SESSION_TOKEN", ""), source="environment")
         token_file = variables.get("AWS_WEB_IDENTITY_TOKEN_FILE")
         if token_file and variables.get("AWS_ROLE_ARN"):
-            role = Role(variables["AWS_ROLE_ARN"], variables.get("AWS_ROLE_SESSION_NAME", ""))
+            role = CredentialRole(variables["AWS_ROLE_ARN"], variables.get("AWS_ROLE_SESSION_NAME", ""))
             return self._web(WebRole(role, token_file=token_file))
         name = variables.get("AWS_PROFILE") or "default"
         if name in self.profiles:
@@ -166,7 +166,7 @@ class Chain:
                 return _static(said, name)
             raise ServiceError(f"profiles name each other as their source: {', '.join((*seen, name))}")
         if said.get("role_arn"):
-            role = Role(
+            role = CredentialRole(
                 said["role_arn"],
                 said.get("role_session_name", ""),
                 said.get("external_id", ""),
@@ -201,7 +201,7 @@ class Chain:
         endpoint = given.sts_endpoint or endpoint_of("sts", region)
         return Service("sts", "STS", endpoint, region, credentials, self.http)
 
-    def _assumed(self, role: Role, source: CredentialSource) -> Credentials:
+    def _assumed(self, role: CredentialRole, source: CredentialSource) -> Credentials:
         parameters = _role_parameters(role)
         for number, (name, value) in enumerate(role.tags, 1):
             parameters |= {f"Tags.member.{number}.Key": name, f"Tags.member.{number}.Value": value}
@@ -242,7 +242,7 @@ class Chain:
         headers = {}
         token = variables.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", "")
         if path := variables.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"):
-            token = WebRole(Role(""), token_file=path).read()
+            token = WebRole(CredentialRole(""), token_file=path).read()
         if token:
             headers["Authorization"] = token
         answer = self.http.ask("GET", url, headers)
@@ -300,7 +300,7 @@ def _static(said: Mapping[str, str], name: str) -> Credentials:
     )
 
 
-def _role_parameters(role: Role) -> dict[str, str]:
+def _role_parameters(role: CredentialRole) -> dict[str, str]:
     parameters = {"RoleArn": role.arn, "RoleSessionName": role.session or f"planner-{time.time_ns()}"}
     if role.duration:
         parameters["DurationSeconds"] = str(role.duration)

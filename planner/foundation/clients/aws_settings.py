@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from planner.foundation.clients.aws import Service, element, endpoint_of
-from planner.foundation.clients.aws_credentials import Chain, Given, Role, WebRole
+from planner.foundation.clients.aws_credentials import CredentialChain, CredentialRole, CredentialSettings, WebRole
 from planner.foundation.clients.http import Http, Retries, Tls, proxies_of
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.vocabulary.records import frozen
@@ -36,7 +36,7 @@ class Aws:
     """Services as the settings say: `service` gives one."""
 
     region: str
-    chain: Chain
+    chain: CredentialChain
     http: Http
     endpoints: Mapping[str, str]
     dual_stack: bool
@@ -87,7 +87,7 @@ def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: W
     files = tuple(said.get("shared_credentials_files") or ())
     if said.get("shared_credentials_file"):
         files = (said["shared_credentials_file"],)
-    given = Given(
+    given = CredentialSettings(
         access_key=said.get("access_key", ""),
         secret_key=said.get("secret_key", ""),
         token=said.get("token", ""),
@@ -103,7 +103,7 @@ def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: W
         metadata_endpoint=said.get("ec2_metadata_service_endpoint", ""),
         environment=environment,
     )
-    chain = Chain(given, http)
+    chain = CredentialChain(given, http)
     return Aws(
         region,
         chain,
@@ -144,7 +144,7 @@ def only_one(said: Mapping[str, Any], wrong: Wrong, *names: str, prefix: str = "
         wrong("Invalid Attribute Combination", f"Only one of {', '.join(prefix + n for n in names)} can be set.")
 
 
-def _role(said: Mapping[str, Any], wrong: Wrong) -> Role | None:
+def _role(said: Mapping[str, Any], wrong: Wrong) -> CredentialRole | None:
     nested = said.get("assume_role")
     former = sorted((old, new) for old, new in DEPRECATED_ROLE.items() if said.get(old))
     if nested is not None and former:
@@ -157,7 +157,7 @@ def _role(said: Mapping[str, Any], wrong: Wrong) -> Role | None:
         return _checked_role(nested, "assume_role", wrong)
     if not said.get("role_arn"):
         return None
-    return Role(
+    return CredentialRole(
         said["role_arn"],
         said.get("session_name", ""),
         said.get("external_id", ""),
@@ -169,7 +169,7 @@ def _role(said: Mapping[str, Any], wrong: Wrong) -> Role | None:
     )
 
 
-def _checked_role(nested: Mapping[str, Any], name: str, wrong: Wrong, needs_arn: bool = True) -> Role:
+def _checked_role(nested: Mapping[str, Any], name: str, wrong: Wrong, needs_arn: bool = True) -> CredentialRole:
     if needs_arn and not nested.get("role_arn"):
         wrong(
             "Missing Required Value",
@@ -185,7 +185,7 @@ def _checked_role(nested: Mapping[str, Any], name: str, wrong: Wrong, needs_arn:
             wrong("Invalid ARN", f'The value "{arn}" cannot be parsed as an ARN: arn: invalid prefix')
         elif not parts[5].startswith("policy/"):
             wrong("Invalid IAM Policy ARN", f'Value must be a valid IAM Policy ARN, got "{arn}"')
-    return Role(
+    return CredentialRole(
         nested.get("role_arn") or "",
         nested.get("session_name") or "",
         nested.get("external_id") or "",
@@ -199,7 +199,7 @@ def _checked_role(nested: Mapping[str, Any], name: str, wrong: Wrong, needs_arn:
 
 def _web_role(web: Mapping[str, Any], environment: Mapping[str, str], wrong: Wrong) -> WebRole:
     role = _checked_role(web, "assume_role_with_web_identity", wrong, needs_arn=False)
-    role = Role(
+    role = CredentialRole(
         role.arn or environment.get("AWS_ROLE_ARN", ""),
         role.session or environment.get("AWS_ROLE_SESSION_NAME", ""),
         policy=role.policy,

@@ -12,7 +12,7 @@ from email.utils import formatdate
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from planner.foundation.clients.http import Answer, Http
+from planner.foundation.clients.http import Http, HttpResponse
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.vocabulary.records import field, frozen
 
@@ -79,7 +79,7 @@ class Container:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
-    ) -> Answer:
+    ) -> HttpResponse:
         """The answer to a request. Raises AzureError for any status from 300 on."""
         url = self.url(blob)
         asked = "&".join(part for part in (urlencode(sorted((query or {}).items())), self.sas.lstrip("?")) if part)
@@ -103,7 +103,7 @@ class Container:
         return answer
 
 
-def error_text(method: str, url: str, answer: Answer, code: str) -> str:
+def error_text(method: str, url: str, answer: HttpResponse, code: str) -> str:
     """What an answer says that is an error, as Azure's library for Go tells it."""
     parts = urlsplit(url)
     lines = [f"{method} {parts.scheme}://{parts.netloc}{unquote(parts.path)}", _LINE]

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
 
-from planner.foundation.clients.http import Answer, Http
+from planner.foundation.clients.http import Http, HttpResponse
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
@@ -24,14 +24,14 @@ class BucketError(ServiceError):
 
 
 @frozen(repr=False)
-class Bucket:
+class BucketClient:
     """A bucket at an address without a slash at its end. `problem` words an error: of a method, an address, an answer,
     its code and its message."""
 
     url: str
     http: Http
     sign: Sign
-    problem: Callable[[str, str, Answer, str, str], str]
+    problem: Callable[[str, str, HttpResponse, str, str], str]
 
     def ask(
         self,
@@ -40,7 +40,7 @@ class Bucket:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
-    ) -> Answer:
+    ) -> HttpResponse:
         """The answer to a request. Raises BucketError for any status from 300 on."""
         asked = dict(query or {})
         url = f"{self.url}/{quote(key, safe='/-_.~')}" + (f"?{urlencode(sorted(asked.items()))}" if asked else "")
@@ -54,14 +54,14 @@ class Bucket:
             raise BucketError(self.problem(method, url, answer, code, message), answer.status, code)
         return answer
 
-    def head(self, key: str) -> Answer | None:
+    def head(self, key: str) -> HttpResponse | None:
         """An object without its content; None when there is none."""
         return self._if_any("HEAD", key)
 
-    def get(self, key: str) -> Answer | None:
+    def get(self, key: str) -> HttpResponse | None:
         return self._if_any("GET", key)
 
-    def _if_any(self, method: str, key: str) -> Answer | None:
+    def _if_any(self, method: str, key: str) -> HttpResponse | None:
         try:
             return self.ask(method, key)
         except BucketError as problem:
@@ -100,7 +100,7 @@ def _parsed(data: bytes) -> Any:
     return root
 
 
-def _said(answer: Answer) -> tuple[str, str]:
+def _said(answer: HttpResponse) -> tuple[str, str]:
     """The code and the message of an error."""
     try:
         root = _parsed(answer.body)
@@ -109,7 +109,9 @@ def _said(answer: Answer) -> tuple[str, str]:
     return root.findtext("Code") or "", root.findtext("Message") or ""
 
 
-def put_checked(bucket: Bucket, key: str, before: str | None, headers: Mapping[str, str], body: bytes) -> Answer | None:
+def put_checked(
+    bucket: BucketClient, key: str, before: str | None, headers: Mapping[str, str], body: bytes
+) -> HttpResponse | None:
     """Keep an object if what is there has this entity tag ("" for nothing); None when it has another. These services
     compare tags only just before; that there is nothing, they see to themselves (`headers` say how)."""
     if before:

@@ -38,7 +38,7 @@ class Mirror:
 
 
 @frozen
-class Method:
+class InstallMethod:
     """One way to install providers. `kind` is direct, filesystem_mirror, network_mirror or oci_mirror; `location` the
     directory or URL of a mirror; `retries` how often a download is tried again (None: as usual); `trusted` whether all
     checksums that the mirror reports may be recorded."""
@@ -65,7 +65,7 @@ class CliConfig:
     those for deployments of stacks."""
 
     overrides: Mapping[str, str] = {}
-    methods: tuple[Method, ...] | None = None
+    methods: tuple[InstallMethod, ...] | None = None
     cache: str = ""
     may_break_lock: bool = False
     hosts: Mapping[str, Mapping[str, Any]] = {}
@@ -198,7 +198,7 @@ def _host_setting(config: CliConfig, kind: str, label: str, body: Any) -> CliCon
 
 def _installation(config: CliConfig, methods: Any, base: Path) -> CliConfig:
     overrides: dict[str, str] = {}
-    found: list[Method] = []
+    found: list[InstallMethod] = []
     for name, body in methods:
         kind = name[0]
         if kind == "dev_overrides":
@@ -219,7 +219,7 @@ def _installation(config: CliConfig, methods: Any, base: Path) -> CliConfig:
             raise SettingsError(f"a network mirror must be at an https: URL, not at {location}")
         retries = given.get("download_retry_count")
         found.append(
-            Method(
+            InstallMethod(
                 kind,
                 location,
                 _providers(given, "include"),

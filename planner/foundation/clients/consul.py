@@ -10,7 +10,7 @@ from threading import Event, Thread
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from planner.foundation.clients.http import Answer, Http, Retries
+from planner.foundation.clients.http import Http, HttpResponse, Retries
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
@@ -33,7 +33,7 @@ class Cluster:
         datacenter = self.query.get("dc")
         return f"consul:{self.url.partition('://')[2]}" + (f"@{datacenter}" if datacenter else "")
 
-    def ask(self, method: str, path: str, body: bytes = b"", /, *, once: bool = False, **query: Any) -> Answer:
+    def ask(self, method: str, path: str, body: bytes = b"", /, *, once: bool = False, **query: Any) -> HttpResponse:
         """The answer to a request; a query of None is one without a value. Raises ServiceError when there is none, or
         for a status that is neither success nor 404 nor 409."""
         words = {**{name: "" if value is None else value for name, value in query.items()}, **self.query}
@@ -66,7 +66,7 @@ class Cluster:
         return [result.get("KV") or {} for result in said.get("Results") or ()], ""
 
 
-class Session:
+class ConsulSession:
     """A session of Consul, renewed by a thread until it ends."""
 
     def __init__(self, cluster: Cluster) -> None:

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
-from planner.foundation.clients.http import NONE, Answer, Http
+from planner.foundation.clients.http import NONE, Http, HttpResponse
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.clients.tokens import Tokens
 from planner.foundation.vocabulary.records import frozen
@@ -158,7 +158,7 @@ def parsed(text: str) -> dict[str, Any]:
     return known
 
 
-def error_text(answer: Answer) -> str:
+def error_text(answer: HttpResponse) -> str:
     """What an answer says that is an error, in the words of Google's library for Go."""
     try:
         said = json.loads(answer.body)

@@ -45,7 +45,7 @@ _CERTIFICATES = (
 
 
 @frozen
-class Answer:
+class HttpResponse:
     """A response with its body; the names of headers are in lower case."""
 
     status: int
@@ -121,7 +121,7 @@ class Http:
         sign: Sign | None = None,
         retries: Retries | None = None,
         timeout: float | None = None,
-    ) -> Answer:
+    ) -> HttpResponse:
         """The answer to a request, tried again as `retries` say; the last one when all failed. Raises ServiceError
         when there was none."""
         rules = self.retries if retries is None else retries
@@ -160,7 +160,7 @@ class Http:
 
     # ------------------------------------------------------------ one attempt
 
-    def _once(self, method: str, url: str, headers: dict[str, str], body: bytes, timeout: float) -> Answer:
+    def _once(self, method: str, url: str, headers: dict[str, str], body: bytes, timeout: float) -> HttpResponse:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ServiceError(f"{shown(url)} is not a URL with http or https")
@@ -203,7 +203,7 @@ class Http:
         else:
             with self._lock:
                 self._idle.setdefault(key, []).append(connection)
-        return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, data, response.reason)
+        return HttpResponse(response.status, {k.lower(): v for k, v in response.getheaders()}, data, response.reason)
 
     def _connection(
         self, key: tuple[str, str, int], proxy: str, timeout: float
@@ -407,7 +407,7 @@ def _complete(headers: dict[str, str], method: str, body: bytes) -> dict[str, st
     return headers
 
 
-def _asked_pause(answer: Answer) -> float:
+def _asked_pause(answer: HttpResponse) -> float:
     """The pause that a server asks for, in seconds; a minute at most."""
     text = answer.headers.get("retry-after", "")
     return min(float(text), 60.0) if answer.status in (429, 503) and text.isascii() and text.isdigit() else 0.0

@@ -12,7 +12,7 @@ from datetime import datetime
 from threading import Lock
 from typing import Any
 
-from planner.foundation.clients.http import Answer, Http, Retries, Tls, basic
+from planner.foundation.clients.http import Http, HttpResponse, Retries, Tls, basic
 from planner.foundation.clients.kube_config import Access, Plugin
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.disk import read_text
@@ -49,7 +49,7 @@ class KubernetesApi:
             return Http(retries=rules, tls=tls, proxies={"https": access.proxy, "http": access.proxy, "no": ""})
         return Http(retries=rules, tls=tls)
 
-    def ask(self, method: str, path: str, body: Any = None) -> Answer:
+    def ask(self, method: str, path: str, body: Any = None) -> HttpResponse:
         """The answer to a request. Raises ServiceError when there is none, or a status below 200 or above 299 other
         than 404 and 409; its code is the reason that the server gives."""
         headers = {"Accept": "application/json", **self.access.acting_as}
@@ -159,7 +159,7 @@ def _asked(plugin: Plugin) -> Mapping[str, Any]:
     return status
 
 
-def problem_of(answer: Answer) -> ServiceError:
+def problem_of(answer: HttpResponse) -> ServiceError:
     """What a server says is wrong."""
     text, reason = "", ""
     try:

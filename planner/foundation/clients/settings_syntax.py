@@ -30,7 +30,7 @@ class SettingsError(ValueError):
 
 def read_settings(text: str) -> Items:
     """The body that a text is. Raises SettingsError."""
-    reader = _Reader(text)
+    reader = _SettingsReader(text)
     if reader.kind == "{":  # as JSON
         items = reader.value()
     else:
@@ -40,7 +40,7 @@ def read_settings(text: str) -> Items:
     return items  # type: ignore[no-any-return]
 
 
-class _Reader:
+class _SettingsReader:
     def __init__(self, text: str) -> None:
         self._text, self._at, self._depth = text, 0, 0
         self.kind, self.content = "", ""

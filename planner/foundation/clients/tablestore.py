@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from planner.foundation.clients.aliyun import Keys
+from planner.foundation.clients.aliyun import AliyunKeys
 from planner.foundation.clients.http import Http
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.vocabulary.records import frozen
@@ -27,13 +27,13 @@ _STRING = 3
 
 
 @frozen(repr=False)
-class Table:
+class TablestoreTable:
     """A table, as somebody asks it. `key`: the name of its primary key."""
 
     endpoint: str
     name: str
     key: str
-    keys: Keys
+    keys: AliyunKeys
     http: Http
 
     def check(self) -> None:
@@ -80,7 +80,7 @@ class Table:
         raise ServiceError(f"{code} {message} {request}", code=code, may_pass=answer.status >= 500)
 
 
-def signature(action: str, headers: Mapping[str, str], keys: Keys) -> str:
+def signature(action: str, headers: Mapping[str, str], keys: AliyunKeys) -> str:
     """That of a request with these headers."""
     text = f"/{action}\nPOST\n\n" + "".join(f"{name}:{value}\n" for name, value in sorted(headers.items()))
     return b64encode(hmac.digest(keys.secret.encode(), text.encode(), "sha1")).decode("ascii")

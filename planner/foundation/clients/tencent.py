@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from planner.foundation.clients.buckets import Bucket
-from planner.foundation.clients.http import Answer, Http
+from planner.foundation.clients.buckets import BucketClient
+from planner.foundation.clients.http import Http, HttpResponse
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
@@ -24,7 +24,7 @@ _VALID = 3600
 
 
 @frozen(repr=False)
-class Keys:
+class TencentKeys:
     """Keys of Tencent Cloud; `token` with those that somebody lent."""
 
     id: str
@@ -32,7 +32,7 @@ class Keys:
     token: str = ""
 
 
-def cos_bucket(url: str, keys: Keys, http: Http) -> Bucket:
+def cos_bucket(url: str, keys: TencentKeys, http: Http) -> BucketClient:
     """A bucket of COS at its address."""
     host = urlsplit(url).netloc
 
@@ -47,17 +47,17 @@ def cos_bucket(url: str, keys: Keys, http: Http) -> Bucket:
         span = f"{since};{since + _VALID}"
         return {**sent, "Authorization": authorization(method, f"/{key}", query, shown, keys, span)}
 
-    def problem(method: str, url: str, answer: Answer, code: str, message: str) -> str:
+    def problem(method: str, url: str, answer: HttpResponse, code: str, message: str) -> str:
         request = answer.headers.get("x-cos-request-id", "")
         trace = answer.headers.get("x-cos-trace-id", "")
         said = f"(Message: {message}, RequestId: {request}, TraceId: {trace})"
         return f"{method} {unquote(url)}: {answer.status} {code}{said}"
 
-    return Bucket(url, http, sign, problem)
+    return BucketClient(url, http, sign, problem)
 
 
 def authorization(
-    method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], keys: Keys, span: str
+    method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], keys: TencentKeys, span: str
 ) -> str:
     """What the header Authorization says for a span of time ("1700000000;1700003600"); all of `headers` are signed."""
 
@@ -77,7 +77,7 @@ def authorization(
     )
 
 
-def proof(service: str, host: str, data: bytes, now: int, keys: Keys) -> str:
+def proof(service: str, host: str, data: bytes, now: int, keys: TencentKeys) -> str:
     """What the header Authorization says for a call with this JSON at a moment (seconds since 1970)."""
     day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
     kind = "application/json"
@@ -92,7 +92,7 @@ def proof(service: str, host: str, data: bytes, now: int, keys: Keys) -> str:
 
 
 def call(
-    service: str, action: str, version: str, region: str, body: Mapping[str, Any], keys: Keys, http: Http
+    service: str, action: str, version: str, region: str, body: Mapping[str, Any], keys: TencentKeys, http: Http
 ) -> dict[str, Any]:
     """What a call of the API answers. Raises ServiceError, with the service's code."""
     host, now = f"{service}.tencentcloudapi.com", int(time.time())
@@ -121,13 +121,13 @@ def call(
     return found
 
 
-def lent(keys: Keys, role: str, session: str, seconds: int, policy: str, region: str, http: Http) -> Keys:
+def lent(keys: TencentKeys, role: str, session: str, seconds: int, policy: str, region: str, http: Http) -> TencentKeys:
     """The keys of a role. Raises ServiceError."""
     body: dict[str, Any] = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": seconds}
     if policy:
         body["Policy"] = quote(policy, safe="-_.~")
     said = call("sts", "AssumeRole", "2018-08-13", region, body, keys, http).get("Credentials")
     try:
-        return Keys(said["TmpSecretId"], said["TmpSecretKey"], said["Token"])  # type: ignore[index]
+        return TencentKeys(said["TmpSecretId"], said["TmpSecretKey"], said["Token"])  # type: ignore[index]
     except (KeyError, TypeError):
         raise ServiceError("AssumeRole: the answer has no keys") from None

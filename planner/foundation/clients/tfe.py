@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from planner.foundation.clients.cli_config import CliConfig, load_cli_config
 from planner.foundation.clients.host_tokens import HostTokens
-from planner.foundation.clients.http import Answer, Http, Retries
+from planner.foundation.clients.http import Http, HttpResponse, Retries
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
@@ -90,7 +90,7 @@ class Host:
         raise ServiceError(f"host {self.name} does not provide a {names[0].partition('.')[0]} service")
 
 
-def _followed(http: Http, url: str, headers: Mapping[str, str], known: str) -> tuple[Answer, str]:
+def _followed(http: Http, url: str, headers: Mapping[str, str], known: str) -> tuple[HttpResponse, str]:
     """The answer to a GET where redirects lead to; credentials are for one server only. Raises ServiceError."""
     for _ in range(_MOST_REDIRECTS + 1):
         parts = urlsplit(url)
@@ -177,7 +177,7 @@ def path_of(*parts: str) -> str:
     return "/".join(quote(part, safe="") for part in parts)
 
 
-def problem_of(answer: Answer) -> ServiceError:
+def problem_of(answer: HttpResponse) -> ServiceError:
     """What the API says is wrong."""
     said = []
     try:

@@ -21,7 +21,7 @@ class Setting:
 
 
 @frozen(eq=False)
-class Settings:
+class EncryptionArguments:
     """The arguments by name, and those of the blocks that may stand there once."""
 
     arguments: Mapping[str, Setting]

@@ -58,21 +58,23 @@ class Member(NamedTuple):
     target: str = ""
 
 
-class Limits(NamedTuple):
+class ArchiveLimits(NamedTuple):
     """What an archive may have at most, all members together."""
 
     bytes: int
     members: int
 
 
-def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: Limits | None = None) -> None:
+def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: ArchiveLimits | None = None) -> None:
     """Unpack a zip or (compressed) tar archive into a new directory. `kind` is zip, tar, or tar.gz, tar.bz2, tar.xz;
     `links`: whether it may have links at all; `limits`: for what is small. Raises InstallError, and OSError when
     the disk does not take it."""
     target.mkdir(mode=0o755)
     try:
         size = allowed_bytes(archive.stat().st_size)
-        with _Place(target, min(size, limits.bytes) if limits else size, limits.members if limits else None) as place:
+        with _UnpackDirectory(
+            target, min(size, limits.bytes) if limits else size, limits.members if limits else None
+        ) as place:
             if kind == "zip":
                 with ZipFile(archive) as package:
                     _unzip(package, place, links)
@@ -175,7 +177,7 @@ def _too_large() -> InstallError:
 # ---------------------------------------------------------------- writing
 
 
-class _Place:
+class _UnpackDirectory:
     """The directory, open; `left` bytes may still be written, and it may have `most` members."""
 
     def __init__(self, target: Path, left: int, most: int | None = None) -> None:
@@ -184,7 +186,7 @@ class _Place:
         self.count = 0
         self.seen: set[str] = set()
 
-    def __enter__(self) -> _Place:
+    def __enter__(self) -> _UnpackDirectory:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -284,7 +286,7 @@ def _zip_member(package: ZipFile, entry: ZipInfo) -> Member:
     return Member(name, parts, "file", entry.file_size, not mode or bool(mode & 0o100))
 
 
-def _unzip(package: ZipFile, place: _Place, links: bool) -> None:
+def _unzip(package: ZipFile, place: _UnpackDirectory, links: bool) -> None:
     for entry, member in members(package, os.fstat(_number(package)).st_size, links):
         if member.kind == "folder":
             place.put(member, (), links)
@@ -354,7 +356,7 @@ class _Stream:
             yield block
 
 
-def _untar(stream: _Stream, place: _Place, links: bool) -> None:
+def _untar(stream: _Stream, place: _UnpackDirectory, links: bool) -> None:
     for member in _tar_members(stream):
         end = stream.at + _padded(member.size)
         place.put(member, stream.blocks(member.size), links)

@@ -49,7 +49,7 @@ class _Loader(SourceFileLoader):
         return code
 
 
-class Bundle:
+class BytecodeBundle:
     """A finder of modules (PEP 451) for one command."""
 
     def __init__(self, command: str) -> None:
@@ -133,10 +133,10 @@ def _kept(path: str, source: os.stat_result) -> memoryview | None:
     return memoryview(data)[_HEAD:] if data[:_HEAD] == head else None
 
 
-def bundled(command: str) -> Bundle | None:
+def bundled(command: str) -> BytecodeBundle | None:
     """From now on modules come from the entry of a command, as far as they are there. None: nothing is kept here."""
     if not is_writable():
         return None
-    bundle = Bundle(command)
+    bundle = BytecodeBundle(command)
     sys.meta_path.insert(0, bundle)
     return bundle

@@ -25,7 +25,7 @@ _PATIENCE = 5.0
 """seconds that forks have to come to an end when everything is to end at once"""
 
 
-class Flag:
+class StopFlag:
     """Something that this process tells its forks: that they are to stop."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Flag:
         self._shared[0] = 1
 
 
-class _Fork(NamedTuple):
+class _QueueFork(NamedTuple):
     process: int
     results: int
 
@@ -46,9 +46,9 @@ class _Fork(NamedTuple):
 class Forks:
     """Forks that do `work(index)` for the numbers below `count`. Start them before there are threads."""
 
-    def __init__(self, work: Callable[[int], Any], count: int, processes: int, stop: Flag) -> None:
+    def __init__(self, work: Callable[[int], Any], count: int, processes: int, stop: StopFlag) -> None:
         self.stop = stop
-        self._forks: list[_Fork] = []
+        self._forks: list[_QueueFork] = []
         self._tasks = _tasks(count)
         for _ in range(processes):
             self._forks.append(self._start(work))
@@ -98,7 +98,7 @@ class Forks:
 
     # ---------------------------------------------------------------- in the fork
 
-    def _start(self, work: Callable[[int], Any]) -> _Fork:
+    def _start(self, work: Callable[[int], Any]) -> _QueueFork:
         reading, writing = os.pipe()
         process = os.fork()
         if process == 0:
@@ -107,7 +107,7 @@ class Forks:
             os.close(reading)
             self._work(work, writing)
         os.close(writing)
-        return _Fork(process, reading)
+        return _QueueFork(process, reading)
 
     def _work(self, work: Callable[[int], Any], pipe: int) -> NoReturn:
         parent = os.getppid()

@@ -102,7 +102,7 @@ class Shelf:
             if self.most_entries <= _FEW or name.startswith("00"):
                 self.trim()
 
-    def open(self, name: str) -> Entry | None:
+    def open(self, name: str) -> StoreEntry | None:
         """What is kept under a name, to be read in parts."""
         number = _open_entry(self.folder, name)
         if number is None:
@@ -115,7 +115,7 @@ class Shelf:
             return None
         if len(head) != size or not _is_sealed(self.folder, name, sealed, head):
             return None
-        return Entry(head, file, SEAL + _LENGTH + size)
+        return StoreEntry(head, file, SEAL + _LENGTH + size)
 
     def value(self, name: str) -> Any:
         """The object that is kept under a name, or None."""
@@ -174,7 +174,7 @@ class Shelf:
             os.close(at)
 
 
-class Entry:
+class StoreEntry:
     """An entry whose head is read, and is as it was written. Its file stays open as long as this lives."""
 
     __slots__ = ("_file", "_start", "head")

@@ -26,7 +26,7 @@ class AddressError(Exception):
 
     def __init__(self, summary: str, detail: str, start: int, end: int) -> None:
         super().__init__(f"{summary}: {detail}")
-        self.steps: list[Step] = []
+        self.steps: list[TraversalStep] = []
         self.summary = summary
         self.detail = detail
         self.start = start
@@ -34,7 +34,7 @@ class AddressError(Exception):
 
 
 @frozen
-class Step:
+class TraversalStep:
     """One step of a traversal: a name (the root, or `.name`) or an index (`[key]`), at offsets [start, end)."""
 
     value: str | int | float
@@ -243,7 +243,7 @@ def sort_key(address: str) -> tuple[Any, ...]:
 # ---------------------------------------------------------------- from traversals
 
 
-def address_of(steps: Sequence[Step]) -> Address:
+def address_of(steps: Sequence[TraversalStep]) -> Address:
     """The address that a traversal denotes. A resource without a key stands for the resource and its only instance.
 
     Raises AddressError."""
@@ -263,7 +263,7 @@ def address_of(steps: Sequence[Step]) -> Address:
     return ResourceAddress(module, mode, type_, name, _key(rest[2]))
 
 
-def _module_prefix(steps: Sequence[Step]) -> tuple[ModuleAddress, Sequence[Step]]:
+def _module_prefix(steps: Sequence[TraversalStep]) -> tuple[ModuleAddress, Sequence[TraversalStep]]:
     calls: list[tuple[str, InstanceKey]] = []
     rest = steps
     while rest:
@@ -286,13 +286,13 @@ def _module_prefix(steps: Sequence[Step]) -> tuple[ModuleAddress, Sequence[Step]
     return ModuleAddress(tuple(calls)), rest
 
 
-def _mode(rest: Sequence[Step]) -> tuple[str, Sequence[Step]]:
+def _mode(rest: Sequence[TraversalStep]) -> tuple[str, Sequence[TraversalStep]]:
     if rest[0].value in ("data", "ephemeral"):
         return str(rest[0].value), rest[1:]
     return "managed", rest
 
 
-def _type_and_name(rest: Sequence[Step], mode: str) -> tuple[str, str]:
+def _type_and_name(rest: Sequence[TraversalStep], mode: str) -> tuple[str, str]:
     if len(rest) < 2:
         at = rest[0] if rest else None
         raise AddressError(
@@ -304,7 +304,7 @@ def _type_and_name(rest: Sequence[Step], mode: str) -> tuple[str, str]:
     return str(rest[0].value), str(rest[1].value)
 
 
-def _key(step: Step) -> InstanceKey:
+def _key(step: TraversalStep) -> InstanceKey:
     if isinstance(step.value, float):
         raise AddressError("Invalid address", "An instance key is a string or a whole number.", step.start, step.end)
     return step.value
@@ -342,9 +342,9 @@ parse_target = parse_address
 """`-target` and `-exclude` take any address; without a key it covers all instances."""
 
 
-def scan_traversal(text: str) -> list[Step]:
+def scan_traversal(text: str) -> list[TraversalStep]:
     """The steps of a traversal in text form. Raises AddressError."""
-    steps: list[Step] = []
+    steps: list[TraversalStep] = []
     try:
         _scan(text, steps)
     except AddressError as bad:
@@ -353,12 +353,12 @@ def scan_traversal(text: str) -> list[Step]:
     return steps
 
 
-def _scan(text: str, steps: list[Step]) -> None:
+def _scan(text: str, steps: list[TraversalStep]) -> None:
     at = _blank(text, 0)
     end = _identifier(text, at)
     if end == at:
         raise AddressError("Invalid address", "An address begins with a name.", at, at + 1)
-    steps.append(Step(text[at:end], False, at, end))
+    steps.append(TraversalStep(text[at:end], False, at, end))
     at = _blank(text, end)
     while at < len(text):
         if text[at] == ".":
@@ -366,14 +366,14 @@ def _scan(text: str, steps: list[Step]) -> None:
             end = _identifier(text, start)
             if end == start:
                 raise AddressError("Invalid address", "A dot must be followed by a name.", start, start + 1)
-            steps.append(Step(text[start:end], False, at, end))
+            steps.append(TraversalStep(text[start:end], False, at, end))
         elif text[at] == "[":
             key, close = _index(text, _blank(text, at + 1))
             close = _blank(text, close)
             if text[close : close + 1] != "]":
                 raise AddressError("Invalid address", "The bracket of a key is not closed.", close, close + 1)
             end = close + 1
-            steps.append(Step(key, True, at, end))
+            steps.append(TraversalStep(key, True, at, end))
         else:
             end = max(at + 1, _identifier(text, at))
             raise AddressError("Invalid address", f"Unexpected {text[at:end]!r}.", at, end)

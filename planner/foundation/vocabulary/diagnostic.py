@@ -15,7 +15,7 @@ Severity = Literal["error", "warning"]
 
 
 @frozen
-class Checked:
+class CheckedObject:
     """The object with conditions that a diagnostic is about: `kind` is input_variable, output_value, resource or check,
     `rule` which of its conditions (validation, precondition, postcondition, output, assertion; data: the data source of
     a check). `was_error`: an error that became a warning because it belongs to a check."""
@@ -56,7 +56,7 @@ class Diagnostic:
     values: tuple[tuple[str, str], ...] = ()
     called: str = ""
     is_check: bool = False
-    checked: Checked | None = None
+    checked: CheckedObject | None = None
     deprecation: Deprecation | None = None
     group: str = ""
     difference: tuple[Any, Any] | None = field(default=None, eq=False, repr=False)

@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_er
 T = TypeVar("T")
 
 
-class Told(list[Diagnostic]):
+class Diagnostics(list[Diagnostic]):
     """The diagnostics of a command, in the order in which they came up. Whoever cannot go on raises Failure with what
     has not been told yet; `until_an_error` catches it, once for the whole command."""
 

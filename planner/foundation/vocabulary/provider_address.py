@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from planner.foundation.vocabulary.address import AddressError, InstanceKey, Step, format_key, scan_traversal
+from planner.foundation.vocabulary.address import AddressError, InstanceKey, TraversalStep, format_key, scan_traversal
 from planner.foundation.vocabulary.records import frozen
 
 DEFAULT_HOST = "registry.opentofu.org"
@@ -77,13 +77,13 @@ def provider_source(text: str) -> str:
     return "/".join(p.lower() for p in ((DEFAULT_HOST, *parts) if len(parts) == 2 else parts))
 
 
-def _name(step: Step, problem: str) -> str:
+def _name(step: TraversalStep, problem: str) -> str:
     if step.is_index or not isinstance(step.value, str):
         raise AddressError("Invalid provider address", problem, step.start, step.end)
     return step.value
 
 
-def _source(step: Step) -> str:
+def _source(step: TraversalStep) -> str:
     if not isinstance(step.value, str):
         raise AddressError("Invalid provider address", "A provider is named by a string.", step.start, step.end)
     if not step.is_index:  # provider.aws: from before providers had namespaces

@@ -16,8 +16,8 @@ from planner.language.config.model import Config, Expr
 from planner.language.config.reading import Problems, expr_of
 from planner.language.config.static import StaticScope
 from planner.language.config.variables import RawVariables, given_values
-from planner.language.syntax.body import BlockSchema as BlockHeader
 from planner.language.syntax.body import Body, BodySchema
+from planner.language.syntax.body import ExpectedBlock as BlockHeader
 from planner.language.syntax.files import load_file
 
 

@@ -8,9 +8,9 @@ from planner.language.config.conditions import check_rule
 from planner.language.config.model import CheckDecl
 from planner.language.config.reading import BAD_NAME, Problems, read
 from planner.language.config.resources import data_block
-from planner.language.syntax.body import Block, BlockSchema, BodySchema
+from planner.language.syntax.body import Block, BodySchema, ExpectedBlock
 
-_CHECK = BodySchema({}, (BlockSchema("data", ("type", "name")), BlockSchema("assert")))
+_CHECK = BodySchema({}, (ExpectedBlock("data", ("type", "name")), ExpectedBlock("assert")))
 
 
 def check_block(block: Block, override: bool, problems: Problems) -> CheckDecl | None:

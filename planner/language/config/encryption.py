@@ -13,7 +13,7 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.encryption_model import EncryptionDecl, NamedBlock, RemoteTarget, TargetDecl
 from planner.language.config.joined_body import OverriddenBody
 from planner.language.config.reading import Problems, constant_bool, constant_string, read, read_some
-from planner.language.syntax.body import Block, BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Block, Body, BodySchema, ExpectedBlock
 from planner.language.syntax.json_body import parse_json
 from planner.language.syntax.parse import parse_config
 
@@ -22,17 +22,17 @@ _LABELS = ("type", "name")
 _BODY = BodySchema(
     {},
     (
-        BlockSchema("key_provider", _LABELS),
-        BlockSchema("method", _LABELS),
-        BlockSchema("state"),
-        BlockSchema("plan"),
-        BlockSchema("remote_state_data_sources"),
+        ExpectedBlock("key_provider", _LABELS),
+        ExpectedBlock("method", _LABELS),
+        ExpectedBlock("state"),
+        ExpectedBlock("plan"),
+        ExpectedBlock("remote_state_data_sources"),
     ),
 )
 _ALIAS = BodySchema({"encrypted_metadata_alias": False})
-_TARGET = BodySchema({"method": False}, (BlockSchema("fallback"),))
-_ENFORCEABLE = BodySchema({"method": False, "enforced": False}, (BlockSchema("fallback"),))
-_REMOTE = BodySchema({}, (BlockSchema("default"), BlockSchema("remote_state_data_source", ("name",))))
+_TARGET = BodySchema({"method": False}, (ExpectedBlock("fallback"),))
+_ENFORCEABLE = BodySchema({"method": False, "enforced": False}, (ExpectedBlock("fallback"),))
+_REMOTE = BodySchema({}, (ExpectedBlock("default"), ExpectedBlock("remote_state_data_source", ("name",))))
 _NAME = re.compile(r"[a-zA-Z_0-9-]+")
 _NAME_SHOWN = "^([a-zA-Z_0-9-]+)$"
 T = TypeVar("T", "NamedBlock", "RemoteTarget")

@@ -20,7 +20,7 @@ from planner.foundation.encryption.keys import (
     provider_module,
 )
 from planner.foundation.encryption.method import InvalidMethodError
-from planner.foundation.encryption.settings import Setting, Settings
+from planner.foundation.encryption.settings import EncryptionArguments, Setting
 from planner.foundation.encryption.target import Ready, Target
 from planner.foundation.values.convert import ConversionError
 from planner.foundation.values.value import Value, is_null, unmark_deep
@@ -33,7 +33,7 @@ from planner.language.config.model import Expr
 from planner.language.config.reading import Problems, expr_of, piece, read, traversal_from_text, traversal_node
 from planner.language.config.static import StaticScope
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Attribute, Body, BodySchema, ExpectedBlock
 from planner.language.syntax.nodes import GetAttr, Literal, Traversal, Variable, Wrap
 from planner.language.syntax.references import variables
 
@@ -199,12 +199,12 @@ class _SetUp:
 
     # ------------------------------------------------------------ settings
 
-    def _settings(self, body: Body, settings: Settings, subject: str) -> dict[str, Any]:
+    def _settings(self, body: Body, settings: EncryptionArguments, subject: str) -> dict[str, Any]:
         """What a block gives for its settings. Raises Failure, with all that is wrong."""
         problems = Problems()
         schema = BodySchema(
             {name: setting.required for name, setting in settings.arguments.items()},
-            tuple(BlockSchema(name) for name in settings.blocks),
+            tuple(ExpectedBlock(name) for name in settings.blocks),
         )
         content = read(body, schema, problems)
         if problems.has_errors:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.foundation.vocabulary.address import Address, AddressError, ResourceAddress, Step, address_of
+from planner.foundation.vocabulary.address import Address, AddressError, ResourceAddress, TraversalStep, address_of
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Reference
-from planner.language.config.reading import Piece, Problems, steps_of, traversal_node
+from planner.language.config.reading import ExpressionPiece, Problems, steps_of, traversal_node
 from planner.language.syntax import nodes
 
 
@@ -41,7 +41,7 @@ def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
     return address
 
 
-def import_target(expr: Piece, problems: Problems) -> tuple[ResourceAddress | None, ResourceAddress | None]:
+def import_target(expr: ExpressionPiece, problems: Problems) -> tuple[ResourceAddress | None, ResourceAddress | None]:
     """The resource block that an import names, and the instance when all keys are constants (errors reported)."""
     steps = _without_dynamic_keys(expr.node)
     if steps is None:
@@ -57,7 +57,7 @@ def import_target(expr: Piece, problems: Problems) -> tuple[ResourceAddress | No
     return address.config, instance
 
 
-def _without_dynamic_keys(node: nodes.Node) -> list[Step] | None:
+def _without_dynamic_keys(node: nodes.SyntaxNode) -> list[TraversalStep] | None:
     if isinstance(node, nodes.Index):
         return _without_dynamic_keys(node.collection)
     if isinstance(node, nodes.Relative):
@@ -69,7 +69,7 @@ def _without_dynamic_keys(node: nodes.Node) -> list[Step] | None:
     return None
 
 
-def _resource(steps: list[Step], source: Source, problems: Problems) -> ResourceAddress | None:
+def _resource(steps: list[TraversalStep], source: Source, problems: Problems) -> ResourceAddress | None:
     address = _address(steps, source, problems)
     if address is None or isinstance(address, ResourceAddress):
         return address
@@ -78,7 +78,7 @@ def _resource(steps: list[Step], source: Source, problems: Problems) -> Resource
     return None
 
 
-def _address(steps: list[Step], source: Source, problems: Problems) -> Address | None:
+def _address(steps: list[TraversalStep], source: Source, problems: Problems) -> Address | None:
     try:
         return address_of(steps)
     except AddressError as bad:
@@ -86,5 +86,5 @@ def _address(steps: list[Step], source: Source, problems: Problems) -> Address |
         return None
 
 
-def _span(step: Step, source: Source) -> Span:
+def _span(step: TraversalStep, source: Source) -> Span:
     return Span(source, step.start, step.end)

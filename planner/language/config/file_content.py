@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.checks import check_block
-from planner.language.config.merge import Declared
+from planner.language.config.merge import ExplicitDeclaration
 from planner.language.config.model import (
     CheckDecl,
     ImportDecl,
@@ -22,28 +22,28 @@ from planner.language.config.named_values import locals_block, output_block, var
 from planner.language.config.provider_blocks import provider_block
 from planner.language.config.reading import Problems, read
 from planner.language.config.resources import declared_data, ephemeral_block, resource_block
-from planner.language.config.settings import Settings, check_versions, language_block, terraform_block
+from planner.language.config.settings import TerraformSettings, check_versions, language_block, terraform_block
 from planner.language.config.statements import import_block, moved_block, removed_block
-from planner.language.syntax.body import Block, BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Block, Body, BodySchema, ExpectedBlock
 
 _FILE = BodySchema(
     {},
     (
-        BlockSchema("language"),
-        BlockSchema("required_providers"),
-        BlockSchema("provider", ("name",)),
-        BlockSchema("variable", ("name",)),
-        BlockSchema("locals"),
-        BlockSchema("output", ("name",)),
-        BlockSchema("module", ("name",)),
-        BlockSchema("resource", ("type", "name")),
-        BlockSchema("data", ("type", "name")),
-        BlockSchema("ephemeral", ("type", "name")),
-        BlockSchema("moved"),
-        BlockSchema("import"),
-        BlockSchema("check", ("name",)),
-        BlockSchema("removed"),
-        BlockSchema("terraform"),
+        ExpectedBlock("language"),
+        ExpectedBlock("required_providers"),
+        ExpectedBlock("provider", ("name",)),
+        ExpectedBlock("variable", ("name",)),
+        ExpectedBlock("locals"),
+        ExpectedBlock("output", ("name",)),
+        ExpectedBlock("module", ("name",)),
+        ExpectedBlock("resource", ("type", "name")),
+        ExpectedBlock("data", ("type", "name")),
+        ExpectedBlock("ephemeral", ("type", "name")),
+        ExpectedBlock("moved"),
+        ExpectedBlock("import"),
+        ExpectedBlock("check", ("name",)),
+        ExpectedBlock("removed"),
+        ExpectedBlock("terraform"),
     ),
 )
 
@@ -52,13 +52,17 @@ class FileContent:
     """The declarations of one file, kind by kind in source order."""
 
     def __init__(self) -> None:
-        self.settings = Settings()
+        self.settings = TerraformSettings()
         self.providers: list[ProviderDecl] = []
-        self.variables: list[Declared[VariableDecl]] = []
+        self.variables: list[ExplicitDeclaration[VariableDecl]] = []
         self.locals: list[LocalDecl] = []
-        self.outputs: list[Declared[OutputDecl]] = []
-        self.calls: list[Declared[UnresolvedCall]] = []
-        self.resources: dict[str, list[Declared[ResourceDecl]]] = {"managed": [], "data": [], "ephemeral": []}
+        self.outputs: list[ExplicitDeclaration[OutputDecl]] = []
+        self.calls: list[ExplicitDeclaration[UnresolvedCall]] = []
+        self.resources: dict[str, list[ExplicitDeclaration[ResourceDecl]]] = {
+            "managed": [],
+            "data": [],
+            "ephemeral": [],
+        }
         self.moved: list[tuple[MovedDecl | None, Span]] = []
         self.imports: list[tuple[ImportDecl | None, Span]] = []
         self.removed: list[tuple[RemovedDecl | None, Span]] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.span import Span
-from planner.language.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema, Content
+from planner.language.syntax.body import Attribute, Block, Body, BodySchema, Content, ExpectedBlock
 
 
 def optional(schema: BodySchema) -> BodySchema:
@@ -27,7 +27,7 @@ class OverriddenBody:
 
     def partial_content(self, schema: BodySchema) -> tuple[Content, Body]:
         if all(b.type != "dynamic" for b in schema.blocks):
-            schema = BodySchema(schema.attributes, (*schema.blocks, BlockSchema("dynamic", ("type",))))
+            schema = BodySchema(schema.attributes, (*schema.blocks, ExpectedBlock("dynamic", ("type",))))
         base, base_rest = self.base.partial_content(schema)
         over, over_rest = self.over.partial_content(optional(schema))
         replaced = {_made(block) for block in over.blocks}

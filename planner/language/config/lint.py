@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from planner.foundation.values.types import ListType, MapType, ObjectType, SetType, TupleType, Type
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.reading import Piece, Problems
+from planner.language.config.reading import ExpressionPiece, Problems
 from planner.language.syntax import nodes
 from planner.language.syntax.nodes import Expression
 
 _Found = tuple[Expression, str, tuple[str, ...], ObjectType]
 
 
-def lint_discarded(expr: Piece, type_: Type, what: str, problems: Problems) -> None:
+def lint_discarded(expr: ExpressionPiece, type_: Type, what: str, problems: Problems) -> None:
     """Warn of attributes of an object written out that conversion to the type would drop without a word."""
     if expr.json:
         return

@@ -70,7 +70,7 @@ def load_root(
     root_dir: str = ".", *, variables: RawVariables | None = None, workspace: str = "default"
 ) -> tuple[Config | None, list[Diagnostic]]:
     """The root module alone, without what it calls: enough to know the backend. None when there are errors."""
-    config, problems = _Loader(root_dir, variables or {}, workspace, lambda *call: None).load_root()
+    config, problems = _ConfigLoader(root_dir, variables or {}, workspace, lambda *call: None).load_root()
     return (None if any(d.is_error for d in problems) else config), problems
 
 
@@ -88,7 +88,7 @@ def load_tree(
     collecting = gc.isenabled()
     gc.disable()  # all that is made here stays: looking for garbage would double the time of large configurations
     try:
-        return _Loader(root_dir, variables or {}, workspace, locate, absolute).load(directory)
+        return _ConfigLoader(root_dir, variables or {}, workspace, locate, absolute).load(directory)
     finally:
         if collecting:
             gc.enable()
@@ -154,7 +154,7 @@ def _remember(key: tuple[str, str, bool], content: _Read) -> None:
     _lately_read[key] = content
 
 
-class _Loader:
+class _ConfigLoader:
     def __init__(
         self, root_dir: str, variables: RawVariables, workspace: str, locate: Locate, absolute: str = ""
     ) -> None:

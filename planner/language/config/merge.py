@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 @frozen(eq=False)
-class Declared(Generic[T]):
+class ExplicitDeclaration(Generic[T]):
     """A declaration and the arguments that its text gives explicitly."""
 
     value: T
@@ -41,7 +41,7 @@ def _refuse_depends_on(depends_on: tuple[Reference, ...], problems: Problems) ->
         problems.error("override_depends_on", "Unsupported override", detail, depends_on[0].span)
 
 
-def merge_variable(base: VariableDecl, declared: Declared[VariableDecl], problems: Problems) -> VariableDecl:
+def merge_variable(base: VariableDecl, declared: ExplicitDeclaration[VariableDecl], problems: Problems) -> VariableDecl:
     """The variable with the override's arguments; a default must still fit the type that results."""
     over, given = declared.value, declared.given
     changes = _given(over, given, ("description", "sensitive", "ephemeral", "default", "nullable", "const"))
@@ -75,7 +75,7 @@ def merge_local(base: LocalDecl, over: LocalDecl) -> LocalDecl:
     return over
 
 
-def merge_output(base: OutputDecl, declared: Declared[OutputDecl], problems: Problems) -> OutputDecl:
+def merge_output(base: OutputDecl, declared: ExplicitDeclaration[OutputDecl], problems: Problems) -> OutputDecl:
     over, given = declared.value, declared.given
     changes = _given(over, given, ("value", "sensitive", "ephemeral"))
     for name in ("description", "deprecated"):
@@ -85,7 +85,9 @@ def merge_output(base: OutputDecl, declared: Declared[OutputDecl], problems: Pro
     return evolve(base, **changes)
 
 
-def merge_call(base: UnresolvedCall, declared: Declared[UnresolvedCall], problems: Problems) -> UnresolvedCall:
+def merge_call(
+    base: UnresolvedCall, declared: ExplicitDeclaration[UnresolvedCall], problems: Problems
+) -> UnresolvedCall:
     over, given = declared.value, declared.given
     changes = _given(over.call, given, ("count", "for_each"))
     if over.call.providers:
@@ -104,7 +106,7 @@ def merge_provider(base: ProviderDecl, over: ProviderDecl) -> ProviderDecl:
     return evolve(base, version=over.version or base.version, body=OverriddenBody(base.body, over.body))
 
 
-def merge_resource(base: ResourceDecl, declared: Declared[ResourceDecl], problems: Problems) -> ResourceDecl:
+def merge_resource(base: ResourceDecl, declared: ExplicitDeclaration[ResourceDecl], problems: Problems) -> ResourceDecl:
     """The resource with the override's arguments; conditions and triggers cannot be overridden."""
     over, given = declared.value, declared.given
     changes = _given(over, given, ("count", "for_each", "provider", "provisioners"))

@@ -10,7 +10,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.file_content import FileContent
 from planner.language.config.merge import (
-    Declared,
+    ExplicitDeclaration,
     merge_call,
     merge_local,
     merge_output,
@@ -244,7 +244,7 @@ class ModuleBuilder:
             title = "Missing base provider configuration for override"
             problems.error("override_without_base", title, detail, provider.span)
 
-    def _override_resource(self, declared: Declared[ResourceDecl], problems: Problems) -> None:
+    def _override_resource(self, declared: ExplicitDeclaration[ResourceDecl], problems: Problems) -> None:
         resources, over = self.module.resources, declared.value
         existing = resources.get(over.key)
         if existing is not None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.joined_body import JoinedBody, optional
-from planner.language.config.merge import Declared
+from planner.language.config.merge import ExplicitDeclaration
 from planner.language.config.model import Expr, ModuleCall, ProviderRef, UnresolvedCall
 from planner.language.config.named_values import label_span
 from planner.language.config.provider_blocks import provider_reference
 from planner.language.config.provisioners import duplicate_escape, reserved_block
 from planner.language.config.reading import (
     BAD_NAME,
-    Piece,
+    ExpressionPiece,
     Problems,
     expr_of,
     pairs,
@@ -22,17 +22,17 @@ from planner.language.config.reading import (
     references,
 )
 from planner.language.config.resources import exclusive
-from planner.language.syntax.body import Block, BlockSchema, BodySchema
+from planner.language.syntax.body import Block, BodySchema, ExpectedBlock
 
 _MODULE = BodySchema(
     {"source": True, **dict.fromkeys(("version", "count", "for_each", "depends_on", "providers"), False)},
-    (BlockSchema("_"), BlockSchema("lifecycle"), BlockSchema("locals"), BlockSchema("provider", ("type",))),
+    (ExpectedBlock("_"), ExpectedBlock("lifecycle"), ExpectedBlock("locals"), ExpectedBlock("provider", ("type",))),
 )
 _OVERRIDE = optional(_MODULE)
 _LIFECYCLE = BodySchema({"enabled": False})
 
 
-def module_block(block: Block, override: bool, problems: Problems) -> Declared[UnresolvedCall]:
+def module_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[UnresolvedCall]:
     """A module call; in override files the source may be left out."""
     content, body = read_some(block.body, _OVERRIDE if override else _MODULE, problems)
     attributes = content.attributes
@@ -84,10 +84,10 @@ def module_block(block: Block, override: bool, problems: Problems) -> Declared[U
     )
     unresolved = UnresolvedCall(call, body, attributes.get("source"), attributes.get("version"))
     given = set(attributes) | {"enabled"} & set(repetition)
-    return Declared(unresolved, frozenset(given))
+    return ExplicitDeclaration(unresolved, frozenset(given))
 
 
-def passed_providers(expr: Piece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderRef], ...]:
+def passed_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderRef], ...]:
     """What a `providers` argument says: names inside, each with the configuration outside that it stands for."""
     entries = pairs(expr)
     if entries is None:

@@ -43,7 +43,7 @@ def install_modules(
     `fetch` installs a module that is not local; without it such a module is kept when it is already installed as
     called, else refused."""
 
-    def load(recorder: Recorder, problems: Problems) -> None:
+    def load(recorder: ModuleRecorder, problems: Problems) -> None:
         _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=recorder.locate)
         problems.extend(more)
         for path, call in others:
@@ -60,7 +60,7 @@ def install_modules(
 
 def install(
     root_dir: str,
-    load: Callable[[Recorder, Problems], None],
+    load: Callable[[ModuleRecorder, Problems], None],
     upgrade: bool = False,
     data_dir: str = DATA_DIRECTORY,
     fetch: Fetch | None = None,
@@ -68,7 +68,7 @@ def install(
     """The same for anything that calls modules: `load` reads it, and asks the recorder where modules are."""
     known, diagnostics = read_manifest(root_dir, data_dir)
     problems = Problems(diagnostics)
-    recorder = Recorder({} if upgrade else known, root_dir, fetch)
+    recorder = ModuleRecorder({} if upgrade else known, root_dir, fetch)
     if upgrade and fetch is None:
         recorder.kept = known
     load(recorder, problems)
@@ -82,7 +82,7 @@ def install(
     return recorder.installed, problems
 
 
-class Recorder:
+class ModuleRecorder:
     """Locates called modules while the tree is loaded, and remembers them."""
 
     def __init__(self, known: Manifest, root_dir: str, fetch: Fetch | None) -> None:

@@ -10,11 +10,11 @@ from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.conditions import check_rule, refers_to_variable
 from planner.language.config.lint import lint_discarded
-from planner.language.config.merge import Declared
+from planner.language.config.merge import ExplicitDeclaration
 from planner.language.config.model import Expr, LocalDecl, OutputDecl, VariableDecl
 from planner.language.config.reading import (
     BAD_NAME,
-    Piece,
+    ExpressionPiece,
     Problems,
     constant,
     constant_bool,
@@ -28,18 +28,18 @@ from planner.language.config.reading import (
 )
 from planner.language.expressions.constraints import TypeConstraint, parse_type_constraint
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Block, BlockSchema, BodySchema
+from planner.language.syntax.body import Attribute, Block, BodySchema, ExpectedBlock
 
 _VARIABLE = BodySchema(
     dict.fromkeys(
         ("description", "default", "type", "sensitive", "ephemeral", "const", "deprecated", "nullable"), False
     ),
-    (BlockSchema("validation"),),
+    (ExpectedBlock("validation"),),
 )
 _OUTPUT_ATTRIBUTES = ("description", "depends_on", "sensitive", "ephemeral", "deprecated")
 _OUTPUT = BodySchema(
     {**dict.fromkeys(_OUTPUT_ATTRIBUTES, False), "value": True},
-    (BlockSchema("precondition"), BlockSchema("postcondition")),
+    (ExpectedBlock("precondition"), ExpectedBlock("postcondition")),
 )
 _OUTPUT_OVERRIDE = BodySchema(dict.fromkeys(_OUTPUT.attributes, False), _OUTPUT.blocks)
 
@@ -55,7 +55,7 @@ def label_span(block: Block, index: int) -> Span:
     return Span(block.source, label.start, label.end)
 
 
-def variable_block(block: Block, override: bool, problems: Problems) -> Declared[VariableDecl]:
+def variable_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[VariableDecl]:
     """An input variable; its default is converted to its type (in override files only later, when merged)."""
     content = read(block.body, _VARIABLE, problems)
     attributes = content.attributes
@@ -106,7 +106,7 @@ def variable_block(block: Block, override: bool, problems: Problems) -> Declared
         const,
         verbatim,
     )
-    return Declared(variable, frozenset(attributes))
+    return ExplicitDeclaration(variable, frozenset(attributes))
 
 
 def _check_variable_name(name: str, span: Span, problems: Problems) -> None:
@@ -125,7 +125,7 @@ def _flag(attribute: Attribute | None, problems: Problems) -> bool:
     return bool(constant_bool(attribute, problems)) if attribute else False
 
 
-def _variable_type(expr: Piece, problems: Problems) -> tuple[TypeConstraint, bool]:
+def _variable_type(expr: ExpressionPiece, problems: Problems) -> tuple[TypeConstraint, bool]:
     """The type constraint, and whether outside text is taken verbatim (primitive types)."""
     if expr.is_quoted:
         if isinstance(expr.node, nodes.Literal) and expr.node.value in ("string", "list", "map"):
@@ -154,7 +154,7 @@ def _variable_type(expr: Piece, problems: Problems) -> tuple[TypeConstraint, boo
     return constraint, isinstance(constraint.type, Primitive) and constraint.type is not DYNAMIC
 
 
-def _default(expr: Piece, constraint: TypeConstraint | None, nullable: bool, problems: Problems) -> Value:
+def _default(expr: ExpressionPiece, constraint: TypeConstraint | None, nullable: bool, problems: Problems) -> Value:
     value = constant(expr, problems)
     if value is None:
         return UNKNOWN
@@ -191,7 +191,7 @@ def locals_block(block: Block, problems: Problems) -> list[LocalDecl]:
     return declared
 
 
-def output_block(block: Block, override: bool, problems: Problems) -> Declared[OutputDecl]:
+def output_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[OutputDecl]:
     """An output value; in override files the value may be left out."""
     before = len(problems)
     content = read(block.body, _OUTPUT_OVERRIDE if override else _OUTPUT, problems)
@@ -234,4 +234,4 @@ def output_block(block: Block, override: bool, problems: Problems) -> Declared[O
         tuple(preconditions),
         block.header_span,
     )
-    return Declared(output, frozenset(attributes))
+    return ExplicitDeclaration(output, frozenset(attributes))

@@ -13,7 +13,7 @@ from planner.language.config.model import Expr, ProviderDecl, ProviderRef, Requi
 from planner.language.config.provisioners import duplicate_escape, reserved_block
 from planner.language.config.reading import (
     BAD_NAME,
-    Piece,
+    ExpressionPiece,
     Problems,
     constant,
     constant_string,
@@ -29,12 +29,12 @@ from planner.language.config.reading import (
 )
 from planner.language.config.sources import SourceError, default_provider, parse_provider_source, provider_part
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Block, BlockSchema, BodySchema
+from planner.language.syntax.body import Attribute, Block, BodySchema, ExpectedBlock
 
 _RESERVED = ("count", "depends_on", "source")
 _PROVIDER = BodySchema(
     dict.fromkeys(("alias", "version", "for_each", *_RESERVED), False),
-    (BlockSchema("_"), BlockSchema("lifecycle"), BlockSchema("locals")),
+    (ExpectedBlock("_"), ExpectedBlock("lifecycle"), ExpectedBlock("locals")),
 )
 
 
@@ -123,7 +123,9 @@ def constraint_text(value: Value, attribute: Attribute, problems: Problems) -> s
 # ---------------------------------------------------------------- references to configurations
 
 
-def provider_reference(expr: Piece, argument: str, problems: Problems, bare: bool = False) -> ProviderRef | None:
+def provider_reference(
+    expr: ExpressionPiece, argument: str, problems: Problems, bare: bool = False
+) -> ProviderRef | None:
     """`name`, `name.alias`, `name.alias["key"]` or `name.alias[expression]`; None when it is none (reported)."""
     before = len(problems)
     written = native(expr, problems)
@@ -136,7 +138,7 @@ def provider_reference(expr: Piece, argument: str, problems: Problems, bare: boo
     if isinstance(node, nodes.Index):
         key = Expr(node.key, written.source)
         node, longest = node.collection, 2
-        written = Piece(node, written.source)
+        written = ExpressionPiece(node, written.source)
     quoted = written.is_quoted and not bare
     if not bare:
         written = unquoted(written, problems)
@@ -252,7 +254,7 @@ def _is_primitive(value: Value) -> bool:
     return isinstance(kind, Primitive) and kind is not DYNAMIC
 
 
-def _required_version(expr: Piece, problems: Problems) -> str | None:
+def _required_version(expr: ExpressionPiece, problems: Problems) -> str | None:
     value = constant(expr, Problems())
     if value.__class__ is not str:
         detail = "A version constraint is a string."
@@ -266,7 +268,7 @@ def _required_version(expr: Piece, problems: Problems) -> str | None:
     return str(value)
 
 
-def _required_source(expr: Piece, problems: Problems) -> str | None:
+def _required_source(expr: ExpressionPiece, problems: Problems) -> str | None:
     value = constant(expr, Problems())
     if value.__class__ is not str:
         problems.error("invalid_source", "Invalid source", "A provider source is a string.", expr.span)
@@ -278,7 +280,7 @@ def _required_source(expr: Piece, problems: Problems) -> str | None:
         return None
 
 
-def _configuration_aliases(name: str, expr: Piece, problems: Problems) -> list[ProviderRef]:
+def _configuration_aliases(name: str, expr: ExpressionPiece, problems: Problems) -> list[ProviderRef]:
     aliases: list[ProviderRef] = []
     title = "Invalid configuration_aliases value"
     for item in elements(expr, problems) or ():

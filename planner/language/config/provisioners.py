@@ -7,12 +7,12 @@ from planner.language.config.joined_body import JoinedBody
 from planner.language.config.model import Provisioner
 from planner.language.config.reading import Problems, expr_of, keyword, piece, read_some, unquoted
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Block, BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Block, Body, BodySchema, ExpectedBlock
 from planner.language.syntax.references import variables
 
 _PROVISIONER = BodySchema(
     {"when": False, "on_failure": False},
-    (BlockSchema("_"), BlockSchema("connection"), BlockSchema("lifecycle")),
+    (ExpectedBlock("_"), ExpectedBlock("connection"), ExpectedBlock("lifecycle")),
 )
 _REMOVED_TYPES = ("chef", "habitat", "puppet", "salt-masterless")
 

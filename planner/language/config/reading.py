@@ -12,7 +12,7 @@ from typing import Any
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import PRIMITIVES
 from planner.foundation.values.value import UNKNOWN, Unknown, Value, is_null
-from planner.foundation.vocabulary.address import AddressError, Step, scan_traversal
+from planner.foundation.vocabulary.address import AddressError, TraversalStep, scan_traversal
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source, Span
@@ -43,7 +43,7 @@ class Problems(list[Diagnostic]):
 
 
 @frozen(eq=False)
-class Piece:
+class ExpressionPiece:
     """An expression read for its shape: `json` says that strings in it are verbatim (and may hold expressions)."""
 
     node: Expression
@@ -100,14 +100,14 @@ def expr_of(attribute: Attribute, problems: Problems) -> Expr:
         return Expr(nodes.Literal(UNKNOWN, written.start, written.end), attribute.source)
 
 
-def piece(attribute: Attribute) -> Piece:
-    return Piece(attribute.literal, attribute.source, attribute.is_json)
+def piece(attribute: Attribute) -> ExpressionPiece:
+    return ExpressionPiece(attribute.literal, attribute.source, attribute.is_json)
 
 
 # ---------------------------------------------------------------- constants
 
 
-def constant(expr: Piece, problems: Problems) -> Value | None:
+def constant(expr: ExpressionPiece, problems: Problems) -> Value | None:
     """The value of an expression that may not refer to anything or call functions; None when there is none
     (reported)."""
     if isinstance(expr.node, nodes.Literal):
@@ -115,7 +115,7 @@ def constant(expr: Piece, problems: Problems) -> Value | None:
     return _computed(expr, problems)
 
 
-def _computed(expr: Piece, problems: Problems) -> Value | None:
+def _computed(expr: ExpressionPiece, problems: Problems) -> Value | None:
     from planner.language.expressions.evaluate import try_evaluate
 
     before = len(problems)
@@ -169,32 +169,32 @@ def constant_bool(attribute: Attribute, problems: Problems) -> bool | None:
 # ---------------------------------------------------------------- shapes
 
 
-def elements(expr: Piece, problems: Problems) -> list[Piece] | None:
+def elements(expr: ExpressionPiece, problems: Problems) -> list[ExpressionPiece] | None:
     """The items of a list written out; None when it is none (reported)."""
     if isinstance(expr.node, nodes.Tuple):
-        return [Piece(item, expr.source, expr.json) for item in expr.node.items]
+        return [ExpressionPiece(item, expr.source, expr.json) for item in expr.node.items]
     problems.error("list_required", "Invalid expression", "A list in brackets is required here.", expr.start_span)
     return None
 
 
-def pairs(expr: Piece) -> list[tuple[Piece, Piece, bool]] | None:
+def pairs(expr: ExpressionPiece) -> list[tuple[ExpressionPiece, ExpressionPiece, bool]] | None:
     """The keys and values of an object written out, and whether the key is a bare name; None when it is none."""
     if not isinstance(expr.node, nodes.Object):
         return None
     items = []
     for item in expr.node.items:
-        key = Piece(item.key, expr.source, expr.json)
-        items.append((key, Piece(item.value, expr.source, expr.json), item.bare))
+        key = ExpressionPiece(item.key, expr.source, expr.json)
+        items.append((key, ExpressionPiece(item.value, expr.source, expr.json), item.bare))
     return items
 
 
-def keyword(expr: Piece) -> str:
+def keyword(expr: ExpressionPiece) -> str:
     """The single name that the expression is, or an empty text."""
     node = traversal_node(expr)
     return node.name if isinstance(node, nodes.Variable) else ""
 
 
-def traversal_node(expr: Piece, bare: bool = False) -> nodes.Traversal | nodes.Variable | None:
+def traversal_node(expr: ExpressionPiece, bare: bool = False) -> nodes.Traversal | nodes.Variable | None:
     """The constant traversal that an expression is, else None. `bare`: the expression is a bare object key."""
     node = expr.node
     if isinstance(node, nodes.Traversal | nodes.Variable):
@@ -208,13 +208,13 @@ def traversal_node(expr: Piece, bare: bool = False) -> nodes.Traversal | nodes.V
             name = "null" if is_null(node.value) else str(node.value).lower()
             return nodes.Variable(name, node.start, node.end)
     if isinstance(node, nodes.Relative) and not expr.json:
-        source = traversal_node(Piece(node.source, expr.source))
+        source = traversal_node(ExpressionPiece(node.source, expr.source))
         if source is not None:
             return _traversal(steps_of(source), node.steps, node.start, node.end)
     return None
 
 
-def traversal_from_text(text: str, offset: int, inside: nodes.Node) -> nodes.Traversal | nodes.Variable | None:
+def traversal_from_text(text: str, offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable | None:
     """The traversal that a string holds, None when it holds none; `offset` is where the text begins."""
     try:
         return _placed(scan_traversal(text), offset, inside)
@@ -222,18 +222,18 @@ def traversal_from_text(text: str, offset: int, inside: nodes.Node) -> nodes.Tra
         return None
 
 
-def _placed(steps: list[Step], offset: int, inside: nodes.Node) -> nodes.Traversal | nodes.Variable:
+def _placed(steps: list[TraversalStep], offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable:
     """Steps of a text inside a string as a traversal in the file; the string's end bounds positions."""
 
     def place(at: int) -> int:
         return min(offset + at, inside.end)
 
-    shifted = [Step(s.value, s.is_index, place(s.start), place(s.end)) for s in steps]
+    shifted = [TraversalStep(s.value, s.is_index, place(s.start), place(s.end)) for s in steps]
     return _traversal(shifted, (), shifted[0].start, shifted[-1].end)
 
 
 def _traversal(
-    head: Iterable[Step], tail: tuple[nodes.Step, ...], start: int, end: int
+    head: Iterable[TraversalStep], tail: tuple[nodes.Step, ...], start: int, end: int
 ) -> nodes.Traversal | nodes.Variable:
     root, *rest = head
     steps: list[nodes.Step] = []
@@ -245,16 +245,16 @@ def _traversal(
     return nodes.Traversal(str(root.value), root.end, tuple(steps), start, end)
 
 
-def steps_of(node: nodes.Traversal | nodes.Variable) -> list[Step]:
+def steps_of(node: nodes.Traversal | nodes.Variable) -> list[TraversalStep]:
     """A traversal as the steps that addresses are made of."""
     if isinstance(node, nodes.Variable):
-        return [Step(node.name, False, node.start, node.end)]
-    steps = [Step(node.root, False, node.start, node.root_end)]
+        return [TraversalStep(node.name, False, node.start, node.end)]
+    steps = [TraversalStep(node.root, False, node.start, node.root_end)]
     for step in node.steps:
         if isinstance(step, nodes.GetAttr):
-            steps.append(Step(step.name, False, step.start, step.end))
+            steps.append(TraversalStep(step.name, False, step.start, step.end))
         else:
-            steps.append(Step(_key(step.key), True, step.start, step.end))
+            steps.append(TraversalStep(_key(step.key), True, step.start, step.end))
     return steps
 
 
@@ -263,7 +263,7 @@ def _key(value: Value) -> str | int | float:
     return value if value.__class__ in (str, int) else math.nan
 
 
-def reference(expr: Piece, problems: Problems, unquote: bool = False) -> Reference | None:
+def reference(expr: ExpressionPiece, problems: Problems, unquote: bool = False) -> Reference | None:
     """A constant traversal; None when it is none (reported). `unquote`: a quoted one is taken, with a warning."""
     if unquote:
         expr = unquoted(expr, problems)
@@ -283,13 +283,13 @@ def references(attribute: Attribute, problems: Problems) -> tuple[Reference, ...
     return named_by(elements(piece(attribute), problems) or [], problems)
 
 
-def named_by(items: Iterable[Piece], problems: Problems) -> tuple[Reference, ...]:
+def named_by(items: Iterable[ExpressionPiece], problems: Problems) -> tuple[Reference, ...]:
     """The references that these are; others are reported."""
     known = [reference(item, problems, unquote=True) for item in items]
     return tuple(r for r in known if r is not None)
 
 
-def unquoted(expr: Piece, problems: Problems, what: str = "references") -> Piece:
+def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references") -> ExpressionPiece:
     """The traversal in a quoted string of native syntax, with a warning that the quotes are old style."""
     if not expr.is_quoted or not isinstance(expr.node, nodes.Literal):
         return expr
@@ -307,11 +307,13 @@ def unquoted(expr: Piece, problems: Problems, what: str = "references") -> Piece
         return expr
     # The warning's range, quotes included, is also the range of the reference.
     if isinstance(node, nodes.Variable):
-        return Piece(nodes.Variable(node.name, expr.node.start, expr.node.end), expr.source)
-    return Piece(nodes.Traversal(node.root, node.root_end, node.steps, expr.node.start, expr.node.end), expr.source)
+        return ExpressionPiece(nodes.Variable(node.name, expr.node.start, expr.node.end), expr.source)
+    return ExpressionPiece(
+        nodes.Traversal(node.root, node.root_end, node.steps, expr.node.start, expr.node.end), expr.source
+    )
 
 
-def native(expr: Piece, problems: Problems) -> Piece | None:
+def native(expr: ExpressionPiece, problems: Problems) -> ExpressionPiece | None:
     """The expression itself, or the one that a JSON string holds; None when it holds none (reported)."""
     if not expr.json:
         return expr
@@ -322,7 +324,7 @@ def native(expr: Piece, problems: Problems) -> Piece | None:
     return _held_by_string(expr, expr.node.value, problems)
 
 
-def interpolated(expr: Piece) -> Piece:
+def interpolated(expr: ExpressionPiece) -> ExpressionPiece:
     """The same where the string of JSON syntax holds its expression as `${...}`: without these marks, in its place."""
     text = expr.node.value if expr.json and isinstance(expr.node, nodes.Literal) else None
     if text.__class__ is not str or not (text.startswith("${") and text.endswith("}")):
@@ -330,11 +332,11 @@ def interpolated(expr: Piece) -> Piece:
     return evolve(expr, node=nodes.Literal(f"  {text[2:-1]} ", expr.node.start, expr.node.end))
 
 
-def _held_by_string(expr: Piece, text: str, problems: Problems) -> Piece | None:
+def _held_by_string(expr: ExpressionPiece, text: str, problems: Problems) -> ExpressionPiece | None:
     from planner.language.syntax.parse import parse_expression
 
     # The string's text at the place where the string stands, so that positions are those of the file.
     source = Source(expr.source.filename, expr.source.text[: expr.node.start] + text)
     node, diagnostics = parse_expression(source, expr.node.start)
     problems.extend(diagnostics)
-    return None if node is None else Piece(node, source)
+    return None if node is None else ExpressionPiece(node, source)

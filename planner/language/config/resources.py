@@ -8,14 +8,14 @@ from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.conditions import check_rule, refuse_self_reference
 from planner.language.config.joined_body import JoinedBody
-from planner.language.config.merge import Declared
+from planner.language.config.merge import ExplicitDeclaration
 from planner.language.config.model import CheckRule, Expr, Lifecycle, Mode, Reference, ResourceDecl
 from planner.language.config.named_values import label_span
 from planner.language.config.provider_blocks import provider_reference
 from planner.language.config.provisioners import duplicate_escape, only_self, provisioner_block, reserved_block
 from planner.language.config.reading import (
     BAD_NAME,
-    Piece,
+    ExpressionPiece,
     Problems,
     constant_bool,
     elements,
@@ -30,21 +30,21 @@ from planner.language.config.reading import (
 )
 from planner.language.config.references import BadReference, parse_reference
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema, Content
+from planner.language.syntax.body import Attribute, Block, Body, BodySchema, Content, ExpectedBlock
 from planner.language.syntax.references import variables
 
 _ATTRIBUTES = dict.fromkeys(("count", "for_each", "provider", "depends_on"), False)
 _RESOURCE = BodySchema(
     _ATTRIBUTES,
     (
-        BlockSchema("locals"),
-        BlockSchema("lifecycle"),
-        BlockSchema("connection"),
-        BlockSchema("provisioner", ("type",)),
-        BlockSchema("_"),
+        ExpectedBlock("locals"),
+        ExpectedBlock("lifecycle"),
+        ExpectedBlock("connection"),
+        ExpectedBlock("provisioner", ("type",)),
+        ExpectedBlock("_"),
     ),
 )
-_DATA = BodySchema(_ATTRIBUTES, (BlockSchema("lifecycle"), BlockSchema("locals"), BlockSchema("_")))
+_DATA = BodySchema(_ATTRIBUTES, (ExpectedBlock("lifecycle"), ExpectedBlock("locals"), ExpectedBlock("_")))
 _LIFECYCLE_ATTRIBUTES = (
     "create_before_destroy",
     "prevent_destroy",
@@ -54,7 +54,7 @@ _LIFECYCLE_ATTRIBUTES = (
     "enabled",
 )
 _LIFECYCLE = BodySchema(
-    dict.fromkeys(_LIFECYCLE_ATTRIBUTES, False), (BlockSchema("precondition"), BlockSchema("postcondition"))
+    dict.fromkeys(_LIFECYCLE_ATTRIBUTES, False), (ExpectedBlock("precondition"), ExpectedBlock("postcondition"))
 )
 _TITLES = {
     "managed": ("Invalid resource type name", "Invalid resource name"),
@@ -118,7 +118,7 @@ def exclusive(spans: dict[str, Span], what: str, problems: Problems) -> None:
     problems.error("exclusive_repetition", f"Invalid combination of {names}", detail, whole)
 
 
-def resource_block(block: Block, override: bool, problems: Problems) -> Declared[ResourceDecl]:
+def resource_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
     """A managed resource."""
     build = _Builder(block, "managed", override, problems)
     content, body = read_some(block.body, _RESOURCE, problems)
@@ -154,7 +154,9 @@ def data_block(block: Block, override: bool, problems: Problems, check: str | No
     return declared_data(block, override, problems, check).value
 
 
-def declared_data(block: Block, override: bool, problems: Problems, check: str | None = None) -> Declared[ResourceDecl]:
+def declared_data(
+    block: Block, override: bool, problems: Problems, check: str | None = None
+) -> ExplicitDeclaration[ResourceDecl]:
     """A data source, and which arguments it gives."""
     build = _Builder(block, "data", override, problems)
     content, body = read_some(block.body, _DATA, problems)
@@ -194,7 +196,7 @@ def declared_data(block: Block, override: bool, problems: Problems, check: str |
     return _declared(build, common, lifecycle, body, check=check)
 
 
-def ephemeral_block(block: Block, override: bool, problems: Problems) -> Declared[ResourceDecl]:
+def ephemeral_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
     """An ephemeral resource."""
     build = _Builder(block, "ephemeral", override, problems)
     content, body = read_some(block.body, _RESOURCE, problems)
@@ -233,7 +235,7 @@ _GIVEN: dict[frozenset[str], frozenset[str]] = {}
 
 def _declared(
     build: _Builder, common: dict[str, Any], lifecycle: Lifecycle, body: Body, **more: Any
-) -> Declared[ResourceDecl]:
+) -> ExplicitDeclaration[ResourceDecl]:
     fields: dict[str, Any] = {"provisioners": (), "connection": None, **more}
     resource = ResourceDecl(
         mode=build.mode,
@@ -249,7 +251,7 @@ def _declared(
         **fields,
     )
     given = frozenset(build.given)
-    return Declared(resource, _GIVEN.setdefault(given, given))
+    return ExplicitDeclaration(resource, _GIVEN.setdefault(given, given))
 
 
 def _common(build: _Builder, content: Content) -> dict[str, Any]:
@@ -340,7 +342,7 @@ def _managed_lifecycle(build: _Builder, block: Block) -> Lifecycle:
     )
 
 
-def _ignored(expr: Piece, problems: Problems) -> Literal["all"] | tuple[Reference, ...]:
+def _ignored(expr: ExpressionPiece, problems: Problems) -> Literal["all"] | tuple[Reference, ...]:
     if keyword(expr) == "all":
         return "all"
     references: list[Reference] = []
@@ -361,7 +363,7 @@ def _ignored(expr: Piece, problems: Problems) -> Literal["all"] | tuple[Referenc
     return "all" if star is not None else tuple(references)
 
 
-def _replace_triggers(expr: Piece, problems: Problems) -> tuple[Expr, ...]:
+def _replace_triggers(expr: ExpressionPiece, problems: Problems) -> tuple[Expr, ...]:
     """Each refers to exactly one resource, and beside it only to count.index and each.key."""
     triggers = []
     failed = False  # in JSON syntax one element that is no expression makes the rest go unchecked
@@ -379,7 +381,7 @@ def _replace_triggers(expr: Piece, problems: Problems) -> tuple[Expr, ...]:
     return tuple(triggers)
 
 
-def _check_trigger(item: Piece, problems: Problems) -> None:
+def _check_trigger(item: ExpressionPiece, problems: Problems) -> None:
     def report(summary: str, detail: str) -> None:
         problems.error("invalid_trigger", summary, detail, item.span)
 

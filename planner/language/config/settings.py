@@ -9,7 +9,7 @@ from planner.foundation.vocabulary.version_constraints import parse_constraints
 from planner.language.config.model import BackendDecl, RequiredProvider
 from planner.language.config.provider_blocks import check_provider_name, required_providers_block, version_constraint
 from planner.language.config.reading import Problems, constant, elements, keyword, piece, read
-from planner.language.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Attribute, Block, Body, BodySchema, ExpectedBlock
 
 if TYPE_CHECKING:
     from planner.language.config.encryption_model import EncryptionDecl
@@ -22,24 +22,24 @@ EDITION = "tofu2024"
 _TERRAFORM = BodySchema(
     {"required_version": False, "experiments": False, "language": False},
     (
-        BlockSchema("backend", ("type",)),
-        BlockSchema("cloud"),
-        BlockSchema("required_providers"),
-        BlockSchema("provider_meta", ("provider",)),
-        BlockSchema("encryption"),
+        ExpectedBlock("backend", ("type",)),
+        ExpectedBlock("cloud"),
+        ExpectedBlock("required_providers"),
+        ExpectedBlock("provider_meta", ("provider",)),
+        ExpectedBlock("encryption"),
     ),
 )
-_LANGUAGE = BodySchema({"edition": False, "experiments": False}, (BlockSchema("compatible_with"),))
-_VERSION_BLOCKS = BodySchema({}, (BlockSchema("terraform"), BlockSchema("language")))
+_LANGUAGE = BodySchema({"edition": False, "experiments": False}, (ExpectedBlock("compatible_with"),))
+_VERSION_BLOCKS = BodySchema({}, (ExpectedBlock("terraform"), ExpectedBlock("language")))
 _REQUIRED_VERSION = BodySchema({"required_version": False})
-_COMPATIBLE_BLOCKS = BodySchema({}, (BlockSchema("compatible_with"),))
+_COMPATIBLE_BLOCKS = BodySchema({}, (ExpectedBlock("compatible_with"),))
 _COMPATIBLE = BodySchema({"opentofu": False})
 
 INCOMPATIBLE = "config.incompatible_module"
 """code of the diagnostic that makes all others of the module worthless"""
 
 
-class Settings:
+class TerraformSettings:
     """What the terraform blocks of one file say."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Settings:
         self.encryptions: list[EncryptionDecl] = []
 
 
-def terraform_block(block: Block, settings: Settings, problems: Problems) -> None:
+def terraform_block(block: Block, settings: TerraformSettings, problems: Problems) -> None:
     """One terraform block."""
     for inner in read(block.body, _TERRAFORM, problems).blocks:
         span = inner.header_span
@@ -66,7 +66,7 @@ def terraform_block(block: Block, settings: Settings, problems: Problems) -> Non
             _encryption(inner, settings, problems)
 
 
-def _encryption(block: Block, settings: Settings, problems: Problems) -> None:
+def _encryption(block: Block, settings: TerraformSettings, problems: Problems) -> None:
     from planner.language.config.encryption import encryption_block
 
     decl = encryption_block(block.body, block.header_span, problems)
@@ -74,7 +74,7 @@ def _encryption(block: Block, settings: Settings, problems: Problems) -> None:
         settings.encryptions.append(decl)
 
 
-def _provider_meta(block: Block, settings: Settings, problems: Problems) -> None:
+def _provider_meta(block: Block, settings: TerraformSettings, problems: Problems) -> None:
     """Constant settings that a module hands to a provider."""
     attributes, diagnostics = block.body.just_attributes()
     mine = Problems(diagnostics)

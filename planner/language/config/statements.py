@@ -9,10 +9,10 @@ from planner.language.config.model import Config, Expr, ImportDecl, ModuleConfig
 from planner.language.config.provider_blocks import provider_reference
 from planner.language.config.provisioners import provisioner_block
 from planner.language.config.reading import Problems, constant_bool, expr_of, native, piece, read, reference
-from planner.language.syntax.body import Block, BlockSchema, BodySchema
+from planner.language.syntax.body import Block, BodySchema, ExpectedBlock
 
 _MOVED = BodySchema({"from": True, "to": True})
-_REMOVED = BodySchema({"from": True}, (BlockSchema("lifecycle"), BlockSchema("provisioner", ("type",))))
+_REMOVED = BodySchema({"from": True}, (ExpectedBlock("lifecycle"), ExpectedBlock("provisioner", ("type",))))
 _REMOVED_LIFECYCLE = BodySchema({"destroy": False})
 _IMPORT = BodySchema({"provider": False, "id": False, "identity": False, "to": True, "for_each": False})
 

@@ -20,7 +20,7 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr, LocalDecl, VariableDecl
-from planner.language.config.reading import Piece, Problems
+from planner.language.config.reading import ExpressionPiece, Problems
 from planner.language.config.references import BadReference, Ref, parse_reference
 from planner.language.syntax.nodes import Traversal, Variable
 from planner.language.syntax.references import variables
@@ -38,7 +38,7 @@ _NOTHING: Mapping[str, Value] = {}
 
 
 @frozen
-class Subject:
+class StaticSubject:
     """What is being evaluated, for messages and to notice circles."""
 
     name: str
@@ -78,7 +78,7 @@ class StaticScope:
     ) -> Value | None:
         """The value of an expression of this module; None when it has none (reported). `name` and `span` say what it
         is for; `known` is what other root names stand for."""
-        return self._evaluate(expr, (Subject(name, span),), problems, known)
+        return self._evaluate(expr, (StaticSubject(name, span),), problems, known)
 
     def text(self, expr: Expr, name: str, problems: Problems) -> str | None:
         """A string that is neither sensitive nor ephemeral; None when it is none (reported)."""
@@ -101,19 +101,19 @@ class StaticScope:
             if value.__class__ is str:
                 return str(value)
             reason = "a string is required"
-        where = Piece(expr.node, expr.source).start_span
+        where = ExpressionPiece(expr.node, expr.source).start_span
         problems.error("unsuitable_value", "Unsuitable value type", f"{name}: {reason}.", where, context=expr.span)
         return None
 
     def root_value(self, name: str, problems: Problems) -> Value | None:
         """The value of an input variable as static expressions see it."""
         variable = self.variables[name]
-        return self._variable(variable, (Subject(f"var.{name}", variable.span),), problems)
+        return self._variable(variable, (StaticSubject(f"var.{name}", variable.span),), problems)
 
     # ------------------------------------------------------------ evaluation
 
     def _evaluate(
-        self, expr: Expr, stack: tuple[Subject, ...], problems: Problems, known: Mapping[str, Value] = _NOTHING
+        self, expr: Expr, stack: tuple[StaticSubject, ...], problems: Problems, known: Mapping[str, Value] = _NOTHING
     ) -> Value | None:
         from planner.language.expressions.evaluate import MappingScope, try_evaluate
 
@@ -146,7 +146,7 @@ class StaticScope:
         problems.extend(diagnostics)
         return None if has_errors(diagnostics) else value
 
-    def _check_static(self, ref: Ref, expr: Expr, top: Subject, problems: Problems) -> None:
+    def _check_static(self, ref: Ref, expr: Expr, top: StaticSubject, problems: Problems) -> None:
         if ref.kind in ("local", "var", "path", "terraform") or ref.name in self.repetition.get(ref.kind, ()):
             return
         where = Span(expr.source, ref.start, ref.end)
@@ -159,7 +159,7 @@ class StaticScope:
         detail = f"Unable to use {what} in static context, which is required by {top.name}"
         problems.error("dynamic_in_static", title, detail, where)
 
-    def _value(self, ref: Ref, expr: Expr, stack: tuple[Subject, ...], problems: Problems) -> Value:
+    def _value(self, ref: Ref, expr: Expr, stack: tuple[StaticSubject, ...], problems: Problems) -> Value:
         where = Span(expr.source, ref.start, ref.end)
         value: Value | None = UNKNOWN
         if ref.kind == "local":
@@ -192,12 +192,12 @@ class StaticScope:
             problems.error("invalid_terraform_attribute", title, detail, where)
         return UNKNOWN if value is None else value
 
-    def _local(self, name: str, where: Span, stack: tuple[Subject, ...], problems: Problems) -> Value | None:
+    def _local(self, name: str, where: Span, stack: tuple[StaticSubject, ...], problems: Problems) -> Value | None:
         local = self.locals.get(name)
         if local is None:
             problems.error("undeclared_local", "Undefined local", f"No local value is named {name}.", where)
             return None
-        subject = Subject(f"local.{name}", local.span)
+        subject = StaticSubject(f"local.{name}", local.span)
         if any(s.name == subject.name for s in stack):
             detail = f"{subject.name} depends on itself."
             problems.error("static_circle", "Circular reference", detail, local.span)
@@ -207,15 +207,17 @@ class StaticScope:
         self._pass_on(subject, stack, mine, problems)
         return value
 
-    def _variable(self, variable: VariableDecl, stack: tuple[Subject, ...], problems: Problems) -> Value | None:
-        subject = Subject(f"var.{variable.name}", variable.span)
+    def _variable(self, variable: VariableDecl, stack: tuple[StaticSubject, ...], problems: Problems) -> Value | None:
+        subject = StaticSubject(f"var.{variable.name}", variable.span)
         mine = Problems()
         raw = self.given(variable, mine)
         value = None if raw is None or mine.has_errors else _declared_value(raw, variable, mine)
         self._pass_on(subject, stack, mine, problems)
         return value
 
-    def _pass_on(self, subject: Subject, stack: tuple[Subject, ...], mine: Problems, problems: Problems) -> None:
+    def _pass_on(
+        self, subject: StaticSubject, stack: tuple[StaticSubject, ...], mine: Problems, problems: Problems
+    ) -> None:
         problems.extend(mine)
         if mine.has_errors:
             top = stack[-1]

@@ -20,7 +20,7 @@ def same_expression(left: Any, right: Any) -> bool:
         return False
     if isinstance(left, tuple):
         return len(left) == len(right) and all(map(same_expression, left, right))
-    if not isinstance(left, nodes.Node):
+    if not isinstance(left, nodes.SyntaxNode):
         return bool(left == right)
     names = [name for name in left.__slots__ if name not in _POSITIONS]
     return all(same_expression(getattr(left, name), getattr(right, name)) for name in names)

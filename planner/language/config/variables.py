@@ -18,16 +18,16 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import VariableDecl
-from planner.language.config.reading import Piece, Problems, constant, piece
+from planner.language.config.reading import ExpressionPiece, Problems, constant, piece
 from planner.language.config.secrecy import is_secret_directory
 from planner.language.config.static import Given, marked
-from planner.language.syntax.body import BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Body, BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_text
 
 Origin = Literal["environment", "automatic file", "named file", "command line", "input", "default", "plan"]
 
 _PREFIX = "TF_VAR_"
-_DECLARATIONS = BodySchema({}, (BlockSchema("variable", ("name",)),))
+_DECLARATIONS = BodySchema({}, (ExpectedBlock("variable", ("name",)),))
 
 
 @frozen(eq=False)
@@ -37,7 +37,7 @@ class RawValue:
     name: str
     origin: Origin
     text: str | None = None
-    expr: Piece | None = None
+    expr: ExpressionPiece | None = None
     given: Value | None = None
     """the value itself, where another program gives it and no text does; it may be unknown"""
 
@@ -213,7 +213,7 @@ def _parsed(source: Source, problems: Problems) -> Value | None:
 
     node, diagnostics = parse_expression(source)
     problems.extend(diagnostics)
-    return None if node is None else constant(Piece(node, source), problems)
+    return None if node is None else constant(ExpressionPiece(node, source), problems)
 
 
 def _json_body(source: Source) -> tuple[Body | None, Problems]:

@@ -42,18 +42,18 @@ from planner.foundation.values.value import (
 )
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.span import Span
-from planner.language.expressions.dynamic import Instance, Problems, expand
+from planner.language.expressions.dynamic import BodyProblems, DecodedBlock, expand
 from planner.language.expressions.evaluate import evaluate_parts
 from planner.language.expressions.scope import Scope
 from planner.language.syntax.body import Attribute, Body, BodySchema, Content
-from planner.language.syntax.body import BlockSchema as BlockHeader
+from planner.language.syntax.body import ExpectedBlock as BlockHeader
 
 
 def decode_block(body: Body, schema: BlockSchema, scope: Scope) -> tuple[Value, list[Diagnostic]]:
     """The object that a body describes, `dynamic` blocks expanded, and the problems. What fails is unknown in the
     result; when a reference is wrong in itself the whole result is unknown and only such problems are given."""
     decoder = Decoder()
-    value = decoder.body(Instance("", "", body, scope, body.missing_span), schema)
+    value = decoder.body(DecodedBlock("", "", body, scope, body.missing_span), schema)
     if decoder.refused:
         return Unknown(implied_type(schema)), decoder.refused
     if scope.deprecations:
@@ -61,10 +61,10 @@ def decode_block(body: Body, schema: BlockSchema, scope: Scope) -> tuple[Value, 
     return value, decoder.diagnostics
 
 
-class Decoder(Problems):
+class Decoder(BodyProblems):
     """Decodes one body and all inside it; gathers the problems."""
 
-    def body(self, instance: Instance, schema: BlockSchema) -> dict[str, Value]:
+    def body(self, instance: DecodedBlock, schema: BlockSchema) -> dict[str, Value]:
         """The object of one body."""
         as_blocks = _written_as_blocks(instance.body, schema)
         content = instance.body.content(body_schema(schema, as_blocks))
@@ -86,7 +86,7 @@ class Decoder(Problems):
 
     # ------------------------------------------------------------ attributes
 
-    def _attribute(self, attribute: Attribute | None, schema: AttributeSchema, instance: Instance) -> Value:
+    def _attribute(self, attribute: Attribute | None, schema: AttributeSchema, instance: DecodedBlock) -> Value:
         if attribute is None:
             return Null(schema.type)
         if instance.unknown:
@@ -109,7 +109,7 @@ class Decoder(Problems):
             )
             return Unknown(schema.type)
 
-    def _attribute_blocks(self, blocks: list[Instance], schema: AttributeSchema) -> Value:
+    def _attribute_blocks(self, blocks: list[DecodedBlock], schema: AttributeSchema) -> Value:
         """An attribute of a list or set of objects that is written as blocks, as old providers allow."""
         if not blocks:
             return Null(schema.type)
@@ -124,7 +124,9 @@ class Decoder(Problems):
 
     # ------------------------------------------------------------ blocks
 
-    def _blocks(self, name: str, nested: NestedBlock, blocks: list[Instance], content: Content, parent: Body) -> Value:
+    def _blocks(
+        self, name: str, nested: NestedBlock, blocks: list[DecodedBlock], content: Content, parent: Body
+    ) -> Value:
         if nested.nesting in ("single", "group"):
             return self._single(name, nested, blocks, parent)
         if nested.nesting == "map":
@@ -150,7 +152,7 @@ class Decoder(Problems):
             return self._collected(name, nested, items, blocks)
         return tuple(items) if has_dynamic(item_type) else List(item_type, tuple(items))
 
-    def _collected(self, name: str, nested: NestedBlock, items: list[Value], blocks: list[Instance]) -> Value:
+    def _collected(self, name: str, nested: NestedBlock, items: list[Value], blocks: list[DecodedBlock]) -> Value:
         """A set of blocks; blocks with attributes of any type must agree on one."""
         item_type: Type = implied_type(nested.block)
         if has_dynamic(item_type):
@@ -165,7 +167,7 @@ class Decoder(Problems):
                 return UNKNOWN
         return make_set(item_type, items)
 
-    def _single(self, name: str, nested: NestedBlock, blocks: list[Instance], parent: Body) -> Value:
+    def _single(self, name: str, nested: NestedBlock, blocks: list[DecodedBlock], parent: Body) -> Value:
         if len(blocks) > 1:
             detail = f'Only one block "{name}" may be here; the first is at {blocks[0].span}.'
             self.report("duplicate_block", f"Duplicate {name} block", detail, blocks[1].span)
@@ -176,7 +178,7 @@ class Decoder(Problems):
             self.report("missing_block", f"Missing {name} block", detail, parent.missing_span)
         return empty_block(nested)
 
-    def _mapped(self, name: str, nested: NestedBlock, blocks: list[Instance]) -> Value:
+    def _mapped(self, name: str, nested: NestedBlock, blocks: list[DecodedBlock]) -> Value:
         items: dict[str, Value] = {}
         for block in blocks:
             value = mark(self.body(block, nested.block), block.marks)

@@ -29,7 +29,7 @@ from planner.language.expressions.scope import Scope
 from planner.language.expressions.traverse import can_iterate, elements
 from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, Block, Body, BodySchema, Content
-from planner.language.syntax.body import BlockSchema as BlockHeader
+from planner.language.syntax.body import ExpectedBlock as BlockHeader
 
 if TYPE_CHECKING:
     from planner.language.functions import CallContext, Function
@@ -38,7 +38,7 @@ INVALID_FOR_EACH = "Invalid dynamic for_each value"
 INVALID_LABEL = "Invalid dynamic block label"
 
 
-class Instance:
+class DecodedBlock:
     """A block as it is decoded: written out, or made by a `dynamic` block. `unknown`: it stands for an unknown number
     of blocks; `marks` are those of the collection it comes from; `span` is where its definition is."""
 
@@ -63,7 +63,7 @@ class Instance:
         self.unknown = unknown
 
 
-class Problems:
+class BodyProblems:
     """What is wrong with a body. `refused`: references that are wrong in themselves."""
 
     def __init__(self) -> None:
@@ -98,15 +98,17 @@ class IteratorScope(Scope):
         return self.outer.deprecations
 
 
-def expand(parent: Instance, content: Content, labels: dict[str, tuple[str, ...]], into: Problems) -> list[Instance]:
+def expand(
+    parent: DecodedBlock, content: Content, labels: dict[str, tuple[str, ...]], into: BodyProblems
+) -> list[DecodedBlock]:
     """The blocks of a body in order, each `dynamic` block replaced by those that it makes. `labels`: the block types
     that the body may have, with the names of their labels."""
-    instances: list[Instance] = []
+    instances: list[DecodedBlock] = []
     for block in content.blocks:
         if block.type != "dynamic":
             label = block.labels[0].value if block.labels else ""
             span = block.header_span
-            instances.append(Instance(block.type, label, block.body, parent.scope, span, NO_MARKS, parent.unknown))
+            instances.append(DecodedBlock(block.type, label, block.body, parent.scope, span, NO_MARKS, parent.unknown))
             continue
         kind = block.labels[0]
         if kind.value not in labels:
@@ -118,7 +120,9 @@ def expand(parent: Instance, content: Content, labels: dict[str, tuple[str, ...]
     return instances
 
 
-def _expand_one(parent: Instance, block: Block, label_names: tuple[str, ...], into: Problems) -> Iterator[Instance]:
+def _expand_one(
+    parent: DecodedBlock, block: Block, label_names: tuple[str, ...], into: BodyProblems
+) -> Iterator[DecodedBlock]:
     kind = block.labels[0].value
     spec = _Spec.read(block, bool(label_names), into)
     if spec is None:
@@ -143,7 +147,7 @@ def _expand_one(parent: Instance, block: Block, label_names: tuple[str, ...], in
         label = spec.label(scope, into)
         if label is not None:
             unknown = parent.unknown or plain.__class__ is Unknown
-            yield Instance(kind, label, spec.content, scope, span, marks, unknown)
+            yield DecodedBlock(kind, label, spec.content, scope, span, marks, unknown)
 
 
 def _unsuitable(collection: Value) -> str:
@@ -174,7 +178,7 @@ class _Spec:
         self.content = content
 
     @classmethod
-    def read(cls, block: Block, labelled: bool, into: Problems) -> _Spec | None:
+    def read(cls, block: Block, labelled: bool, into: BodyProblems) -> _Spec | None:
         """The parts; None (reported) when one is missing or wrong."""
         content = block.body.content(_LABELLED if labelled else _PLAIN)
         into.diagnostics += content.diagnostics
@@ -200,7 +204,7 @@ class _Spec:
             return None
         return cls(content.attributes["for_each"], iterator, content.attributes.get("labels"), content.blocks[0].body)
 
-    def labels_fit(self, names: tuple[str, ...], kind: str, into: Problems) -> bool:
+    def labels_fit(self, names: tuple[str, ...], kind: str, into: BodyProblems) -> bool:
         """Reads the labels; false (reported) when they are no list of the right length."""
         attribute = self.labels_attribute
         if attribute is None:
@@ -219,7 +223,7 @@ class _Spec:
         into.report("dynamic_labels", summary, detail, Span(attribute.source, place.start, place.end))
         return False
 
-    def label(self, scope: Scope, into: Problems) -> str | None:
+    def label(self, scope: Scope, into: BodyProblems) -> str | None:
         """The label of one block, "" when it has none; None (reported) when it is no label."""
         for node in self.labels:
             assert self.labels_attribute is not None

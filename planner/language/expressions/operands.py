@@ -31,7 +31,7 @@ class Compiled(Protocol):
     def local_names(self) -> list[tuple[int, int, dict[str, int]]]: ...
 
 
-class Moment(Protocol):
+class EvaluationMoment(Protocol):
     """An evaluation at the moment of a problem: its expression, and what names have for values."""
 
     @property
@@ -61,7 +61,7 @@ def operand_values(
     return tuple(sorted(operands.items()))
 
 
-def operands_at(env: Moment, start: int, end: int) -> Operands:
+def operands_at(env: EvaluationMoment, start: int, end: int) -> Operands:
     """The names in the smallest expression that covers the text from start to end, with the values that local names
     have at this moment of the evaluation."""
     operands: dict[str, str] = {}
@@ -78,7 +78,7 @@ def operands_at(env: Moment, start: int, end: int) -> Operands:
     return tuple(sorted(operands.items()))
 
 
-def _loop(env: Moment, reference: Any) -> tuple[int, int, dict[str, int]] | None:
+def _loop(env: EvaluationMoment, reference: Any) -> tuple[int, int, dict[str, int]] | None:
     """The loop that a local name belongs to, None when the name is not local."""
     name, innermost = _root(reference), None
     for loop in env.program.local_names:
@@ -157,10 +157,10 @@ def _compact(value: Value) -> str:
 def _children(node: Any) -> Iterator[Any]:
     for name in node.__slots__:
         part = getattr(node, name)
-        if isinstance(part, nodes.Node):
+        if isinstance(part, nodes.SyntaxNode):
             yield part
         elif part.__class__ is tuple:
-            yield from (p for p in part if isinstance(p, nodes.Node))
+            yield from (p for p in part if isinstance(p, nodes.SyntaxNode))
 
 
 def _references(node: Any) -> Iterator[Any]:

@@ -44,7 +44,7 @@ def read(source: str) -> Value:
     """The value of a YAML document. Raises YamlError."""
     loader = _Loader(source or "\n")
     try:
-        reader = _Reader(loader)
+        reader = _YamlReader(loader)
         reader.expect(yaml.StreamStartEvent)
         reader.expect(yaml.DocumentStartEvent)
         value = reader.node(loader.get_event())
@@ -61,7 +61,7 @@ def read(source: str) -> Value:
         loader.dispose()
 
 
-class _Reader:
+class _YamlReader:
     def __init__(self, loader: Any) -> None:
         self.loader = loader
         self.anchors: dict[str, Value] = {}

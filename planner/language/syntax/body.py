@@ -11,11 +11,11 @@ from typing import ClassVar, Protocol
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Source, Span
-from planner.language.syntax.nodes import Expression, Node, node_class
+from planner.language.syntax.nodes import Expression, SyntaxNode, node_class
 
 
 @node_class
-class Attribute(Node):
+class Attribute(SyntaxNode):
     """`name = expr`. start/end cover the whole; the name is [start, name_end).
 
     In JSON syntax the expression is made on first use, and a malformed template in it raises Failure then."""
@@ -47,7 +47,7 @@ class Attribute(Node):
 
 
 @node_class
-class Label(Node):
+class Label(SyntaxNode):
     """A block label, quoted or bare, with its span (quotes included)."""
 
     __slots__ = ("value",)
@@ -55,7 +55,7 @@ class Label(Node):
 
 
 @node_class
-class Block(Node):
+class Block(SyntaxNode):
     """`type "label" { ... }`. start is the type, header_end the end of the last label (or type), end after `}`."""
 
     __slots__ = ("type", "type_end", "labels", "header_end", "body", "source")
@@ -77,7 +77,7 @@ class Block(Node):
 
 
 @frozen
-class BlockSchema:
+class ExpectedBlock:
     """A block type that a body may contain and the names of its labels, for messages."""
 
     type: str
@@ -89,7 +89,7 @@ class BodySchema:
     """What a body may contain. `attributes` maps a name to whether it is required."""
 
     attributes: dict[str, bool] = field(factory=dict)
-    blocks: tuple[BlockSchema, ...] = ()
+    blocks: tuple[ExpectedBlock, ...] = ()
 
     @cached_property
     def block_types(self) -> frozenset[str]:

@@ -41,7 +41,7 @@ _TIGHT_BEFORE = frozenset(("TEXT", "QUOTE_CLOSE", "HEREDOC_CLOSE"))
 _ANY, _OF_STRINGS = ("list", "map", "set"), ("list", "map")
 
 
-class Piece:
+class FormatToken:
     """A simple token: its kind, its text, and how many blanks stand before it."""
 
     __slots__ = ("blanks", "kind", "text")
@@ -52,7 +52,7 @@ class Piece:
         self.blanks = blanks
 
 
-Pieces = list[Piece]
+Pieces = list[FormatToken]
 
 
 def format_file(data: bytes, name: str) -> tuple[str | None, list[Diagnostic]]:
@@ -96,12 +96,12 @@ def _pieces(text: str, tokens: list[Token]) -> Pieces:
             if found[1]:
                 blanks += len(found[1])
             else:
-                pieces.append(Piece(NEWLINE if found[2] else COMMENT, found[0], blanks))
+                pieces.append(FormatToken(NEWLINE if found[2] else COMMENT, found[0], blanks))
                 blanks = 0
 
     def add(kind: str, value: str) -> None:
         nonlocal done, blanks
-        pieces.append(Piece(_ALIKE.get(kind, kind), value, blanks))
+        pieces.append(FormatToken(_ALIKE.get(kind, kind), value, blanks))
         done += len(value)
         blanks = 0
 
@@ -117,14 +117,14 @@ def _pieces(text: str, tokens: list[Token]) -> Pieces:
                 blanks += at - done
                 done = at
             elif between[0] == "\n" and not between[1:].strip(" \t"):
-                put(Piece(NEWLINE, "\n", blanks))
+                put(FormatToken(NEWLINE, "\n", blanks))
                 blanks = at - done - 1
                 done = at
             else:
                 trivia(at)
         plain = plain_kinds.get(kind)
         if plain is not None and (kind not in fused or value.isascii()):
-            put(Piece(plain, value, blanks))
+            put(FormatToken(plain, value, blanks))
             done += len(value)
             blanks = 0
             continue
@@ -142,11 +142,11 @@ def _pieces(text: str, tokens: list[Token]) -> Pieces:
     return pieces
 
 
-def _ends_line(piece: Piece) -> bool:
+def _ends_line(piece: FormatToken) -> bool:
     return piece.kind == NEWLINE or (piece.kind == COMMENT and piece.text.endswith("\n"))
 
 
-def _renewed(pieces: Pieces) -> Iterator[Piece]:
+def _renewed(pieces: Pieces) -> Iterator[FormatToken]:
     """The tokens with old ways of writing replaced. Goes through the bodies of the file; `blocks` are the open ones."""
     blocks: list[str] = []
     at = 0
@@ -195,7 +195,7 @@ def _end_of_value(pieces: Pieces, at: int) -> int:
         at += 1
 
 
-def _labels(header: Pieces) -> Iterator[Piece]:
+def _labels(header: Pieces) -> Iterator[FormatToken]:
     """The labels of a block, all in quotes and with the usual escapes. Comments between them are given up."""
     last = max((i for i, piece in enumerate(header) if piece.kind != COMMENT), default=-1)
     for piece in header[: last + 1]:
@@ -208,8 +208,8 @@ def _labels(header: Pieces) -> Iterator[Piece]:
     yield from header[last + 1 :]
 
 
-def _label(text: str) -> Piece:
-    return Piece(STRING, f'"{_escaped(normal(text))}"')
+def _label(text: str) -> FormatToken:
+    return FormatToken(STRING, f'"{_escaped(normal(text))}"')
 
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
@@ -236,13 +236,18 @@ def _type(value: Pieces) -> Pieces:
     """
     kinds = [piece.kind for piece in value]
     if kinds == [NAME] and value[0].text in _ANY:
-        return [*value, Piece("(", "("), Piece(NAME, "any"), Piece("RPAREN", ")")]
+        return [*value, FormatToken("(", "("), FormatToken(NAME, "any"), FormatToken("RPAREN", ")")]
     if kinds == [STRING]:
         name = value[0].text[1:-1]
         if name == "string":
-            return [Piece(NAME, name)]
+            return [FormatToken(NAME, name)]
         if name in _OF_STRINGS:
-            return [Piece(NAME, name), Piece("(", "("), Piece(NAME, "string"), Piece("RPAREN", ")")]
+            return [
+                FormatToken(NAME, name),
+                FormatToken("(", "("),
+                FormatToken(NAME, "string"),
+                FormatToken("RPAREN", ")"),
+            ]
     return value
 
 
@@ -262,7 +267,7 @@ def _unwrapped(value: Pieces) -> Pieces:
             last -= 1
         value = inside[first:last]
         if any(map(_ends_line, value[:-1])) and not _in_parentheses(value):
-            value = [Piece("(", "("), *value, Piece("RPAREN", ")")]
+            value = [FormatToken("(", "("), *value, FormatToken("RPAREN", ")")]
     return value
 
 
@@ -385,7 +390,7 @@ def _space(cell: Pieces) -> None:
         before = kind
 
 
-def _gap(before: str, subject: Piece, after: str) -> bool:
+def _gap(before: str, subject: FormatToken, after: str) -> bool:
     """Whether a blank stands between a token and the one after it; the first rule that fits decides."""
     kind = NAME if subject.kind == "STEPS" else subject.kind
     if after == NEWLINE or (kind == NAME and after in ("(", "SCOPE")) or (kind == "SCOPE" and after == NAME):
@@ -415,7 +420,7 @@ def _gap(before: str, subject: Piece, after: str) -> bool:
 
 def _align(rows: list[tuple[Pieces, Pieces]]) -> None:
     """Put the second cells of neighbouring rows in one column, a blank behind the widest of the first."""
-    chain: list[tuple[int, Piece]] = []
+    chain: list[tuple[int, FormatToken]] = []
     for left, right in [*rows, ([], [])]:
         if right:
             right[0].blanks = 1
@@ -431,7 +436,7 @@ def _align(rows: list[tuple[Pieces, Pieces]]) -> None:
             chain = []
 
 
-def _columns(piece: Piece) -> int:
+def _columns(piece: FormatToken) -> int:
     """Grapheme clusters of a token; quotes are tokens of their own."""
     text = piece.text
     if text.isascii():

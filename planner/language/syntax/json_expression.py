@@ -7,7 +7,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.json_values import JsonArray, JsonAtom, JsonText, JsonValue
 from planner.language.syntax.literals import normal
-from planner.language.syntax.nodes import Expression, Literal, Node, Object, ObjectItem, Tuple
+from planner.language.syntax.nodes import Expression, Literal, Object, ObjectItem, SyntaxNode, Tuple
 from planner.language.syntax.parse import parse_template
 
 # The slots of nodes that hold offsets, besides start and end.
@@ -71,12 +71,12 @@ def _template(string: JsonText, source: Source, text: str) -> Expression:
     return expression
 
 
-def shift(node: Node, by: int) -> None:
+def shift(node: SyntaxNode, by: int) -> None:
     """Move a fresh tree: add a number to all its offsets."""
     stack: list[object] = [node]
     while stack:
         item = stack.pop()
-        if isinstance(item, Node):
+        if isinstance(item, SyntaxNode):
             item.start += by
             item.end += by
             for name in item.__slots__:

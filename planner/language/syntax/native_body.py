@@ -7,7 +7,7 @@ from typing import Any
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Source, Span
-from planner.language.syntax.body import Attribute, Block, BlockSchema, BodySchema, Content
+from planner.language.syntax.body import Attribute, Block, BodySchema, Content, ExpectedBlock
 
 
 class NativeBody:
@@ -125,7 +125,7 @@ def missing_argument(name: str, span: Span) -> Diagnostic:
     return error("syntax.missing_argument", "Missing required argument", detail, span)
 
 
-def _label_problem(block: Block, schema: BlockSchema) -> Diagnostic | None:
+def _label_problem(block: Block, schema: ExpectedBlock) -> Diagnostic | None:
     """Too many or too few labels."""
     names, labels = schema.labels, block.labels
     if len(labels) > len(names):

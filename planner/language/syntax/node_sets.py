@@ -26,7 +26,7 @@ MOST_NESTED = 100
 
 
 @frozen
-class Name:
+class SetName:
     """A vertex, an address or a pattern."""
 
     text: str
@@ -34,7 +34,7 @@ class Name:
 
 
 @frozen
-class Call:
+class SetCall:
     """A verb of sets. `depth` limits how far it goes; None: as far as there is something."""
 
     verb: str
@@ -52,7 +52,7 @@ class Combination:
     span: Span
 
 
-NodeSet: TypeAlias = Name | Call | Combination
+NodeSet: TypeAlias = SetName | SetCall | Combination
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _TOKEN = re.compile(
@@ -71,10 +71,10 @@ def parse_node_set(
 ) -> NodeSet:
     """The expression that a text is. `what` its sets are of, `verbs` those that it may use. Raises Failure with the
     place of the first mistake."""
-    return _Reader(Source("<query>", text), what, verbs, commas_unite).read()
+    return _NodeSetReader(Source("<query>", text), what, verbs, commas_unite).read()
 
 
-class _Reader:
+class _NodeSetReader:
     def __init__(self, source: Source, what: str, verbs: Mapping[str, int], commas_unite: bool) -> None:
         self.what, self.verbs, self.commas_unite = what, verbs, commas_unite
         self.source, self.text, self.at, self.nested = source, source.text, 0, 0
@@ -135,7 +135,7 @@ class _Reader:
             return nodes
         if self.kind == "quoted":
             self.advance()
-            return Name(re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.DOTALL), self.span(start))
+            return SetName(re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.DOTALL), self.span(start))
         if self.kind != "word":
             if self.token == '"':
                 raise self.mistake("This quote is never closed.")
@@ -144,7 +144,7 @@ class _Reader:
             raise self.mistake(f"A name, a verb or a parenthesis is expected here, not {self.shown()}.")
         self.advance()
         if self.kind != "(" or (self.start != start + len(token) and token not in self.verbs):
-            return Name(token, self.span(start))
+            return SetName(token, self.span(start))
         return self.call(token, start)
 
     def call(self, verb: str, start: int) -> NodeSet:
@@ -175,7 +175,7 @@ class _Reader:
                 wanted += ", and at most a depth (a whole number)"
             detail = f"{verb} takes {wanted}."
             raise Failure(error("query.arguments", "Wrong arguments of a verb", detail, self.span(start)))
-        return Call(verb, tuple(arguments), depth, self.span(start))
+        return SetCall(verb, tuple(arguments), depth, self.span(start))
 
     def inside(self) -> NodeSet:
         """An expression in parentheses."""

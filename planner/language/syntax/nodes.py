@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 
-class Node:
+class SyntaxNode:
     """Base: slots, positional construction in slot order, and a compact pickled form for the parse cache.
 
     `compiled` is the evaluator's: unset until an expression is first evaluated, and never pickled."""
@@ -28,7 +28,7 @@ class Node:
 
     @classmethod
     def fields(cls) -> tuple[str, ...]:
-        return (*cls.__slots__, "start", "end") if cls is not Node else ("start", "end")
+        return (*cls.__slots__, "start", "end") if cls is not SyntaxNode else ("start", "end")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(repr(getattr(self, f)) for f in self.fields())})"
@@ -55,7 +55,7 @@ def node_class(cls: type) -> type:
 
 
 @node_class
-class Literal(Node):
+class Literal(SyntaxNode):
     """`true`, `false`, `null`, a number, or a quoted string without interpolation. `value` is a language value
     (planner.foundation.values.value): bool, str, number, or NULL."""
 
@@ -64,21 +64,21 @@ class Literal(Node):
 
 
 @node_class
-class Variable(Node):
+class Variable(SyntaxNode):
     """A root name, alone: `x`. Longer traversals are Traversal nodes."""
 
     __slots__ = ("name",)
     name: str
 
 
-class GetAttr(Node):
+class GetAttr(SyntaxNode):
     """A step `.name` of a traversal; start at the dot."""
 
     __slots__ = ("name",)
     name: str
 
 
-class GetIndex(Node):
+class GetIndex(SyntaxNode):
     """A step `[key]` with a literal key (str or number), or legacy `.0`; start at the bracket or dot."""
 
     __slots__ = ("key",)
@@ -91,7 +91,7 @@ Step: TypeAlias = GetAttr | GetIndex
 
 
 @node_class
-class Traversal(Node):
+class Traversal(SyntaxNode):
     """`root.a.b[0]["k"]`: a root name and at least one constant step (a variable index is an Index node)."""
 
     __slots__ = ("root", "root_end", "steps")
@@ -101,7 +101,7 @@ class Traversal(Node):
 
 
 @node_class
-class Relative(Node):
+class Relative(SyntaxNode):
     """Constant steps after any other expression: `f(x).a[0]`."""
 
     __slots__ = ("source", "steps")
@@ -110,7 +110,7 @@ class Relative(Node):
 
 
 @node_class
-class Index(Node):
+class Index(SyntaxNode):
     """`collection[key]` where key is not a literal."""
 
     __slots__ = ("collection", "key", "bracket")
@@ -120,7 +120,7 @@ class Index(Node):
 
 
 @node_class
-class Splat(Node):
+class Splat(SyntaxNode):
     """`source.*rest` (kind "attr") or `source[*]rest` (kind "full"). `each` is the expression applied to every
     element; inside it the element is an `Element` node. `marker` is the span offset of the star's step."""
 
@@ -133,14 +133,14 @@ class Splat(Node):
 
 
 @node_class
-class Element(Node):
+class Element(SyntaxNode):
     """The current element inside a Splat's `each`."""
 
     __slots__ = ()
 
 
 @node_class
-class Template(Node):
+class Template(SyntaxNode):
     """A quoted template or heredoc with at least one interpolation or directive (or several literal parts). Heredocs
     arrive with flush indentation and strip markers already applied."""
 
@@ -149,7 +149,7 @@ class Template(Node):
 
 
 @node_class
-class Wrap(Node):
+class Wrap(SyntaxNode):
     """`"${expr}"` alone: the value of expr, whatever its type."""
 
     __slots__ = ("expr",)
@@ -157,7 +157,7 @@ class Wrap(Node):
 
 
 @node_class
-class TemplateIf(Node):
+class TemplateIf(SyntaxNode):
     """`%{ if c }a%{ else }b%{ endif }` as a template part."""
 
     __slots__ = ("condition", "then", "otherwise")
@@ -167,7 +167,7 @@ class TemplateIf(Node):
 
 
 @node_class
-class TemplateFor(Node):
+class TemplateFor(SyntaxNode):
     """`%{ for k, v in c }body%{ endfor }` as a template part."""
 
     __slots__ = ("key", "value", "collection", "body")
@@ -178,7 +178,7 @@ class TemplateFor(Node):
 
 
 @node_class
-class Parens(Node):
+class Parens(SyntaxNode):
     """`(expr)`: kept because `{(k) = v}` and error ranges depend on it."""
 
     __slots__ = ("expr",)
@@ -186,7 +186,7 @@ class Parens(Node):
 
 
 @node_class
-class Unary(Node):
+class Unary(SyntaxNode):
     """`-x` or `!x`."""
 
     __slots__ = ("operator", "operand")
@@ -195,7 +195,7 @@ class Unary(Node):
 
 
 @node_class
-class Binary(Node):
+class Binary(SyntaxNode):
     """`left operator right`."""
 
     __slots__ = ("operator", "left", "right")
@@ -205,7 +205,7 @@ class Binary(Node):
 
 
 @node_class
-class Conditional(Node):
+class Conditional(SyntaxNode):
     """`condition ? then : otherwise`."""
 
     __slots__ = ("condition", "then", "otherwise")
@@ -215,7 +215,7 @@ class Conditional(Node):
 
 
 @node_class
-class Call(Node):
+class Call(SyntaxNode):
     """`name(args)`; `provider::a::f(x)` has the whole name. `expand`: the last argument is followed by `...`."""
 
     __slots__ = ("name", "name_end", "arguments", "expand", "open", "close")
@@ -228,14 +228,14 @@ class Call(Node):
 
 
 @node_class
-class Tuple(Node):
+class Tuple(SyntaxNode):
     """`[a, b]`."""
 
     __slots__ = ("items",)
     items: tuple[Expression, ...]
 
 
-class ObjectItem(Node):
+class ObjectItem(SyntaxNode):
     """`key = value` in an object constructor. A bare identifier as key is a Literal string with `bare` True."""
 
     __slots__ = ("key", "bare", "value")
@@ -248,7 +248,7 @@ node_class(ObjectItem)
 
 
 @node_class
-class Object(Node):
+class Object(SyntaxNode):
     """`{ k = v, ... }`."""
 
     __slots__ = ("items",)
@@ -256,7 +256,7 @@ class Object(Node):
 
 
 @node_class
-class For(Node):
+class For(SyntaxNode):
     """`[for k, v in c : value if cond]` (key_expr None) or `{for k, v in c : key_expr => value... if cond}`."""
 
     __slots__ = (

@@ -19,7 +19,7 @@ from planner.language.syntax.driver import run
 from planner.language.syntax.lexer import Token, tokenize
 from planner.language.syntax.native_body import NativeBody
 from planner.language.syntax.nodes import Expression
-from planner.language.syntax.recover import Recovery
+from planner.language.syntax.recover import ParseRecovery
 from planner.language.syntax.tables import Row, Tables, load_tables
 
 STARTS = ("file", "expression", "template")
@@ -60,11 +60,11 @@ def _parse(
             _tables = load_tables("config.lark", STARTS, partial(getattr, Builder))
         builder = Builder(source)
         tokens = tokenize(source.text, offset, mode) if given is None else given
-        recovery: Recovery | None = None
+        recovery: ParseRecovery | None = None
 
         def mistake(number: int, states: list[Row], values: list[Any]) -> int:
             nonlocal recovery
-            recovery = recovery or Recovery(builder, tokens, states, values)
+            recovery = recovery or ParseRecovery(builder, tokens, states, values)
             return recovery.at(number)
 
         result = run(tokens, _tables.starts[start], builder, mistake, _CONTEXTUAL)

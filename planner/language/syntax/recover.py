@@ -85,7 +85,7 @@ _AFTER_EXPRESSION = {
 _NOT_FORCED = {("file", 1), ("file", 2), ("template", 1), ("header", 1)}
 
 
-class Recovery:
+class ParseRecovery:
     """Handles the mistakes of one run; states, values and tokens are the run's own lists."""
 
     def __init__(self, builder: Builder, tokens: list[Token], states: list[Row], values: list[Any]) -> None:

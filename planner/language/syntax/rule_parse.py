@@ -22,13 +22,13 @@ from planner.language.syntax.tables import END, Row, Tables, load_tables
 
 def parse_rules(name: str, text: str) -> tuple[RuleFile, list[Diagnostic]]:
     """The statements of a rule file or a file of cases. Statements with a syntax error are left out and reported."""
-    reader = _Reader(Source(name, text))
+    reader = _RuleReader(Source(name, text))
     return RuleFile(reader.source, reader.statements()), reader.diagnostics
 
 
 def parse_query(text: str) -> tuple[list[Written], Source, list[Diagnostic]]:
     """The literals of a question: `edge(A, "b"), not pruned(A)`, with or without `?-` before and `.` behind."""
-    reader = _Reader(Source("<query>", text))
+    reader = _RuleReader(Source("<query>", text))
     literals = reader.query()
     return literals, reader.source, [_about_question(problem) for problem in reader.diagnostics]
 
@@ -68,7 +68,7 @@ def _lexer() -> re.Pattern[str]:
     return re.compile(tables().terminals.pattern)
 
 
-class _Reader:
+class _RuleReader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.diagnostics: list[Diagnostic] = []

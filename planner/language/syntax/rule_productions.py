@@ -12,7 +12,6 @@ from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
-    Call,
     CaseSyntax,
     ColumnSyntax,
     Comparison,
@@ -24,10 +23,11 @@ from planner.language.syntax.rule_syntax import (
     ImportSyntax,
     Name,
     Negation,
+    RuleCall,
     RuleSyntax,
+    RuleVariable,
     Statement,
     TypeDeclaration,
-    Variable,
     Want,
     Wildcard,
     Written,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Token = tuple[str, str, int, int]  # terminal, text, start, end
 
 
-class Reader(Protocol):
+class ProductionReader(Protocol):
     """What a production may ask of the reader."""
 
     source: Source
@@ -57,140 +57,142 @@ def _named(value: Any) -> Any:
     return Name(value[1], value[2], value[3]) if type(value) is tuple else value
 
 
-def _make_rule(r: Reader, annotations: list[Any], head: Call, body: list[Written], stop: Token) -> RuleSyntax:
+def _make_rule(
+    r: ProductionReader, annotations: list[Any], head: RuleCall, body: list[Written], stop: Token
+) -> RuleSyntax:
     start = annotations[0][0].start - 1 if annotations else head.start
     return RuleSyntax(tuple(annotations), _atom(head), tuple(body), r.source, start, stop[3])
 
 
-def _atom(call: Call) -> Atom:
+def _atom(call: RuleCall) -> Atom:
     return Atom(call.function, call.arguments, call.start, call.end)
 
 
-def file(_: Reader, v: list[Any]) -> Any:
+def file(_: ProductionReader, v: list[Any]) -> Any:
     return v[0]
 
 
-def query(_: Reader, v: list[Any]) -> list[Written]:
+def query(_: ProductionReader, v: list[Any]) -> list[Written]:
     return _body(next(x for x in v if type(x) is list))
 
 
-def none(_: Reader, v: list[Any]) -> list[Any]:
+def none(_: ProductionReader, v: list[Any]) -> list[Any]:
     return []
 
 
-def append(r: Reader, v: list[Any]) -> None:
+def append(r: ProductionReader, v: list[Any]) -> None:
     r.add(v[1])
 
 
-def same(_: Reader, v: list[Any]) -> Any:
+def same(_: ProductionReader, v: list[Any]) -> Any:
     return v[0]
 
 
-def list_(_: Reader, v: list[Any]) -> list[Any]:
+def list_(_: ProductionReader, v: list[Any]) -> list[Any]:
     return [_named(v[0])]
 
 
-def list_more(_: Reader, v: list[Any]) -> list[Any]:
+def list_more(_: ProductionReader, v: list[Any]) -> list[Any]:
     v[0].append(_named(v[2]))
     return v[0]  # type: ignore[no-any-return]
 
 
-def type_(r: Reader, v: list[Any]) -> TypeDeclaration:
+def type_(r: ProductionReader, v: list[Any]) -> TypeDeclaration:
     return TypeDeclaration(_named(v[1]), _named(v[3]), r.doc(v[0][2]), r.source, v[0][2], v[3][3])
 
 
-def declaration(r: Reader, v: list[Any]) -> Declaration:
+def declaration(r: ProductionReader, v: list[Any]) -> Declaration:
     return Declaration(_named(v[1]), tuple(v[3]), None, (), r.doc(v[0][2]), r.source, v[0][2], v[4][3])
 
 
-def native(r: Reader, v: list[Any]) -> Declaration:
+def native(r: ProductionReader, v: list[Any]) -> Declaration:
     name, columns, operator, inputs = _named(v[1]), tuple(v[3]), _named(v[6]), tuple(v[8])
     return Declaration(name, columns, operator, inputs, r.doc(v[0][2]), r.source, v[0][2], v[9][3])
 
 
-def directive(r: Reader, v: list[Any]) -> Directive:
+def directive(r: ProductionReader, v: list[Any]) -> Directive:
     return Directive(v[0][1][1:], tuple(v[1]), r.source, v[0][2], v[1][-1].end)
 
 
-def import_(r: Reader, v: list[Any]) -> ImportSyntax:
+def import_(r: ProductionReader, v: list[Any]) -> ImportSyntax:
     if v[2][1] != "as":
         detail = f"Write it like this: import {v[1][1]} as {v[1][1].rpartition('.')[2]}"
         r.report("rules.syntax", "Syntax error in an import", detail, v[0][2], v[2][3])
     return ImportSyntax(_named(v[1]), _named(v[3]), r.source, v[0][2], v[3][3])
 
 
-def case(r: Reader, v: list[Any]) -> CaseSyntax:
+def case(r: ProductionReader, v: list[Any]) -> CaseSyntax:
     return CaseSyntax(_text(r, v[1]), r.source, v[0][2], v[1][3])
 
 
-def given(r: Reader, v: list[Any]) -> GivenSyntax:
+def given(r: ProductionReader, v: list[Any]) -> GivenSyntax:
     return GivenSyntax(_text(r, v[1]), r.source, v[0][2], v[1][3])
 
 
-def want(r: Reader, v: list[Any]) -> Want:
+def want(r: ProductionReader, v: list[Any]) -> Want:
     return Want(tuple(map(_atom, v[1])), (), r.source, v[0][2], v[2][3])
 
 
-def want_none(r: Reader, v: list[Any]) -> Want:
+def want_none(r: ProductionReader, v: list[Any]) -> Want:
     if v[1][1] != "none":
         detail = f'After .want stands a tuple, as in .want edge("a", "b"). or the word none, not {v[1][1]}.'
         r.report("rules.syntax", "Syntax error in a case", detail, v[1][2], v[1][3])
     return Want((), tuple(v[2]), r.source, v[0][2], v[3][3])
 
 
-def fact(r: Reader, v: list[Any]) -> RuleSyntax:
+def fact(r: ProductionReader, v: list[Any]) -> RuleSyntax:
     return _make_rule(r, v[0], v[1], [], v[2])
 
 
-def rule(r: Reader, v: list[Any]) -> RuleSyntax:
+def rule(r: ProductionReader, v: list[Any]) -> RuleSyntax:
     return _make_rule(r, v[0], v[1], _body(v[3]), v[4])
 
 
-def annotation(r: Reader, v: list[Any]) -> list[Any]:
+def annotation(r: ProductionReader, v: list[Any]) -> list[Any]:
     v[0].append((_named(v[2]), string(r, v[4:5])))
     return v[0]  # type: ignore[no-any-return]
 
 
-def column(_: Reader, v: list[Any]) -> ColumnSyntax:
+def column(_: ProductionReader, v: list[Any]) -> ColumnSyntax:
     return ColumnSyntax(v[0][1], _named(v[2]), v[0][2], v[2][3])
 
 
-def positive(_: Reader, v: list[Any]) -> Atom:
+def positive(_: ProductionReader, v: list[Any]) -> Atom:
     return _atom(v[0])
 
 
-def negation(_: Reader, v: list[Any]) -> Negation:
+def negation(_: ProductionReader, v: list[Any]) -> Negation:
     return Negation(_atom(v[1]), v[0][2], v[1].end)
 
 
-def comparison(_: Reader, v: list[Any]) -> Comparison:
+def comparison(_: ProductionReader, v: list[Any]) -> Comparison:
     return Comparison(v[1][1], v[0], v[2], v[0].start, v[2].end)
 
 
-def first(_: Reader, v: list[Any]) -> list[Any]:
+def first(_: ProductionReader, v: list[Any]) -> list[Any]:
     return [v[0]]
 
 
-def another(_: Reader, v: list[Any]) -> list[Any]:
+def another(_: ProductionReader, v: list[Any]) -> list[Any]:
     v[0].append(v[2])
     return v[0]  # type: ignore[no-any-return]
 
 
-def member(_: Reader, v: list[Any]) -> Builtin:
+def member(_: ProductionReader, v: list[Any]) -> Builtin:
     negated = len(v) > 5
     return Builtin(MEMBER, tuple(v[-2]), (v[0],), negated, v[0].start, v[-1][3])
 
 
-def no_member(_: Reader, v: list[Any]) -> Builtin:
+def no_member(_: ProductionReader, v: list[Any]) -> Builtin:
     return Builtin(MEMBER, tuple(v[4]), (v[1],), True, v[0][2], v[5][3])
 
 
-def group_and(r: Reader, v: list[Any]) -> Either:
+def group_and(r: ProductionReader, v: list[Any]) -> Either:
     (first, *others) = v[3]
     return _either([[v[1], *first], *others], v[0][2], v[4][3])
 
 
-def group_or(r: Reader, v: list[Any]) -> Either:
+def group_or(r: ProductionReader, v: list[Any]) -> Either:
     return _either([[v[1]], *v[3]], v[0][2], v[4][3])
 
 
@@ -205,58 +207,58 @@ def _body(alternatives: list[list[Written]]) -> list[Written]:
     return [_either(alternatives, alternatives[0][0].start, alternatives[-1][-1].end)]
 
 
-def aggregation(_: Reader, v: list[Any]) -> Aggregate:
+def aggregation(_: ProductionReader, v: list[Any]) -> Aggregate:
     function, expression, body, end = v[2]
     return Aggregate(v[0], function, expression, tuple(body), v[0].start, end)
 
 
-def count(_: Reader, v: list[Any]) -> Any:
+def count(_: ProductionReader, v: list[Any]) -> Any:
     return v[0][1], None, v[3], v[4][3]
 
 
-def fold_(_: Reader, v: list[Any]) -> Any:
+def fold_(_: ProductionReader, v: list[Any]) -> Any:
     return v[0][1], v[1], v[4], v[5][3]
 
 
-def operation(r: Reader, v: list[Any]) -> Call | Constant:
-    return _bounded(r, Call(v[1][1], (v[0], v[2]), v[0].start, v[2].end))
+def operation(r: ProductionReader, v: list[Any]) -> RuleCall | Constant:
+    return _bounded(r, RuleCall(v[1][1], (v[0], v[2]), v[0].start, v[2].end))
 
 
-def variable(_: Reader, v: list[Any]) -> Variable | Wildcard:
+def variable(_: ProductionReader, v: list[Any]) -> RuleVariable | Wildcard:
     _kind, word, start, end = v[0]
-    return Wildcard(start, end) if word == "_" else Variable(word, start, end)
+    return Wildcard(start, end) if word == "_" else RuleVariable(word, start, end)
 
 
-def string(r: Reader, v: list[Any]) -> Constant:
+def string(r: ProductionReader, v: list[Any]) -> Constant:
     return Constant(_text(r, v[0]), v[0][2], v[0][3])
 
 
-def number(r: Reader, v: list[Any]) -> Constant:
+def number(r: ProductionReader, v: list[Any]) -> Constant:
     return Constant(_numeral(r, v[0]), v[0][2], v[0][3])
 
 
-def negative(r: Reader, v: list[Any]) -> Constant:
+def negative(r: ProductionReader, v: list[Any]) -> Constant:
     number = _numeral(r, v[1])
     return Constant(-number if isinstance(number, int) else number.copy_negate(), v[0][2], v[1][3])
 
 
-def truth(_: Reader, v: list[Any]) -> Constant:
+def truth(_: ProductionReader, v: list[Any]) -> Constant:
     return Constant(v[0][1] == "true", v[0][2], v[0][3])
 
 
-def parenthesised(_: Reader, v: list[Any]) -> Any:
+def parenthesised(_: ProductionReader, v: list[Any]) -> Any:
     return v[1]
 
 
-def call_empty(_: Reader, v: list[Any]) -> Call:
-    return Call(v[0][1], (), v[0][2], v[2][3])
+def call_empty(_: ProductionReader, v: list[Any]) -> RuleCall:
+    return RuleCall(v[0][1], (), v[0][2], v[2][3])
 
 
-def call(r: Reader, v: list[Any]) -> Call | Constant:
-    return _bounded(r, Call(v[0][1], tuple(v[2]), v[0][2], v[3][3]))
+def call(r: ProductionReader, v: list[Any]) -> RuleCall | Constant:
+    return _bounded(r, RuleCall(v[0][1], tuple(v[2]), v[0][2], v[3][3]))
 
 
-PRODUCTIONS: dict[str, Callable[[Reader, list[Any]], Any]] = {
+PRODUCTIONS: dict[str, Callable[[ProductionReader, list[Any]], Any]] = {
     "file": file,
     "query": query,
     "none": none,
@@ -307,17 +309,17 @@ _MOST_DIGITS = 1000  # Python refuses to read more than 4,300
 _DEEPEST = 50  # later stages walk expressions recursively
 
 
-def _bounded(r: Reader, made: Call) -> Call | Constant:
+def _bounded(r: ProductionReader, made: RuleCall) -> RuleCall | Constant:
     """The call, or something small in its place."""
     if made.depth <= _DEEPEST:
         return made
     detail = f"An expression is nested at most {_DEEPEST} deep. Name a part of it: X = ..., and use X."
     r.report("rules.syntax", "Expression nested too deep", detail, made.start, made.end)
     operator = not made.function.isidentifier()
-    return Constant(0, made.start, made.end) if operator else Call(made.function, (), made.start, made.end)
+    return Constant(0, made.start, made.end) if operator else RuleCall(made.function, (), made.start, made.end)
 
 
-def _numeral(r: Reader, token: Token) -> int | Decimal:
+def _numeral(r: ProductionReader, token: Token) -> int | Decimal:
     word = token[1]
     if len(word) > _MOST_DIGITS:
         detail = f"A number has at most {_MOST_DIGITS} digits."
@@ -334,7 +336,7 @@ def _decimal(word: str) -> int | Decimal:
     return Decimal(word)
 
 
-def _text(r: Reader, token: Token) -> str:
+def _text(r: ProductionReader, token: Token) -> str:
     """The value of a string token."""
     body = token[1][1:-1]
     if "\\" not in body:

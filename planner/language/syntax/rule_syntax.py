@@ -20,7 +20,7 @@ def quote(text: str) -> str:
     return '"' + escaped.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r") + '"'
 
 
-class Node:
+class RuleNode:
     """Base: where the node stands."""
 
     __slots__ = ("end", "start")
@@ -38,7 +38,7 @@ class Node:
 # ---------------------------------------------------------------- terms
 
 
-class Variable(Node):
+class RuleVariable(RuleNode):
     """A variable, `A`. The wildcard `_` is a Wildcard."""
 
     __slots__ = ("name",)
@@ -51,7 +51,7 @@ class Variable(Node):
         return self.name
 
 
-class Wildcard(Node):
+class Wildcard(RuleNode):
     """`_`: any value, used nowhere else."""
 
     __slots__ = ()
@@ -60,7 +60,7 @@ class Wildcard(Node):
         return "_"
 
 
-class Constant(Node):
+class Constant(RuleNode):
     """A string, a whole number, a number with a point (Decimal) or a truth value (bool), as a plain Python value."""
 
     __slots__ = ("value",)
@@ -81,7 +81,7 @@ class Constant(Node):
 _BINDING = {"++": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}
 
 
-class Call(Node):
+class RuleCall(RuleNode):
     """A function of values: `length(S)`, or an operator with two arguments (`+`, `-`, `*`, `/`, `%`, `++`).
     `depth` is how deep calls nest in it."""
 
@@ -92,7 +92,7 @@ class Call(Node):
 
     def __init__(self, function: str, arguments: tuple[Term, ...], start: int, end: int) -> None:
         self.function, self.arguments, self.start, self.end = function, arguments, start, end
-        self.depth = 1 + max((a.depth for a in arguments if isinstance(a, Call)), default=0)
+        self.depth = 1 + max((a.depth for a in arguments if isinstance(a, RuleCall)), default=0)
 
     def __str__(self) -> str:
         level = _BINDING.get(self.function)
@@ -103,17 +103,17 @@ class Call(Node):
 
 
 def _within(term: Term, level: int) -> str:
-    inner = _BINDING.get(term.function, 9) if isinstance(term, Call) else 9
+    inner = _BINDING.get(term.function, 9) if isinstance(term, RuleCall) else 9
     return f"({term})" if inner < level else str(term)
 
 
-Term: TypeAlias = Variable | Wildcard | Constant | Call
+Term: TypeAlias = RuleVariable | Wildcard | Constant | RuleCall
 
 
 # ---------------------------------------------------------------- literals
 
 
-class Atom(Node):
+class Atom(RuleNode):
     """`edge(A, "b")`: as a positive literal, as the head of a rule, or inside a Negation."""
 
     __slots__ = ("arguments", "predicate")
@@ -127,7 +127,7 @@ class Atom(Node):
         return f"{self.predicate}({', '.join(map(str, self.arguments))})"
 
 
-class Negation(Node):
+class Negation(RuleNode):
     """`not edge(A, _)`: no such tuple holds."""
 
     __slots__ = ("atom",)
@@ -137,7 +137,7 @@ class Negation(Node):
         return f"not {self.atom}"
 
 
-class Comparison(Node):
+class Comparison(RuleNode):
     """`A != B`. With `=`, a variable on one side that nothing else binds gets the value of the other."""
 
     __slots__ = ("left", "operator", "right")
@@ -152,7 +152,7 @@ class Comparison(Node):
         return f"{self.left} {self.operator} {self.right}"
 
 
-class Test(Node):
+class Test(RuleNode):
     """`starts_with(A, "module.")`: a built-in test of values, possibly under `not`."""
 
     __slots__ = ("arguments", "function", "negated")
@@ -167,7 +167,7 @@ class Test(Node):
         return f"{'not ' if self.negated else ''}{self.function}({', '.join(map(str, self.arguments))})"
 
 
-class Aggregate(Node):
+class Aggregate(RuleNode):
     """`N = count : { edge(M, _) }`, `S = sum X : { size(M, X) }`, `min`, `max`.
 
     Ranges over the distinct assignments to all variables and wildcards of `body`; variables that also stand outside
@@ -195,7 +195,7 @@ class Aggregate(Node):
         return f"{self.result} = {self.formula}"
 
 
-class Builtin(Node):
+class Builtin(RuleNode):
     """`json(Text, Path, Value)`: a built-in relation, whose first columns (`inputs`) have to have values and give the
     rows of the others (`outputs`); possibly under `not`. `X in ["a", "b"]` is one: `in`, whose inputs are the list."""
 
@@ -222,7 +222,7 @@ MEMBER = "in"
 """the built-in relation of the values in a list"""
 
 
-class Either(Node):
+class Either(RuleNode):
     """`(p(X), q(X) ; r(X))`: one of several bodies holds. Rules are written with these and linked without."""
 
     __slots__ = ("alternatives",)
@@ -240,7 +240,7 @@ Written: TypeAlias = Literal | Either
 # ---------------------------------------------------------------- statements
 
 
-class Statement(Node):
+class Statement(RuleNode):
     """Base of what stands at the top of a file; knows its file."""
 
     __slots__ = ("source",)
@@ -250,12 +250,12 @@ class Statement(Node):
     def span(self) -> Span:
         return Span(self.source, self.start, self.end)
 
-    def within(self, node: Node) -> Span:
+    def within(self, node: RuleNode) -> Span:
         """The span of a node inside this statement."""
         return Span(self.source, node.start, node.end)
 
 
-class Name(Node):
+class Name(RuleNode):
     """A name with its place."""
 
     __slots__ = ("text",)
@@ -265,7 +265,7 @@ class Name(Node):
         return self.text
 
 
-class ColumnSyntax(Node):
+class ColumnSyntax(RuleNode):
     """`dependent: node`."""
 
     __slots__ = ("name", "type")

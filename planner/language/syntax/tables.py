@@ -31,7 +31,7 @@ class Terminals(NamedTuple):
     words: dict[str, str]
 
 
-class Plain(NamedTuple):
+class PlainTables(NamedTuple):
     """Tables as they are kept. `starts`: start symbol to state; `rules`: left side, size, action's name; `symbols`: of
     each state; `states`: symbol to next state, or ~rule. `terminals` is None for a grammar that only declares them."""
 
@@ -59,14 +59,14 @@ def load_tables(grammar: str, starts: tuple[str, ...], action: Callable[[str], A
     shelf = Shelf("grammars", 16, made_by=("syntax", grammar))
     text = grammar_path(grammar).read_text(encoding="utf-8")
     name = shelf.name(text, *starts)
-    plain: Plain | None = shelf.value(name)
+    plain: PlainTables | None = shelf.value(name)
     if plain is None:
         plain = construct(text, starts)
         shelf.keep(name, plain)
     return _link(plain, action)
 
 
-def construct(text: str, starts: tuple[str, ...]) -> Plain:
+def construct(text: str, starts: tuple[str, ...]) -> PlainTables:
     """Lark's tables in plain data. Its own order is that of sets: states and rules are numbered as they are reached,
     symbols by name."""
     import lark
@@ -98,7 +98,7 @@ def construct(text: str, starts: tuple[str, ...]) -> Plain:
         states[numbers[state]][END] = len(states)
     states.append({})  # where the end of the input leads
     symbols.append(END)
-    return Plain(
+    return PlainTables(
         {str(symbol): numbers[state] for symbol, state in table.start_states.items()},
         [(str(r.origin.name), len(r.expansion), str(r.alias or r.origin.name)) for r in rules],
         symbols,
@@ -125,7 +125,7 @@ def _terminals(made: Any) -> Terminals | None:
     return Terminals("|".join(parts), [str(t.name) for t in ignored], keywords, words)
 
 
-def _link(plain: Plain, action: Callable[[str], Action]) -> Tables:
+def _link(plain: PlainTables, action: Callable[[str], Action]) -> Tables:
     reductions = [
         (size, None if alias == _SAME and size == 1 else action(alias), origin) for origin, size, alias in plain.rules
     ]

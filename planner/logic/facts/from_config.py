@@ -18,7 +18,7 @@ from planner.logic.facts.mentions import Mention
 from planner.logic.facts.subjects import subject
 
 
-class SchemaLookup(Protocol):
+class ArgumentSchemas(Protocol):
     """What the facts need to know of providers: what of a body is an argument."""
 
     def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
@@ -34,7 +34,7 @@ def module_address(module: ModuleConfig) -> str:
     return ".".join(f"module.{name}" for name in module.path)
 
 
-def from_config(facts: FactBuilder, config: Config, schemas: SchemaLookup, imports: bool = True) -> None:
+def from_config(facts: FactBuilder, config: Config, schemas: ArgumentSchemas, imports: bool = True) -> None:
     """Add what the configuration declares and mentions, every fact with the span that says so. `imports`: whether
     import blocks count."""
     for module in config.root.walk():
@@ -89,7 +89,7 @@ def _function_call(
     default_configuration(facts, provider, span)
 
 
-def _provider_functions(facts: FactBuilder, provider: str, schemas: SchemaLookup) -> None:
+def _provider_functions(facts: FactBuilder, provider: str, schemas: ArgumentSchemas) -> None:
     found = schemas.provider_functions(provider)
     if found is None:
         return
@@ -137,7 +137,7 @@ def _outputs(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
         _references(facts, "reference", object, address, mentions.of_output(output), module)
 
 
-def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: SchemaLookup) -> None:
+def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: ArgumentSchemas) -> None:
     for key, resource in module.resources.items():
         object = intern(join(address, key))
         facts.add("resource", object, address, resource.mode, resource.type, source=resource.span)
@@ -173,7 +173,7 @@ def configuration_address(module: str, provider: str, alias: str | None) -> str:
     return join(module, f"{text}.{alias}" if alias else text)
 
 
-def _provider_blocks(facts: FactBuilder, module: ModuleConfig, address: str, schemas: SchemaLookup) -> None:
+def _provider_blocks(facts: FactBuilder, module: ModuleConfig, address: str, schemas: ArgumentSchemas) -> None:
     for block in module.providers.values():
         provider = module.provider_source(block.name)
         configuration = configuration_address(address, provider, block.alias)

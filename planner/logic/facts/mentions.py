@@ -19,7 +19,7 @@ from planner.language.config.model import (
     ResourceDecl,
 )
 from planner.language.syntax.body import Block, Body, BodySchema
-from planner.language.syntax.body import BlockSchema as BlockHeader
+from planner.language.syntax.body import ExpectedBlock as BlockHeader
 from planner.language.syntax.nodes import Call, Expression, Traversal, Variable
 from planner.language.syntax.references import references
 

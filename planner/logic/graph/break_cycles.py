@@ -68,7 +68,7 @@ def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, State
     stuck = shortest_cycle({a: [b for b in bs if (a, b) not in owned] for a, bs in within.items()})
     if stuck:
         return Cut(stuck=tuple(stuck))
-    search = _Search(within, owned)
+    search = _CycleSearch(within, owned)
     found = search.exact()
     return Cut(tuple(sorted(found)), True) if found is not None else Cut(tuple(sorted(search.greedy())), False)
 
@@ -106,7 +106,7 @@ def _way_back(edges: Edges, start: str, limit: int) -> list[str]:
     return []
 
 
-class _Search:
+class _CycleSearch:
     def __init__(self, edges: dict[str, list[str]], owned: Mapping[Edge, Statement]) -> None:
         self.edges, self.owned = edges, owned
         self.steps = 0

@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.graph.from_relations import WANTED, read_graph
 from planner.logic.graph.vertex_names import SPOKEN, SPOKEN_AT_FIRST
 from planner.logic.model.graph import Graph
@@ -25,14 +25,14 @@ _SMALL = 5000
 """facts; so few are dealt with in less time than it takes to find out which rules they leave aside"""
 
 
-def graph_program(own: Files = ()) -> Program:
+def graph_program(own: Files = ()) -> RuleProgram:
     """The rules of rules/inputs, rules/graph and rules/apply, together with the user's own. Raises Failure when a file
     is broken."""
     return _graph_program(own)
 
 
 @cache
-def _graph_program(own: Files) -> Program:  # without a default: one entry for no rules, given or left out
+def _graph_program(own: Files) -> RuleProgram:  # without a default: one entry for no rules, given or left out
     program, diagnostics = load("graph", own)
     if program is None:
         raise Failure([d for d in diagnostics if d.is_error])
@@ -62,7 +62,7 @@ def _rule_files(folder: str, problems: list[Diagnostic]) -> list[Path]:
     return sorted(Path(folder).glob("*.dl"))
 
 
-def _try_out(program: Program, facts: FactBase, want: Iterable[str] | None, name: str) -> None:
+def _try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, name: str) -> None:
     from planner.logic.datalog.tools.suite import try_out
 
     try_out(program, facts, want, name)
@@ -84,7 +84,7 @@ def build_graph(facts: FactBase, everything: bool = False, own: Files = (), more
     return _lately_built(program, facts, want) or _remember(read_graph(program, evaluate(program, facts, want)), want)
 
 
-def graph_with(program: Program, facts: FactBase, predicate: str) -> Graph:
+def graph_with(program: RuleProgram, facts: FactBase, predicate: str) -> Graph:
     """The graph together with a relation that no walk needs."""
     return read_graph(program, evaluate(program, facts, (*WANTED, *SPOKEN, predicate)))
 
@@ -93,7 +93,7 @@ _lately: deque[tuple[tuple[str, ...] | None, Graph]] = deque(maxlen=4)
 """small graphs, each with what was wanted: many root modules of a fleet look alike"""
 
 
-def _lately_built(program: Program, facts: FactBase, want: tuple[str, ...] | None) -> Graph | None:
+def _lately_built(program: RuleProgram, facts: FactBase, want: tuple[str, ...] | None) -> Graph | None:
     """A graph that was derived from the same facts of another root module."""
     for wanted, graph in tuple(_lately):
         if wanted == want and graph.program is program and graph.database.facts.says_the_same(facts):

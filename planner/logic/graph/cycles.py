@@ -32,7 +32,7 @@ class CycleEdge:
 
 
 @frozen(eq=False)
-class Removal:
+class EdgeRemoval:
     """What `object` says about `targets`, and where it says so; `rules`: the rules of the user's that do."""
 
     object: str
@@ -48,7 +48,7 @@ class Knot:
 
     edges: tuple[CycleEdge, ...]
     size: int
-    removals: tuple[Removal, ...]
+    removals: tuple[EdgeRemoval, ...]
     cut: Cut
 
     @property
@@ -127,7 +127,7 @@ def _sources(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
     return [source_json(source) for _, source in sorted(leaves, key=lambda leaf: leaf[0])]
 
 
-def _removal(graph: Graph, prover: Prover, owned: Owned, statement: tuple[str, tuple[str, ...]]) -> Removal:
+def _removal(graph: Graph, prover: Prover, owned: Owned, statement: tuple[str, tuple[str, ...]]) -> EdgeRemoval:
     facts = graph.database.facts
     mentions = owned.mentions[statement]
     spans = [facts.source(name, mention) for mention in mentions for name in REFERENCES]
@@ -144,7 +144,7 @@ def _removal(graph: Graph, prover: Prover, owned: Owned, statement: tuple[str, t
         if own is not None and own.rule is not None:
             rules[own.rule.name] = {"file": own.rule.file, "line": own.rule.line}
     sources += [at for at in rules.values() if at not in sources]
-    return Removal(object, targets, tuple(sorted({path for _, _, path in mentions})), tuple(sources), tuple(rules))
+    return EdgeRemoval(object, targets, tuple(sorted({path for _, _, path in mentions})), tuple(sources), tuple(rules))
 
 
 # ---------------------------------------------------------------- text
@@ -161,7 +161,7 @@ def place(source: dict[str, Any] | None) -> str:
     return f"{kind.replace('_', ' ')} {value}"
 
 
-def removal_text(removal: Removal) -> str:
+def removal_text(removal: EdgeRemoval) -> str:
     """What to remove, in one line."""
     where = "; ".join(place(source) for source in removal.sources)
     if removal.paths == (ORDER,):

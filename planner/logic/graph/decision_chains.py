@@ -21,7 +21,7 @@ _WAITS = ("delays", "module_delays", "data_waits", "may_wait", "below", "leads_o
 
 
 @frozen
-class Step:
+class ChainStep:
     """One step of a chain, and where people wrote it (in the format of proofs)."""
 
     text: str
@@ -33,7 +33,7 @@ class Step:
         return {"text": self.text, "sources": list(self.sources)}
 
 
-def replacement_chain(graph: Graph, node: str) -> list[Step]:
+def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
     """Why an object is created before it is destroyed: from what asks for it down to the vertex; empty if it is not."""
     prover = Prover(graph.program, graph.database)
     own = prover.why(SAFE, (node,))
@@ -41,12 +41,12 @@ def replacement_chain(graph: Graph, node: str) -> list[Step]:
         return [_asked(graph, own)]
     forced = prover.why(FORCED, (node,))
     below = _below(forced, _SUPPORTS) if forced is not None else None
-    steps: list[Step] = []
+    steps: list[ChainStep] = []
     while below is not None:
         link = _below(below, "link_base")
         if link is not None:
             dependent, dependency = link.row
-            steps.append(Step(f"{dependent} depends on {dependency}", tuple(_written(graph, link))))
+            steps.append(ChainStep(f"{dependent} depends on {dependency}", tuple(_written(graph, link))))
         asks = _below(below, SAFE)
         if asks is not None:
             steps.append(_asked(graph, asks))
@@ -54,12 +54,12 @@ def replacement_chain(graph: Graph, node: str) -> list[Step]:
     return steps[::-1]
 
 
-def waiting_chain(graph: Graph, object: str, waited: str) -> list[Step]:
+def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
     """Why a data source is not read before something is done: the steps that stand on what people wrote."""
     proof = Prover(graph.program, graph.database).why("data_waits", (object, waited))
     if proof is None:
         return []
-    steps: list[Step] = []
+    steps: list[ChainStep] = []
     waiting, seen = [proof], set[int]()
     while waiting:
         at = waiting.pop()
@@ -72,16 +72,16 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[Step]:
             named = [leaf.row for leaf in own if leaf.row[2] == "depends_on"]
             if sources:
                 said = f"{named[0][0]} names {named[0][1]} in depends_on" if named else None
-                steps.append(Step(said or reason_text(at.rule, at.assignment), sources))
+                steps.append(ChainStep(said or reason_text(at.rule, at.assignment), sources))
             waiting += [x for x in reversed(at.body) if isinstance(x, Proof)]
         elif at.predicate == "link_base":
             sources = tuple(_written(graph, at))
             dependent, dependency = at.row
-            steps += [Step(f"{dependent} depends on {dependency}", sources)] if sources else []
+            steps += [ChainStep(f"{dependent} depends on {dependency}", sources)] if sources else []
     return steps
 
 
-def _asked(graph: Graph, proof: Proof) -> Step:
+def _asked(graph: Graph, proof: Proof) -> ChainStep:
     """What asks for create_before_destroy itself."""
     assert proof.rule is not None
     sources = [
@@ -91,7 +91,7 @@ def _asked(graph: Graph, proof: Proof) -> Step:
         for source in [graph.database.facts.source(leaf.predicate, leaf.row)]
         if source is not None
     ]
-    return Step(reason_text(proof.rule, proof.assignment), tuple(sources))
+    return ChainStep(reason_text(proof.rule, proof.assignment), tuple(sources))
 
 
 def _below(proof: Proof, predicate: str) -> Proof | None:

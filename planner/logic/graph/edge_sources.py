@@ -24,7 +24,7 @@ Edge: TypeAlias = tuple[str, str]
 
 
 @frozen
-class Ground:
+class EdgeSource:
     """`layers` as in LAYERS, `makers` the rules, `sources` as in proofs: files with line and snippet."""
 
     layers: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Ground:
     sources: tuple[dict[str, Any], ...] = field(factory=tuple)
 
 
-def grounds(graph: Graph, edges: Collection[Edge]) -> dict[Edge, Ground]:
+def grounds(graph: Graph, edges: Collection[Edge]) -> dict[Edge, EdgeSource]:
     """The ground of each of these edges."""
     database = graph.database
     layers: dict[Edge, list[str]] = defaultdict(list)
@@ -51,7 +51,7 @@ def grounds(graph: Graph, edges: Collection[Edge]) -> dict[Edge, Ground]:
             if (source := _source(graph, objects.get(edge[0], ()), target, path)) is not None
         ]
         known = {(s.get("file"), s.get("line"), s.get("state")): s for s in sources}
-        found[edge] = Ground(
+        found[edge] = EdgeSource(
             tuple(sorted(layers.get(edge, ()), key=LAYERS.index)),
             tuple(made.get(edge, ())),
             tuple(list(known.values())[:MOST_PLACES]),

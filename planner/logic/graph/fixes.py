@@ -11,14 +11,14 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.proof import is_written
 from planner.logic.datalog.explain.search import Proof, Prover
 from planner.logic.datalog.language.model import Rule
 from planner.logic.datalog.language.values import Row
 from planner.logic.graph.build import graph_program
 from planner.logic.graph.cycles import REFERENCES
-from planner.logic.graph.hitting_sets import Sets, proofs_for, smallest_sets
+from planner.logic.graph.hitting_sets import HittingSets, proofs_for, smallest_sets
 from planner.logic.model.graph import Graph
 from planner.logic.model.sources import CommandLine, StateEntry, source_json
 from planner.logic.programs.rule_files import Files
@@ -37,7 +37,7 @@ _ANNOTATIONS = re.compile(r"(?:@\w+\(\"(?:[^\"\\]|\\.)*\"\)\s*)+\Z")
 
 
 @frozen(order=False)
-class Place:
+class FixLocation:
     """Something that can be taken away or changed. `kind`: line, option, state, rule, variable, value, missing, action,
     text, object or first; `text` says what it is, `source` where it is (in the format of proofs); `key` tells it from
     others."""
@@ -58,7 +58,7 @@ class Fix:
     """Places that go together. `checked`: it was tried, and what was asked about is gone; `note`: what else there is to
     say, or why it was not checked."""
 
-    places: tuple[Place, ...]
+    places: tuple[FixLocation, ...]
     checked: bool
     note: str = ""
 
@@ -78,7 +78,7 @@ class Fixes:
     stuck: str = ""
 
     @classmethod
-    def of(cls, found: Sets[Place], stuck: str, note: str = "") -> Fixes:
+    def of(cls, found: HittingSets[FixLocation], stuck: str, note: str = "") -> Fixes:
         """Sets that were each checked by deriving again."""
         limits = {
             "sets": f"There may be more; these are the {len(found.sets)} smallest.",
@@ -89,16 +89,16 @@ class Fixes:
         return cls(fixes, limits.get(found.limit, ""), stuck if is_stuck else "")
 
 
-def place_of(source: Any, owner: str) -> Place | None:
+def place_of(source: Any, owner: str) -> FixLocation | None:
     """The place that a source names. What stands on one line of one thing (`owner`) goes together."""
     if isinstance(source, Span):
         written = source_json(source)
         key = f"{source.filename}:{written['line']:06}:{owner}"
-        return Place("line", key, f"{source.filename}:{written['line']}: {written['snippet'].strip()}", written)
+        return FixLocation("line", key, f"{source.filename}:{written['line']}: {written['snippet'].strip()}", written)
     if isinstance(source, CommandLine):
-        return Place("option", source.argument, source.argument, source_json(source))
+        return FixLocation("option", source.argument, source.argument, source_json(source))
     if isinstance(source, StateEntry):
-        return Place("state", source.address, f"what the state records of {source.address}", source_json(source))
+        return FixLocation("state", source.address, f"what the state records of {source.address}", source_json(source))
     return None
 
 
@@ -110,7 +110,7 @@ def fact_fixes(graph: Graph, predicate: str, row: Row, own: Files) -> Fixes:
     return Fixes.of(smallest_sets(search.proof_without, order, most_proofs=most), stuck)
 
 
-def order(place: Place) -> str:
+def order(place: FixLocation) -> str:
     """Lines first, by file and line."""
     return f"{place.kind != 'line'} {place.kind} {place.key}"
 
@@ -118,10 +118,10 @@ def order(place: Place) -> str:
 class _Removals:
     def __init__(self, graph: Graph, predicate: str, row: Row, own: Files) -> None:
         self.facts: FactBase = graph.database.facts
-        self.program: Program = graph.program
+        self.program: RuleProgram = graph.program
         self.predicate, self.row, self.own = predicate, row, own
-        self.rows: dict[Place, dict[str, set[Row]]] = {}
-        self.rules: dict[Place, Rule] = {}
+        self.rows: dict[FixLocation, dict[str, set[Row]]] = {}
+        self.rules: dict[FixLocation, Rule] = {}
         for name in REMOVABLE:
             for fact in self.facts.relation(name):
                 place = place_of(self.facts.source(name, fact), str(fact[0]))
@@ -131,9 +131,9 @@ class _Removals:
             if is_written(rule):
                 at = {"file": rule.file, "line": rule.line}
                 text = f"your rule {rule.name} ({rule.file}:{rule.line})"
-                self.rules[Place("rule", f"{rule.file}:{rule.line:06}", text, at)] = rule
+                self.rules[FixLocation("rule", f"{rule.file}:{rule.line:06}", text, at)] = rule
 
-    def proof_without(self, removed: frozenset[Place]) -> Collection[Place] | None:
+    def proof_without(self, removed: frozenset[FixLocation]) -> Collection[FixLocation] | None:
         rows: dict[str, set[Row]] = {}
         for place in removed:
             for name, facts in self.rows.get(place, {}).items():
@@ -145,7 +145,7 @@ class _Removals:
         proof = Prover(program, database).why(self.predicate, self.row)
         return set(self.places(proof)) if proof is not None else None
 
-    def places(self, proof: Proof) -> Iterator[Place]:
+    def places(self, proof: Proof) -> Iterator[FixLocation]:
         waiting, seen = [proof], set[int]()
         names = {rule.name: place for place, rule in self.rules.items()}
         while waiting:
@@ -161,7 +161,7 @@ class _Removals:
                 yield names[at.rule.name]
             waiting += [entry for entry in at.body if isinstance(entry, Proof)]
 
-    def without(self, rules: Collection[Rule]) -> Program:
+    def without(self, rules: Collection[Rule]) -> RuleProgram:
         """The program without rules of the user's: their text is left blank."""
         if not rules:
             return self.program

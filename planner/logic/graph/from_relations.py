@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 
 from planner.logic.datalog.engine.evaluate import Database
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.model.graph import Graph, Node, adjacency
 
 _NAME = itemgetter(0)
@@ -44,7 +44,7 @@ WANTED = (
 """the relations that a walk needs of the rules"""
 
 
-def read_graph(program: Program, database: Database) -> Graph:
+def read_graph(program: RuleProgram, database: Database) -> Graph:
     """The graph that the relations describe, everything sorted."""
     nodes = read_nodes(database)
     return Graph(

@@ -24,7 +24,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 @frozen
-class Sets(Generic[K]):
+class HittingSets(Generic[K]):
     """`sets`: smallest first, each sorted. `limit`: why there may be more: "sets" or "proofs"; "" when these are all.
     `is_stuck`: some proof rests on nothing that could be taken away, so there is no set at all."""
 
@@ -38,7 +38,7 @@ def smallest_sets(
     order: Callable[[K], str] = str,
     most_sets: int = MOST_SETS,
     most_proofs: int = MOST_PROOFS,
-) -> Sets[K]:
+) -> HittingSets[K]:
     """`proof_without`: the places of one proof when some are taken away, without those; None when there is no proof any
     more."""
     found: list[frozenset[K]] = []
@@ -53,18 +53,18 @@ def smallest_sets(
         places = next((places for places in known if not places & removed), None)
         if places is None:
             if proofs >= most_proofs:
-                return Sets(_sorted(found, order), "proofs")
+                return HittingSets(_sorted(found, order), "proofs")
             proofs += 1
             proved = proof_without(removed)
             if proved is None:
                 found.append(removed)
                 if len(found) >= most_sets:
-                    return Sets(_sorted(found, order), "sets" if waiting else "")
+                    return HittingSets(_sorted(found, order), "sets" if waiting else "")
                 continue
             places = frozenset(proved)
             if not places:
                 if not removed:
-                    return Sets(is_stuck=True)
+                    return HittingSets(is_stuck=True)
                 continue
             known.append(places)
         for place in sorted(places, key=order):
@@ -72,7 +72,7 @@ def smallest_sets(
             if further not in seen:
                 seen.add(further)
                 waiting.append(further)
-    return Sets(_sorted(found, order), is_stuck=not found)
+    return HittingSets(_sorted(found, order), is_stuck=not found)
 
 
 def proofs_for(facts: int) -> int:

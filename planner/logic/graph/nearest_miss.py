@@ -43,15 +43,15 @@ class Near:
 
 def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[Near]:
     """What there is to say of a pair that has no edge, the most telling first. Either may be left out of the graph."""
-    return list(_Look(graph, dependent, dependency).all())
+    return list(_MissSearch(graph, dependent, dependency).all())
 
 
 def left_out(graph: Graph, node: str) -> str:
     """That pruning or the command line left a vertex out, and why; empty when it is there."""
-    return near_text(_Look(graph, node, node).left_out(node))
+    return near_text(_MissSearch(graph, node, node).left_out(node))
 
 
-class _Look:
+class _MissSearch:
     def __init__(self, graph: Graph, dependent: str, dependency: str) -> None:
         self.graph, self.a, self.b = graph, dependent, dependency
         self.database = graph.database

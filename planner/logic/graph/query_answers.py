@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.records import evolve, field, frozen
-from planner.language.syntax.node_sets import Call
+from planner.language.syntax.node_sets import SetCall
 from planner.logic.graph.from_relations import read_nodes
 from planner.logic.graph.vertex_names import Names
 
@@ -46,7 +46,7 @@ class Answers:
 
 def verb_of(expression: NodeSet) -> str:
     """The verb that an expression consists of; "" for any other expression."""
-    return expression.verb if isinstance(expression, Call) else ""
+    return expression.verb if isinstance(expression, SetCall) else ""
 
 
 def search(
@@ -54,13 +54,13 @@ def search(
 ) -> tuple[Answers, list[Diagnostic]]:
     """The vertices of an expression; of a verb alone more than the set: `blast` by depth and planned action, `somepath`
     and `allpaths` (the `limit` shortest) step by step. Raises Failure for unknown vertices."""
-    from planner.logic.graph.verbs import Sets, Waiting
+    from planner.logic.graph.verbs import SetEvaluation, Waiting
 
     waiting = Waiting.of(database)
-    sets = Sets(waiting, Names.of(database))
+    sets = SetEvaluation(waiting, Names.of(database))
     verb = verb_of(expression)
     edges: set[tuple[str, str]] | None = None
-    if isinstance(expression, Call) and verb in ("somepath", "allpaths"):
+    if isinstance(expression, SetCall) and verb in ("somepath", "allpaths"):
         starts, ends = map(sets.of, expression.arguments)
         found = _paths(waiting, starts, ends, verb, limit, sets.problems)
         nodes = {node for path in found for node in path}
@@ -68,7 +68,7 @@ def search(
         steps = [(number, step, node) for number, path in enumerate(found, 1) for step, node in enumerate(path)]
         is_one = verb == "somepath"
         answers = Answers(("path", "step", "node")[is_one:], [row[is_one:] for row in steps])
-    elif isinstance(expression, Call) and verb == "blast":
+    elif isinstance(expression, SetCall) and verb == "blast":
         answers = _blast(database, waiting, sets.of(expression.arguments[0]), actions)
         nodes = {row[1] for row in answers.rows}
     else:

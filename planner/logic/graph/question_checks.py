@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.address import AddressError, ModuleAddress, p
 from planner.foundation.vocabulary.diagnostic import Diagnostic, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Span
-from planner.language.syntax.rule_syntax import Atom, Constant, Term, Variable, quote
+from planner.language.syntax.rule_syntax import Atom, Constant, RuleVariable, Term, quote
 from planner.logic.datalog.ask.question import Query
 from planner.logic.datalog.language.literals import atoms
 from planner.logic.datalog.language.model import Column, Predicate
@@ -32,12 +32,12 @@ def mismatches(
     predicates: Mapping[str, Predicate], relations: Mapping[str, Collection[Any]], query: Query, is_answered: bool
 ) -> list[Diagnostic]:
     """Warnings about a question whose relations are there, `vertex` among them."""
-    look = _Look(predicates, relations, query)
+    look = _ConditionCheck(predicates, relations, query)
     problems = list(look.no_vertices(is_answered))
     return problems if is_answered or problems else list(look.constants())
 
 
-class _Look:
+class _ConditionCheck:
     def __init__(
         self, predicates: Mapping[str, Predicate], relations: Mapping[str, Collection[Any]], query: Query
     ) -> None:
@@ -61,7 +61,7 @@ class _Look:
         vertices = {row[0] for row in self.relations["vertex"]}
         for atom in self.given:
             for at, term, column in self.columns(atom):
-                if not isinstance(term, Variable) or term.name not in places or not _is_address(column):
+                if not isinstance(term, RuleVariable) or term.name not in places or not _is_address(column):
                     continue
                 if is_answered and column.type.name not in _OF_OBJECTS:
                     continue
@@ -77,11 +77,11 @@ class _Look:
         found: dict[str, tuple[str, int]] = {}
         for atom, _ in atoms(self.query.literals):
             for at, term, column in self.columns(atom):
-                if isinstance(term, Variable) and column.type.name == VERTEX:
+                if isinstance(term, RuleVariable) and column.type.name == VERTEX:
                     found.setdefault(term.name, (atom.predicate, at))
         return found
 
-    def no_vertex(self, term: Variable, atom: Atom, column: Column, other: str, missing: list[str]) -> Diagnostic:
+    def no_vertex(self, term: RuleVariable, atom: Atom, column: Column, other: str, missing: list[str]) -> Diagnostic:
         some = quote(missing[0])
         tells = "instance_node(node, instance)" if column.type.name == "instance" else "vertex(node, _, _, object)"
         detail = (

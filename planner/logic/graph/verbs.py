@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
-from planner.language.syntax.node_sets import Call, Combination, Name, NodeSet
+from planner.language.syntax.node_sets import Combination, NodeSet, SetCall, SetName
 from planner.logic.datalog.engine.native import closure
 from planner.logic.graph.vertex_names import Names, told_instead
 
@@ -171,7 +171,7 @@ def _closure(waiting: Waiting) -> set[tuple[str, str]]:
 # ---------------------------------------------------------------- sets
 
 
-class Sets:
+class SetEvaluation:
     """The values of set expressions over one graph; `problems` collects warnings about names that match nothing."""
 
     def __init__(self, waiting: Waiting, names: Names) -> None:
@@ -180,9 +180,9 @@ class Sets:
 
     def of(self, wanted: NodeSet) -> set[str]:
         """The vertices that an expression stands for. Raises Failure for a name that no vertex has."""
-        if isinstance(wanted, Name):
+        if isinstance(wanted, SetName):
             return self.named(wanted)
-        if isinstance(wanted, Call):
+        if isinstance(wanted, SetCall):
             return self.called(wanted)
         return self.combined(wanted)
 
@@ -197,7 +197,7 @@ class Sets:
                 found -= self.of(other)
         return found
 
-    def called(self, wanted: Call) -> set[str]:
+    def called(self, wanted: SetCall) -> set[str]:
         sets = [self.of(argument) for argument in wanted.arguments]
         if wanted.verb == "deps":
             return deps(self.waiting, sets[0], wanted.depth)
@@ -207,7 +207,7 @@ class Sets:
             return set(shortest_path(self.waiting, *sets))
         return between(self.waiting, *sets)
 
-    def named(self, wanted: Name) -> set[str]:
+    def named(self, wanted: SetName) -> set[str]:
         meant = self.names.meant.get(wanted.text)
         if meant is not None:
             return {meant}

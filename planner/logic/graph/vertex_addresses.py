@@ -17,8 +17,8 @@ from planner.language.syntax.rule_syntax import (
     Constant,
     Literal,
     Negation,
+    RuleVariable,
     Term,
-    Variable,
 )
 from planner.logic.datalog.ask.question import Query
 from planner.logic.datalog.language.literals import atoms
@@ -32,12 +32,12 @@ VERTEX = "node"
 def meant_query(names: Names, predicates: Mapping[str, Predicate], query: Query) -> tuple[Query, list[Diagnostic]]:
     """The question with every address that stands in a column of vertices, or is compared with a variable of one,
     replaced by the vertex it means; and warnings about constants that mean none."""
-    reader = _Reader(names, predicates, query)
+    reader = _VertexReader(names, predicates, query)
     rules = tuple(evolve(rule, body=tuple(map(reader.literal, rule.body))) for rule in query.rules)
     return evolve(query, rules=rules), reader.problems
 
 
-class _Reader:
+class _VertexReader:
     def __init__(self, names: Names, predicates: Mapping[str, Predicate], query: Query) -> None:
         self.names, self.predicates, self.source = names, predicates, query.rules[0].span.source
         self.problems: list[Diagnostic] = []
@@ -45,7 +45,7 @@ class _Reader:
             term.name
             for atom, _ in atoms(query.literals)
             for term, is_vertex in self.columns(atom)
-            if is_vertex and isinstance(term, Variable)
+            if is_vertex and isinstance(term, RuleVariable)
         }
 
     def columns(self, atom: Atom) -> list[tuple[Term, bool]]:
@@ -74,7 +74,7 @@ class _Reader:
         return literal
 
     def is_vertex(self, term: Term) -> bool:
-        return isinstance(term, Variable) and term.name in self.vertices
+        return isinstance(term, RuleVariable) and term.name in self.vertices
 
     def atom(self, atom: Atom) -> Atom:
         terms = tuple(self.meant(term) if is_vertex else term for term, is_vertex in self.columns(atom))

@@ -19,7 +19,7 @@ from planner.logic.model.sources import source_json
 
 if TYPE_CHECKING:
     from planner.logic.datalog.ask.question import Query
-    from planner.logic.datalog.engine.program import Program
+    from planner.logic.datalog.engine.program import RuleProgram
 
 
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
@@ -130,7 +130,7 @@ def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[di
     return rules, obstacles_text(rules, [predicate, *row])
 
 
-def read_query(program: Program, text: str) -> tuple[Query, list[Diagnostic]]:
+def read_query(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]]:
     """A checked question. Raises Failure."""
     from planner.logic.datalog.ask.question import parse_query
 

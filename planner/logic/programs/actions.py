@@ -17,7 +17,7 @@ NO_OP = "no-op"
 
 
 @frozen
-class _Table:
+class _ActionTable:
     steps: Mapping[str, tuple[str, ...]]
     """by action, those of one step first"""
     classes: Mapping[str, frozenset[str]]
@@ -60,7 +60,7 @@ def verbs() -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def _table() -> _Table:
+def _table() -> _ActionTable:
     rows = derived(files_of("action_classes"), ("action_step", "action_class"))
     made: dict[str, list[str]] = {NO_OP: []}
     for action, _, step in sorted(rows["action_step"], key=lambda row: (row[0], row[1])):
@@ -69,7 +69,7 @@ def _table() -> _Table:
     for action, kind in rows["action_class"]:
         classes.setdefault(str(kind), set()).add(str(action))
     order = sorted(made, key=lambda a: (len(made[a]), "forget" in made[a], made[a][:1] == ["create"], a))
-    return _Table(
+    return _ActionTable(
         {action: tuple(made[action]) for action in order},
         {kind: frozenset(members) for kind, members in classes.items()},
     )

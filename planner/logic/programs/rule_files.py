@@ -15,7 +15,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.records import evolve
 from planner.language.syntax.rule_syntax import RuleFile
 from planner.logic.datalog.engine.cache import load_program
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 
 if TYPE_CHECKING:
     from planner.logic.datalog.language.spaces import Spaces
@@ -101,7 +101,7 @@ def load(
     more: Sequence[tuple[str, str]] = (),
     made: Sequence[RuleFile] = (),
     spaces: Spaces | None = None,
-) -> tuple[Program | None, list[Diagnostic]]:
+) -> tuple[RuleProgram | None, list[Diagnostic]]:
     """A program of the product together with other files (see load_program)."""
     core = files_of(program)
     loaded, problems = load_program([*core, *more], [name for name, _ in core], made, every_file, spaces)
@@ -136,7 +136,7 @@ def _declares(program: str, name: str) -> bool:
 
 
 @cache
-def program(name: str) -> Program:
+def program(name: str) -> RuleProgram:
     """A program of the product alone. Raises Failure when a file is broken."""
     loaded, diagnostics = load(name)
     if loaded is None:

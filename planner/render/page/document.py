@@ -65,7 +65,7 @@ class Arrow:
 
 
 @frozen
-class Item:
+class PageNode:
     """A node. `box` is a module, or another group that can be folded; `about` what it stands for (an address); `facts`
     are words and texts that are shown of it."""
 
@@ -80,12 +80,12 @@ class Item:
 
 
 @frozen
-class View:
+class PageView:
     """A graph to look at. `boxes`: the parent of each box but the whole, and what it is called there."""
 
     name: str
     title: str
-    items: tuple[Item, ...]
+    items: tuple[PageNode, ...]
     arrows: tuple[Arrow, ...]
     boxes: Mapping[str, tuple[str, str]] = field(factory=dict)
     is_reduced: bool = False
@@ -93,7 +93,7 @@ class View:
 
 
 @frozen
-class Change:
+class PageChange:
     """What is planned for an object, and what people are told about it."""
 
     address: str
@@ -113,10 +113,10 @@ class Page:
 
     title: str
     summary: tuple[str, ...]
-    views: tuple[View, ...]
+    views: tuple[PageView, ...]
     layers: tuple[tuple[str, str], ...]
     actions: tuple[tuple[str, str, str], ...]
-    changes: tuple[Change, ...] = ()
+    changes: tuple[PageChange, ...] = ()
     verdicts: tuple[tuple[str, str, str, str], ...] = ()
     noun: str = "node"
     asks: str = ""
@@ -154,7 +154,7 @@ def _packed(texts: dict[str, str]) -> dict[str, str] | str:
     return base64.b64encode(zlib.compress(dumps(texts), 9)).decode("ascii")
 
 
-class _Table:
+class _ValueTable:
     """Values, each once, by number."""
 
     def __init__(self) -> None:
@@ -168,12 +168,12 @@ class _Tables:
     """What views share."""
 
     def __init__(self, hide: Callable[[str], str]) -> None:
-        self.strings, self.places, self.grounds = _Table(), _Table(), _Table()
+        self.strings, self.places, self.grounds = _ValueTable(), _ValueTable(), _ValueTable()
         self.hide = hide
 
 
 class _View:
-    def __init__(self, view: View, layers: Sequence[str], tables: _Tables) -> None:
+    def __init__(self, view: PageView, layers: Sequence[str], tables: _Tables) -> None:
         self.view, self.bits = view, {name: 1 << n for n, name in enumerate(layers)}
         self.implied = 1 << len(layers)
         self.hide = tables.hide

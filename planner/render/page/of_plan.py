@@ -13,7 +13,17 @@ from planner.logic.model.plan import change_name
 from planner.logic.programs.actions import NO_OP, actions, does
 from planner.render.cause_line import Causes
 from planner.render.cause_summary import groups_of, title_of
-from planner.render.page.document import MOST_EDGES, Arrow, Change, Item, Page, Reason, View, place_of, places_of
+from planner.render.page.document import (
+    MOST_EDGES,
+    Arrow,
+    Page,
+    PageChange,
+    PageNode,
+    PageView,
+    Reason,
+    place_of,
+    places_of,
+)
 from planner.render.page.hidden import hiding
 from planner.render.plan import PlanText, is_shown
 from planner.render.schema_lookup import SchemaLookup
@@ -48,7 +58,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         for name, _ in group.changes:
             groups[name].append(title_of(group))
     changes = tuple(
-        Change(
+        PageChange(
             change_name(change),
             change.action,
             change.reason.replace("_", " "),
@@ -90,7 +100,7 @@ def _summary(plan: Plan) -> list[str]:
     return [line] if plan.mode == "normal" else [line, f"Mode: {plan.mode}."]
 
 
-def _view(name: str, graph: Graph, plan: Plan, changes: tuple[Change, ...]) -> View:
+def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) -> PageView:
     number = {change.address: n for n, change in enumerate(changes)}
     of_resource: dict[str, list[int]] = defaultdict(list)
     for change in plan.changes:
@@ -109,7 +119,7 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[Change, ...]) -> V
             found = of_resource.get(about[node.name], ())
         source = declared.get(node.name)
         items.append(
-            Item(
+            PageNode(
                 node.name,
                 node.kind,
                 _short(node.name, node.module, name),
@@ -136,7 +146,7 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[Change, ...]) -> V
         for (a, b), ground in because.items()
     )
     is_reduced = len(graph.edge_rows) > MOST_EDGES
-    return View(name, TITLES[name], tuple(items), arrows, _boxes({item.box for item in items}), is_reduced)
+    return PageView(name, TITLES[name], tuple(items), arrows, _boxes({item.box for item in items}), is_reduced)
 
 
 def _short(name: str, module: str, view: str) -> str:

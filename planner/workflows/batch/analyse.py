@@ -14,7 +14,7 @@ from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.programs.fleet import batch_program
 from planner.logic.programs.rule_files import Files
 from planner.workflows.batch.facts import file_facts, fleet_facts, has_objects
-from planner.workflows.batch.model import Fleet, Place, Request, Share, Survey, Unit
+from planner.workflows.batch.model import FileLocation, Fleet, Request, Share, Survey, Unit
 from planner.workflows.batch.selectors import Selection, select
 
 WANT = (
@@ -282,7 +282,7 @@ def edge_reason(proof: Any, database: Database) -> str:
     for part in proof.body:
         if isinstance(part, Proof) and part.rule is None:
             source = database.facts.source(part.predicate, part.row)
-            if isinstance(source, Place) and part.predicate != "writes_state":
+            if isinstance(source, FileLocation) and part.predicate != "writes_state":
                 place = f" ({source})"
                 break
     return f"{reason_text(proof.rule, proof.assignment)}{place}"

@@ -11,17 +11,17 @@ import time
 from collections.abc import Callable
 
 from planner.foundation.vocabulary.records import evolve
-from planner.workflows.batch.model import Done
-from planner.workflows.batch.run import Report, Run, begin, finish
-from planner.workflows.batch.schedule import Listener, earlier
+from planner.workflows.batch.model import FinishedUnit
+from planner.workflows.batch.run import BatchReport, Run, begin, finish
+from planner.workflows.batch.schedule import BatchListener, earlier
 from planner.workflows.batch.session import BatchOptions
-from planner.workflows.batch.unit_decisions import Decision, decide
+from planner.workflows.batch.unit_decisions import UnitDecision, decide
 
-Approve = Callable[[str, list[Done]], bool]
+Approve = Callable[[str, list[FinishedUnit]], bool]
 """asks whether the plans of a wave ("wave 1 of 3") shall be applied"""
 
 
-def converge(command: str, options: BatchOptions, listener: Listener, approve: Approve | None) -> Report:
+def converge(command: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:
     """Apply or destroy the selected units; without `approve` at once. Raises Failure."""
     started = time.monotonic()
     run, report = begin(command, options, listener, asked={"at_once": approve is None})
@@ -80,7 +80,7 @@ def deferred(run: Run, command: str, units: list[str], title: str, approve: Appr
             run.done[unit] = evolve(done, result=whole)
 
 
-def _is_open(done: Done) -> bool:
+def _is_open(done: FinishedUnit) -> bool:
     """Whether a unit has no plan that counts: it was skipped, or something that it waits for was not known."""
     if done.outcome == "incomplete" and done.result is not None and done.result.is_partial:
         return bool(done.because) or done.result.result == "applied"
@@ -111,27 +111,27 @@ def is_overtaken(run: Run, unit: str) -> bool:
     return bool(decide("apply", before).skipped) or bool(run.moved(unit))
 
 
-def may_apply(run: Run, command: str, done: Done) -> bool:
+def may_apply(run: Run, command: str, done: FinishedUnit) -> bool:
     """Whether a plan may be applied now: it is complete, and all that it comes after is done."""
     return may_be_applied(done) and _decided(run, command, done).appliable
 
 
-def asks(run: Run, command: str, done: Done) -> bool:
+def asks(run: Run, command: str, done: FinishedUnit) -> bool:
     """Whether somebody has to approve a plan that may be applied."""
     return _decided(run, command, done).asks
 
 
-def may_be_applied(done: Done) -> bool:
+def may_be_applied(done: FinishedUnit) -> bool:
     """Whether a plan has changes that wait for no other unit."""
     if done.outcome == "incomplete":
         return done.result is not None and done.result.is_partial and not done.because
     return done.outcome == "changes"
 
 
-def _decided(run: Run, command: str, done: Done) -> Decision:
+def _decided(run: Run, command: str, done: FinishedUnit) -> UnitDecision:
     result = done.result
     if result is None:
-        return Decision()
+        return UnitDecision()
     before = earlier(run.done, run.analysis.before.get(done.unit, ()), ())
     partial, approved = result.is_partial, bool(result.approved_by)
     return decide(command, before, result=result.result, is_partial=partial, is_approved=approved)

@@ -22,14 +22,14 @@ from planner.workflows.batch import saved_plan
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.apply import Approve, decline, deferred, end_stuck, is_overtaken, may_apply
 from planner.workflows.batch.earlier_runs import Before, state_request
-from planner.workflows.batch.model import Done, Result
+from planner.workflows.batch.model import FinishedUnit, UnitResult
 from planner.workflows.batch.record import Record
-from planner.workflows.batch.run import Report, Run, finish
-from planner.workflows.batch.saved_plan import Manifest, Saved
-from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.run import BatchReport, Run, finish
+from planner.workflows.batch.saved_plan import Saved, SavedManifest
+from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import Batch, BatchOptions
 from planner.workflows.batch.stale_plans import refusals
-from planner.workflows.batch.unit_options import NOTHING, OfUnit
+from planner.workflows.batch.unit_options import NOTHING, UnitOptions
 from planner.world.state.lock import myself
 
 Moved = tuple[str, str, str, str]
@@ -72,10 +72,12 @@ def save(run: Run) -> None:
             if done.result is not None
         }
         shard = saved_plan.Shard(part.number, part.count, part.fleet, beside)
-    saved_plan.write(options.out, Manifest(options.mode, options.words, units, key.hex(), options.refresh, shard=shard))
+    saved_plan.write(
+        options.out, SavedManifest(options.mode, options.words, units, key.hex(), options.refresh, shard=shard)
+    )
 
 
-def _portable(asked: OfUnit, done: Done, base: str) -> tuple[OfUnit, bool]:
+def _portable(asked: UnitOptions, done: FinishedUnit, base: str) -> tuple[UnitOptions, bool]:
     """What is asked of a unit that may have to be planned again, with paths as seen from the base, and whether it can
     be planned with that again. An incomplete plan is made again in any case. Raises Failure where something of such a
     unit is not for a manifest: files elsewhere, and values of one that is encrypted."""
@@ -87,7 +89,7 @@ def _portable(asked: OfUnit, done: Done, base: str) -> tuple[OfUnit, bool]:
         return NOTHING, False
 
 
-def _as_seen(asked: OfUnit, done: Done, base: str) -> OfUnit:
+def _as_seen(asked: UnitOptions, done: FinishedUnit, base: str) -> UnitOptions:
     if asked.variables and done.result is not None and done.result.is_secret:
         detail = f"{done.unit} is encrypted, and the values given with -var would stand in the manifest in clear."
         raise Failure(error("batch.out", "Plans cannot be saved", detail))
@@ -102,7 +104,7 @@ def _as_seen(asked: OfUnit, done: Done, base: str) -> OfUnit:
     return _moved(asked, seen)
 
 
-def _moved(asked: OfUnit, place: Callable[[str], str]) -> OfUnit:
+def _moved(asked: UnitOptions, place: Callable[[str], str]) -> UnitOptions:
     """The same, with what `place` makes of its paths."""
     variables = tuple((kind, place(text) if kind == "var-file" else text) for kind, text in asked.variables)
     policies = tuple(word if word.startswith("builtin:") else place(word) for word in asked.policies)
@@ -112,7 +114,7 @@ def _moved(asked: OfUnit, place: Callable[[str], str]) -> OfUnit:
 # ---------------------------------------------------------------- applying
 
 
-def apply_saved(folder: str, options: BatchOptions, listener: Listener, approve: Approve | None) -> Report:
+def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:
     """Apply a saved plan; without `approve` nobody is asked. Raises Failure."""
     started = time.monotonic()
     manifest = saved_plan.read(folder)
@@ -131,7 +133,7 @@ def apply_saved(folder: str, options: BatchOptions, listener: Listener, approve:
         if not has_errors(problems):
             before, refused = refusals(batch, analysis, manifest, folder, plans)
             problems += refused
-        report = Report(command, analysis, diagnostics=tuple(problems))
+        report = BatchReport(command, analysis, diagnostics=tuple(problems))
         if has_errors(problems):
             return evolve(report, seconds=time.monotonic() - started)
         run = _begin(batch, analysis, manifest, folder, plans, listener, approve is None, before.begun)
@@ -142,7 +144,7 @@ def apply_saved(folder: str, options: BatchOptions, listener: Listener, approve:
     return finish(run, report, started, before.begun)
 
 
-def _narrowed(analysis: Analysis, manifest: Manifest) -> Analysis:
+def _narrowed(analysis: Analysis, manifest: SavedManifest) -> Analysis:
     """The analysis with the units of the saved plan alone."""
     units = {unit: reasons for unit, reasons in analysis.selected.items() if unit in manifest.units}
     before = {unit: tuple(other for other in analysis.before.get(unit, ()) if other in units) for unit in units}
@@ -152,10 +154,10 @@ def _narrowed(analysis: Analysis, manifest: Manifest) -> Analysis:
 def _begin(
     batch: Batch,
     analysis: Analysis,
-    manifest: Manifest,
+    manifest: SavedManifest,
     folder: str,
     plans: Mapping[str, bytes],
-    listener: Listener,
+    listener: BatchListener,
     at_once: bool,
     begun: Collection[str],
 ) -> Run:
@@ -190,12 +192,12 @@ def _copy(path: str, data: bytes) -> None:
         file.write(data)
 
 
-def _go_on(run: Run, manifest: Manifest, before: Before) -> None:
+def _go_on(run: Run, manifest: SavedManifest, before: Before) -> None:
     """What earlier runs of the plan have applied is done; who reads it is told what it hands out."""
     for unit, now in before.applied.items():
         planned = run.planned[unit] = manifest.units[unit].result
         result = evolve(planned, result="applied", planned=now.planned, lineage=now.lineage, serial=now.serial)
-        run.done[unit] = Done(unit, "applied", reused=True, result=run.handed.take(result, ""))
+        run.done[unit] = FinishedUnit(unit, "applied", reused=True, result=run.handed.take(result, ""))
         run.record.finish(run.done[unit])
     if before.applied or before.begun:
         run.listener.goes_on(sorted(before.applied), list(before.begun))
@@ -250,12 +252,12 @@ def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve
             f"What was deferred in {unit} when the plan was made was approved by nobody. Plan again, and apply that."
         )
         said = {"severity": "error", "summary": "Not everything is done", "detail": detail, "code": "batch.deferred"}
-        result = done.result or Result(unit, "error")
+        result = done.result or UnitResult(unit, "error")
         ended = evolve(result, result="error", diagnostics=(*result.diagnostics, said))
         run.end(evolve(done, outcome="failed", result=ended))
 
 
-def _shown(run: Run, units: Iterable[str]) -> list[Done]:
+def _shown(run: Run, units: Iterable[str]) -> list[FinishedUnit]:
     return [run.done[unit] for unit in units]
 
 
@@ -271,7 +273,7 @@ def _settle(run: Run, begun: list[str]) -> None:
         run.record.finish(run.done[unit])
 
 
-def _judged(done: Done, is_begun: bool) -> dict[str, bool]:
+def _judged(done: FinishedUnit, is_begun: bool) -> dict[str, bool]:
     """Whether what was planned again needs an approval of its own, and is left alone without one."""
     facts = FactBuilder()
     facts.add("saved_plan", done.unit, "incomplete")
@@ -283,7 +285,7 @@ def _judged(done: Done, is_begun: bool) -> dict[str, bool]:
     return {name: bool(found[name]) for name in ("asks_again", "spared")}
 
 
-def _spared(done: Done) -> Result:
+def _spared(done: FinishedUnit) -> UnitResult:
     assert done.result is not None
     what = "".join(f"\n  - {address} ({_HOW.get(how, how)})" for address, how in done.result.differs)
     detail = (
@@ -298,8 +300,8 @@ def _spared(done: Done) -> Result:
 _HOW = {"action": "something else is done to it", "value": "with other values"}
 
 
-def _turned_out(unit: str, moved: Mapping[str, list[str]]) -> Result:
+def _turned_out(unit: str, moved: Mapping[str, list[str]]) -> UnitResult:
     outputs = "; ".join(f"{', '.join(names)} of {other}" for other, names in sorted(moved.items()))
     detail = f"The plan of {unit} was made with outputs that turned out differently: {outputs}. Plan the fleet again."
     said = {"severity": "error", "summary": "Saved plan is stale", "detail": detail, "code": "batch.stale"}
-    return Result(unit, "error", diagnostics=(said,))
+    return UnitResult(unit, "error", diagnostics=(said,))

@@ -9,12 +9,12 @@ from planner.answers.documents.plan_file import read_plan
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.operations.approved_plan import Differences, compared, counted
-from planner.operations.plan import Made, Start
+from planner.operations.plan import MadePlan, Start
 from planner.operations.state_access import Stored
 from planner.world.state.model import State
 
 
-def differences(path: str, made: Made[Start]) -> Differences:
+def differences(path: str, made: MadePlan[Start]) -> Differences:
     """(address, action or value) of what a plan does that the approved one, in a file, did not say. What that one
     announced and is not needed any more is no difference. Raises Failure when the file cannot be read."""
     approved, _, problems = read_plan(path, made.loaded.encryption.plan)

@@ -36,17 +36,17 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr
-from planner.language.config.reading import Piece, Problems, constant, elements, expr_of, pairs, piece, read
+from planner.language.config.reading import ExpressionPiece, Problems, constant, elements, expr_of, pairs, piece, read
 from planner.language.syntax.body import Attribute, Block, Content
 from planner.language.syntax.nodes import Literal
 from planner.workflows.batch.file_generated import write_files
 from planner.workflows.batch.file_mentions import Mention, check_patterns, mentions
-from planner.workflows.batch.file_parts import GROUP, REMOVED, UNIT, UNITS, Parts, gathered
-from planner.workflows.batch.file_recipe import Around, AroundReader, File
+from planner.workflows.batch.file_parts import GROUP, REMOVED, UNIT, UNITS, BatchFileParts, gathered
+from planner.workflows.batch.file_recipe import AroundReader, GeneratedFile, UnitRecipe
 from planner.workflows.batch.file_scope import FleetScope
 from planner.workflows.batch.file_stacks import deployed, refuse_values, stack_of, warn_of_group
-from planner.workflows.batch.model import Fleet, Input, Place, Removal, Unit
-from planner.workflows.batch.root_modules import Memory, root_modules
+from planner.workflows.batch.model import FileLocation, Fleet, Input, RemovedUnit, Unit
+from planner.workflows.batch.root_modules import FolderMemory, root_modules
 
 if TYPE_CHECKING:
     from planner.workflows.batch.stack_folders import StackFolder
@@ -64,8 +64,8 @@ class _Group:
     tags: tuple[str, ...]
     variables: dict[str, str]
     var_files: tuple[str, ...]
-    inputs: dict[str, Piece]
-    around: Around
+    inputs: dict[str, ExpressionPiece]
+    around: UnitRecipe
     scope: FleetScope
     span: Span
 
@@ -76,20 +76,20 @@ class _Draft:
 
     unit: Unit
     scope: FleetScope
-    inputs: dict[str, Piece]
+    inputs: dict[str, ExpressionPiece]
     after: tuple[Expr, ...]
-    around: Around
-    offers: dict[str, tuple[Piece, FleetScope]] = field(factory=dict)
+    around: UnitRecipe
+    offers: dict[str, tuple[ExpressionPiece, FleetScope]] = field(factory=dict)
 
 
-def read_batch_file(path: str, memory: Callable[[str], Memory]) -> Fleet:
+def read_batch_file(path: str, memory: Callable[[str], FolderMemory]) -> Fleet:
     """The fleet that a file describes; what is wrong is in its diagnostics. `memory` as for find_fleet."""
     root = os.path.dirname(os.path.abspath(path))
     problems = Problems()
     parts = gathered(path, root, problems)
     if parts is None or problems.has_errors:
         return Fleet(root, {}, path, tuple(problems))
-    reader = _Reader(root, problems, memory(root), parts)
+    reader = _BatchFileReader(root, problems, memory(root), parts)
     units = reader.units_of()
     if not problems.has_errors:
         write_files(root, reader.files, problems)
@@ -112,16 +112,16 @@ def _with_removals(fleet: Fleet) -> Fleet:
     )
 
 
-class _Reader:
-    def __init__(self, root: str, problems: Problems, memory: Memory, parts: Parts) -> None:
+class _BatchFileReader:
+    def __init__(self, root: str, problems: Problems, memory: FolderMemory, parts: BatchFileParts) -> None:
         self.root, self.problems, self.memory, self.parts = root, problems, memory, parts
         self.scope = FleetScope(parts.locals, root)
         self.drafts: dict[str, _Draft] = {}
         self.found: dict[str, _Draft] = {}
         self.groups: list[_Group] = []
         self.repeated: dict[str, list[str]] = {}
-        self.files: dict[str, File] = {}
-        self.removals: list[Removal] = []
+        self.files: dict[str, GeneratedFile] = {}
+        self.removals: list[RemovedUnit] = []
         self.templates: dict[str, Content] = {}
 
     def units_of(self) -> dict[str, Unit]:
@@ -211,9 +211,9 @@ class _Reader:
             detail = f"The unit {name} should stand in {folder}, but there is no such folder."
             self.problems.error("no_unit_folder", "Unit without a folder", detail, span)
         variables: dict[str, str] = {}
-        inputs: dict[str, Piece] = {}
+        inputs: dict[str, ExpressionPiece] = {}
         after: list[Expr] = []
-        around = Around()
+        around = UnitRecipe()
         for content in layers:
             variables |= self._variables(content.attributes.get("variables"), scope)
             inputs |= dict(self._entries(content.attributes.get("inputs")))
@@ -228,7 +228,7 @@ class _Reader:
             variables=tuple(sorted(variables.items())),
             var_files=self._texts(found.get("var_files"), scope),
             workspace=self._text(found.get("workspace"), scope),
-            place=Place.of(span),
+            place=FileLocation.of(span),
         )
         return _Draft(unit, scope, inputs, tuple(after), around)
 
@@ -264,7 +264,7 @@ class _Reader:
         if any(removal.unit == name for removal in self.removals):
             self._duplicate("removed", name, block.header_span)
             return
-        self.removals.append(Removal(name, action, Place.of(block.header_span)))
+        self.removals.append(RemovedUnit(name, action, FileLocation.of(block.header_span)))
 
     def _group(self, block: Block, name: str) -> None:
         content = read(block.body, GROUP, self.problems)
@@ -295,8 +295,8 @@ class _Reader:
         if not mine:
             return draft
         variables: dict[str, str] = {}
-        offers: dict[str, tuple[Piece, FleetScope]] = {}
-        around = Around()
+        offers: dict[str, tuple[ExpressionPiece, FleetScope]] = {}
+        around = UnitRecipe()
         for group in mine:
             variables |= group.variables
             offers |= {variable: (value, group.scope) for variable, value in group.inputs.items()}
@@ -337,7 +337,7 @@ class _Reader:
                 detail = 'Units are named like this: unit.NAME or unit["NAME"].'
                 self.problems.error("unit_required", "Not a unit", detail, expr.span)
                 continue
-            after += [(name, Place.of(found[0].span)) for name in self._meant(found[0], drafts)]
+            after += [(name, FileLocation.of(found[0].span)) for name in self._meant(found[0], drafts)]
         names: tuple[tuple[str, str], ...] = ()
         offers = []
         try:
@@ -356,13 +356,13 @@ class _Reader:
             recipe=draft.around.recipe(folder),
         )
 
-    def _input(self, name: str, value: Piece, scope: FleetScope, drafts: Mapping[str, _Draft]) -> Input:
+    def _input(self, name: str, value: ExpressionPiece, scope: FleetScope, drafts: Mapping[str, _Draft]) -> Input:
         found, wrong = mentions(Expr(value.node, value.source), scope, self.repeated)
         for span in wrong:
             detail = "Only outputs of other units can be named here, unit.NAME.OUTPUT, and local and each."
             self.problems.error("unit_required", "Not an output of a unit", detail, span)
-        named = tuple((unit, m.output, Place.of(m.span)) for m in found for unit in self._meant(m, drafts))
-        return Input(name, value.span.text, Place.of(value.span), named)
+        named = tuple((unit, m.output, FileLocation.of(m.span)) for m in found for unit in self._meant(m, drafts))
+        return Input(name, value.span.text, FileLocation.of(value.span), named)
 
     def _meant(self, mention: Mention, drafts: Mapping[str, _Draft]) -> list[str]:
         """The units that a reference means; one that is wrong is reported."""
@@ -392,7 +392,7 @@ class _Reader:
     def _texts(self, attribute: Attribute | None, scope: FleetScope) -> tuple[str, ...]:
         return scope.texts(expr_of(attribute, self.problems), self.problems) if attribute is not None else ()
 
-    def _entries(self, attribute: Attribute | None) -> list[tuple[str, Piece]]:
+    def _entries(self, attribute: Attribute | None) -> list[tuple[str, ExpressionPiece]]:
         if attribute is None:
             return []
         items = pairs(piece(attribute))

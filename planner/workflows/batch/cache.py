@@ -18,16 +18,16 @@ from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.records import fields
 from planner.workflows.batch import FOLDER
 from planner.workflows.batch.cache_files import CacheFiles
-from planner.workflows.batch.files_read import Comparison, Looked, entries
+from planner.workflows.batch.files_read import Looked, ReadComparison, entries
 from planner.workflows.batch.model import (
+    FileLocation,
     Linked,
-    Place,
     Published,
     PublishedRead,
     RemoteRead,
     Request,
-    Result,
     Survey,
+    UnitResult,
     to_json,
 )
 from planner.workflows.batch.record import safe_name
@@ -43,7 +43,7 @@ class Cache:
 
     def __init__(self, root: str, is_used: bool = True) -> None:
         self.root = root
-        self.comparison = Comparison()
+        self.comparison = ReadComparison()
         self.kept = CacheFiles(root, (FOLDERS, SURVEYS, RESULTS, ANALYSES))
         self._same: dict[int, bool] = {}
         self._held: dict[str, bool] = {}
@@ -139,7 +139,7 @@ class Cache:
 
     def look_again(self) -> None:
         """Files may have changed by now."""
-        self.comparison = Comparison()
+        self.comparison = ReadComparison()
         self._same, self._held = {}, {}
 
     def may_hold(self, unit: str) -> bool:
@@ -150,7 +150,7 @@ class Cache:
             holds = self._held[unit] = known is not None and self._holds(known["reads"])
         return holds
 
-    def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> Result | None:
+    def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> UnitResult | None:
         """A kept result as a record, when it is to be brief without its changes; None when its facts, its text or its
         plan are gone."""
         data: dict[str, Any] = dict(known["result"])
@@ -169,7 +169,7 @@ class Cache:
             data["facts"] = {name: kept["facts"][name] for name in request.facts}
         return _result(data)
 
-    def keep_result(self, request: Request, result: Result, run: str) -> None:
+    def keep_result(self, request: Request, result: UnitResult, run: str) -> None:
         """Keep a plan without errors, if it is known what it was made from."""
         self._held.pop(request.unit, None)
         is_lost = bool(result.changed) and not result.planned_file  # who reads it could not be given its values
@@ -211,16 +211,16 @@ def _stack_folder(data: list[list[str]]) -> StackFolder:
 
 
 def _linked(data: dict[str, Any]) -> Linked:
-    reads = tuple(PublishedRead(**{**read, "place": Place(**read["place"])}) for read in data["reads"])
-    published = tuple(Published(one["output"], Place(**one["place"])) for one in data["published"])
+    reads = tuple(PublishedRead(**{**read, "place": FileLocation(**read["place"])}) for read in data["reads"])
+    published = tuple(Published(one["output"], FileLocation(**one["place"])) for one in data["published"])
     return Linked(data["folder"], data["before"], data["after"], tuple(data["components"]), reads, published)
 
 
 def survey_of(text: str) -> Survey:
     """A survey from its text; faster than cattrs, like _result."""
     data = orjson.loads(text)
-    remote = tuple(RemoteRead(r["object"], r["state"], Place(**r["place"])) for r in data["remote"])
-    place = Place(**data["state_place"]) if data["state_place"] else None
+    remote = tuple(RemoteRead(r["object"], r["state"], FileLocation(**r["place"])) for r in data["remote"])
+    place = FileLocation(**data["state_place"]) if data["state_place"] else None
     outputs = tuple(data["outputs"]) if data["outputs"] is not None else None
     variables = tuple(data["variables"]) if data["variables"] is not None else None
     files, problems = tuple(data["files"]), tuple(data["problems"])
@@ -228,9 +228,9 @@ def survey_of(text: str) -> Survey:
     return Survey(data["unit"], data["state"], remote, files, problems, place, outputs, variables, stack=stack)
 
 
-def _result(data: dict[str, Any]) -> Result:
+def _result(data: dict[str, Any]) -> UnitResult:
     """Faster than cattrs: there are thousands, and what they hold is plain."""
-    return Result(
+    return UnitResult(
         data["unit"],
         data["result"],
         tuple(data["counts"]),

@@ -20,7 +20,7 @@ from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import unknown_paths
 from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, mark, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.providers_needed import asks_plugins, lacks_selected
 from planner.render.schema_lookup import SchemaLookup
@@ -29,23 +29,23 @@ from planner.render.view import HumanView
 from planner.workflows.batch.deployment_plans import differences, save
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.files_read import RECORDER
-from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.model import Request, UnitResult
 from planner.workflows.batch.plan_unit import Check, changes_of, counts_of, failed, log, spared_result, written_at
 from planner.workflows.batch.planned_outputs import NEW, awaited_in, gives, outputs_of, own_outputs, rests_on
 from planner.workflows.batch.survey_deployment import needs_init
 from planner.workflows.batch.unit_setup import options_of
 from planner.workflows.stacks.approval import Approval, approval
 from planner.workflows.stacks.deploy import Runner
-from planner.workflows.stacks.deployments import Surroundings
+from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.init import init_stack
 from planner.workflows.stacks.loading import component_configs
-from planner.workflows.stacks.opened_stack import Session, open_stack
+from planner.workflows.stacks.opened_stack import OpenedStack, open_stack
 from planner.workflows.stacks.report import document, show_plan
-from planner.workflows.stacks.rounds import Deployed, Deploying, Rounds, deploy, why_deferred
+from planner.workflows.stacks.rounds import Deploying, Rounds, RoundsResult, deploy, why_deferred
 from planner.workflows.stacks.settings import FILE
 from planner.workflows.stacks.standing_policies import judged, standing_policies
 from planner.workflows.stacks.states import States
-from planner.workflows.stacks.steps import DeploymentPlan, Step
+from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
 if TYPE_CHECKING:
     from planner.language.config.stack_files.model import Deployment
@@ -56,11 +56,11 @@ SECRET = "sensitive.outputs"
 """what is handed out beside the outputs: the names of those that are sensitive"""
 
 
-def do_deployment(request: Request, check: Check) -> Result:
+def do_deployment(request: Request, check: Check) -> UnitResult:
     """Do it. Raises Failure, and the Unmet of `check`."""
     RECORDER.look(STACK, "folder")
     RECORDER.look(FILE)
-    told = Told()
+    told = Diagnostics()
     session = _opened(request, told)
     (deployment,) = session.chosen([request.deployment] if request.deployment else [])[:1]
     if not request.deployment:
@@ -72,7 +72,7 @@ def do_deployment(request: Request, check: Check) -> Result:
     options = options_of(request)
     if request.command == "validate":
         check()
-        return Result(request.unit, "no-changes", diagnostics=described(told))
+        return UnitResult(request.unit, "no-changes", diagnostics=described(told))
     if request.command == "apply_plan":
         return _applied(request, session, deployment, options, told, check, rounds=1)
     if request.command == "plan" or request.plan_file:
@@ -80,10 +80,10 @@ def do_deployment(request: Request, check: Check) -> Result:
     return _applied(request, session, deployment, options, told, check)
 
 
-def _opened(request: Request, told: Told) -> Session:
+def _opened(request: Request, told: Diagnostics) -> OpenedStack:
     """The stack, after what it calls was installed where nobody has done that. Raises Failure."""
     around, coming = _around(request), _coming(request)
-    first = Told()
+    first = Diagnostics()
     try:
         session = open_stack(".", around, first, coming=coming)
     except Failure as failure:
@@ -103,16 +103,18 @@ def _opened(request: Request, told: Told) -> Session:
 _NOT_SELECTED = "provider.not_installed"
 
 
-def _opened_at_last(around: Surroundings, told: Told, coming: Mapping[tuple[str, str], Mapping[str, Value]]) -> Session:
+def _opened_at_last(
+    around: ServiceStandIns, told: Diagnostics, coming: Mapping[tuple[str, str], Mapping[str, Value]]
+) -> OpenedStack:
     try:
         return open_stack(".", around, told, coming=coming)
     except Failure as failure:
         raise Failure([*told, *failure.diagnostics]) from None
 
 
-def _around(request: Request) -> Surroundings:
+def _around(request: Request) -> ServiceStandIns:
     given = {kind: value for kind, _, value in request.around if kind == "varsets"}
-    return Surroundings(
+    return ServiceStandIns(
         {name: value for kind, name, value in request.around if kind == "token"},
         given.get("varsets", "varsets"),
         {name: value for kind, name, value in request.around if kind == "upstream"},
@@ -140,12 +142,12 @@ def _coming(request: Request) -> dict[tuple[str, str], dict[str, Value]]:
 
 def _planned(
     request: Request,
-    session: Session,
+    session: OpenedStack,
     deployment: Deployment,
     options: OperationOptions,
-    told: Told,
+    told: Diagnostics,
     check: Check,
-) -> Result:
+) -> UnitResult:
     runner = session.runner(deployment, options, Hooks())
     try:
         plan = runner.plan()
@@ -177,7 +179,7 @@ def _planned(
         runner.release()
 
 
-def _left_behind(session: Session, deployment: Deployment) -> list[Diagnostic]:
+def _left_behind(session: OpenedStack, deployment: Deployment) -> list[Diagnostic]:
     """What is said of deployments that are gone: once for each stack."""
     return session.left_behind() if deployment.name == min(session.stack.deployments.deployments) else []
 
@@ -192,7 +194,7 @@ def refusal_texts(found: Approval) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterable[Diagnostic]) -> Result:
+def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterable[Diagnostic]) -> UnitResult:
     """A plan without errors in short."""
     changes: list[tuple[str, str, str]] = []
     uses_plugins = False
@@ -213,7 +215,7 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
         written.append(written_at(request, step.planned.made.loaded.store))
         uses_plugins = uses_plugins or asks_plugins(step.planned.made.loaded.config, step.plan.prior_state)
     state = runner.states.read()
-    short = Result(
+    short = UnitResult(
         request.unit,
         "changes" if plan.can_apply else "no-changes",
         (numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]),
@@ -231,7 +233,7 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
     return _with_outputs(request, runner, plan, short)
 
 
-def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short: Result) -> Result:
+def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short: UnitResult) -> UnitResult:
     """The result with what the plan makes of outputs, of the deployment and of its components, for those who read them;
     and with what it rests on."""
     if any(one.seen for one in request.upstream):
@@ -277,7 +279,7 @@ def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short:
     )
 
 
-def _of_component(step: Step, runner: Runner) -> dict[str, Value] | None:
+def _of_component(step: InstanceStep, runner: Runner) -> dict[str, Value] | None:
     """The outputs that a component is going to have; None where they stay as they are."""
     if step.what == "defer":
         return (
@@ -288,7 +290,7 @@ def _of_component(step: Step, runner: Runner) -> dict[str, Value] | None:
     return {output.name: unmark_deep(output.after)[0] for output in step.plan.outputs}
 
 
-def _has_secret(step: Step) -> bool:
+def _has_secret(step: InstanceStep) -> bool:
     return step.plan is not None and any(output.sensitive for output in step.plan.outputs)
 
 
@@ -343,13 +345,13 @@ def _write_json(plan: DeploymentPlan, path: str) -> None:
 
 def _applied(
     request: Request,
-    session: Session,
+    session: OpenedStack,
     deployment: Deployment,
     options: OperationOptions,
-    told: Told,
+    told: Diagnostics,
     check: Check,
     rounds: int = 0,
-) -> Result:
+) -> UnitResult:
     """Plan and apply, round after round; with a plan that was approved one round, if it says nothing else."""
     terminal, hooks = log()
     spared: list[str] = []
@@ -388,7 +390,9 @@ def _tainted(plan: DeploymentPlan) -> list[str]:
     ]
 
 
-def _result(request: Request, deployed: Deployed, told: Told, terminal: Any, session: Session) -> Result:
+def _result(
+    request: Request, deployed: RoundsResult, told: Diagnostics, terminal: Any, session: OpenedStack
+) -> UnitResult:
     if not deployed.is_done:
         return failed(request, told, terminal) if has_errors(told) or STOP.requested else _undone(request, told)
     changes = [
@@ -405,7 +409,7 @@ def _result(request: Request, deployed: Deployed, told: Told, terminal: Any, ses
     def count(word: str) -> int:
         return sum(getattr(step.counts, word) for plan in deployed.plans for step in plan.steps)
 
-    result = Result(
+    result = UnitResult(
         request.unit,
         "applied" if is_changed or deployed.is_partial else "no-changes",
         (
@@ -425,7 +429,7 @@ def _result(request: Request, deployed: Deployed, told: Told, terminal: Any, ses
     return evolve(result, planned=_recorded(states)) if request.is_read else result
 
 
-def _undone(request: Request, told: Told) -> Result:
+def _undone(request: Request, told: Diagnostics) -> UnitResult:
     detail = f"{request.unit} was not applied to its end."
     return failed(request, [*told, error("stack.not_done", "Deployment is not done", detail)])
 
@@ -444,12 +448,12 @@ def _recorded(states: States) -> dict[str, Any]:
     return {**found, SECRET: encode(secret, {})} if secret else found
 
 
-def _state(request: Request, session: Session) -> Result:
+def _state(request: Request, session: OpenedStack) -> UnitResult:
     """What the state of the deployment is by now."""
     states = States(session.backend, request.deployment or "")
     state = states.read()
     said = "" if state is None or not state.terraform_version else f"written by version {state.terraform_version}"
-    result = Result(request.unit, "no-changes", text=said)
+    result = UnitResult(request.unit, "no-changes", text=said)
     if state is not None:
         result = evolve(result, lineage=state.lineage, serial=state.serial)
     return evolve(result, planned=_recorded(states)) if request.is_read else result

@@ -13,7 +13,7 @@ from planner.language.config.directory import is_module
 from planner.language.config.stack_files.discover import is_stack
 from planner.workflows.batch.batch_file import read_batch_file
 from planner.workflows.batch.model import Fleet, Unit
-from planner.workflows.batch.root_modules import MARKERS, STATE, TERRAGRUNT, Memory, root_modules
+from planner.workflows.batch.root_modules import MARKERS, STATE, TERRAGRUNT, FolderMemory, root_modules
 from planner.workflows.batch.stack_folders import units_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ NAME = "planner.batch.hcl"
 _PATTERN = re.compile(r"[*?\[]")
 
 
-def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], Memory]) -> tuple[Fleet, list[str]]:
+def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMemory]) -> tuple[Fleet, list[str]]:
     """The fleet that a command is about, and the words that name something else: units. Folders and patterns of folders
     are units if they have configuration, and say where to look for others; without any it is the working directory. A
     fleet's file there decides; `file` names another. `memory` gives what is known of the folders of a fleet, by its
@@ -95,7 +95,7 @@ def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple
     return tuple(problems)
 
 
-def _described(file: str, memory: Callable[[str], Memory]) -> Fleet:
+def _described(file: str, memory: Callable[[str], FolderMemory]) -> Fleet:
     return read_batch_file(file, memory)
 
 

@@ -13,10 +13,10 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.workflows.batch import saved_plan
 from planner.workflows.batch.analyse import survey_request
-from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.model import Request, UnitResult
 from planner.workflows.batch.record import Record
 from planner.workflows.batch.remove_records import runs
-from planner.workflows.batch.saved_plan import Manifest, Saved
+from planner.workflows.batch.saved_plan import Saved, SavedManifest
 from planner.workflows.batch.session import Batch
 
 
@@ -25,21 +25,21 @@ class Before:
     """`applied`: the units that are done, with what their states hand out; `how` that is known: by the record or the
     state. `begun`: the units that were being applied and did not come to their end."""
 
-    applied: dict[str, Result] = field(factory=dict)
+    applied: dict[str, UnitResult] = field(factory=dict)
     how: dict[str, str] = field(factory=dict)
     begun: tuple[str, ...] = ()
 
 
 @frozen(eq=False)
-class _Recorded:
+class _RunHistory:
     """What the records say: how the states of units were left, and which units were begun and not ended."""
 
-    applied: dict[str, Result]
+    applied: dict[str, UnitResult]
     begun: frozenset[str]
 
 
 def before_of(
-    batch: Batch, manifest: Manifest, folder: str, states: Mapping[str, Result], plans: frozenset[str]
+    batch: Batch, manifest: SavedManifest, folder: str, states: Mapping[str, UnitResult], plans: frozenset[str]
 ) -> Before:
     """What earlier runs did. `states` is what the units' states are by now; `plans` are the units whose plan files are
     as they were saved. Raises Failure."""
@@ -63,7 +63,7 @@ def before_of(
     return Before(applied, how, begun)
 
 
-def _has_moved(saved: Saved, now: Result) -> bool:
+def _has_moved(saved: Saved, now: UnitResult) -> bool:
     return (saved.lineage, saved.serial) != (now.lineage, now.serial)
 
 
@@ -79,8 +79,8 @@ def state_request(batch: Batch, unit: str) -> Request:
     return evolve(request, command="state")
 
 
-def _recorded(root: str, saved_plan: str) -> _Recorded:
-    applied: dict[str, Result] = {}
+def _recorded(root: str, saved_plan: str) -> _RunHistory:
+    applied: dict[str, UnitResult] = {}
     begun: set[str] = set()
     for name in runs(root):
         record = Record(root, name)
@@ -96,4 +96,4 @@ def _recorded(root: str, saved_plan: str) -> _Recorded:
             if done.outcome == "applied" and done.result is not None:
                 applied[unit] = done.result
                 begun.discard(unit)
-    return _Recorded(applied, frozenset(begun))
+    return _RunHistory(applied, frozenset(begun))

@@ -10,21 +10,21 @@ from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.explain.deriving_rules import Maker, makers
 from planner.logic.programs.fleet import batch_program
 from planner.workflows.batch.analyse import Analysis
-from planner.workflows.batch.model import Place
+from planner.workflows.batch.model import FileLocation
 
 Edge = tuple[str, str]
 
 
 @frozen
-class Ground:
+class UnitEdgeSource:
     """`layers`: reference, order; `makers` the rules; `places` the lines that say so."""
 
     layers: tuple[str, ...]
     makers: tuple[Maker, ...]
-    places: tuple[Place, ...]
+    places: tuple[FileLocation, ...]
 
 
-def grounds(analysis: Analysis) -> dict[Edge, Ground]:
+def grounds(analysis: Analysis) -> dict[Edge, UnitEdgeSource]:
     """The ground of each edge; none of an analysis from before."""
     if analysis.derived is None:
         return {}
@@ -33,13 +33,13 @@ def grounds(analysis: Analysis) -> dict[Edge, Ground]:
     layers: dict[Edge, list[str]] = defaultdict(list)
     for unit, other, layer in database["edge_layer"]:
         layers[unit, other].append(layer)
-    places: dict[Edge, set[Place]] = defaultdict(set)
+    places: dict[Edge, set[FileLocation]] = defaultdict(set)
     for edge, source in _said(database):
-        if isinstance(source, Place):
+        if isinstance(source, FileLocation):
             places[edge].add(source)
     made = makers(program, database, "edge", database["edge"])
     return {
-        edge: Ground(
+        edge: UnitEdgeSource(
             tuple(sorted(layers[edge], reverse=True)),
             tuple(made.get(edge, ())),
             tuple(sorted(places[edge], key=lambda place: (place.file, place.line))),

@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.sources import source_json
-from planner.workflows.batch.model import Fleet, Linked, Place, Survey
+from planner.workflows.batch.model import FileLocation, Fleet, Linked, Survey
 from planner.world.state.file import read_state
 
 
@@ -141,4 +141,4 @@ def file_facts(facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey]) 
 
 def fleet_source(source: Any) -> dict[str, Any]:
     """The source of a leaf in the proof format."""
-    return source.to_json() if isinstance(source, Place) else source_json(source)
+    return source.to_json() if isinstance(source, FileLocation) else source_json(source)

@@ -8,7 +8,7 @@ from planner.foundation.support.disk import read_whole, replace_file
 from planner.foundation.support.fast_json import orjson
 from planner.language.config.reading import Problems
 from planner.workflows.batch import FOLDER
-from planner.workflows.batch.file_recipe import File
+from planner.workflows.batch.file_recipe import GeneratedFile
 from planner.workflows.batch.generated_marks import ends_with_mark
 from planner.workflows.batch.record import make_folder
 
@@ -21,7 +21,7 @@ def has_mark(path: str) -> bool:
     return ends_with_mark(path, MARK)
 
 
-def write_files(root: str, wanted: dict[str, File], problems: Problems) -> None:
+def write_files(root: str, wanted: dict[str, GeneratedFile], problems: Problems) -> None:
     """Write files, by their paths as seen from the root; what is in the way is reported."""
     before = _listed(root)
     if not wanted and not before:
@@ -45,7 +45,7 @@ def write_files(root: str, wanted: dict[str, File], problems: Problems) -> None:
         problems.error("generated", "Generated files cannot be looked after", detail)
 
 
-def _write(path: str, shown: str, file: File, problems: Problems) -> None:
+def _write(path: str, shown: str, file: GeneratedFile, problems: Problems) -> None:
     data = f"{file.comment}{MARK}\n{file.text}".encode("utf-8", "surrogatepass")
     if os.path.lexists(path) and not has_mark(path):
         if file.if_exists == "skip":

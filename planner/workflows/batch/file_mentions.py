@@ -13,7 +13,7 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr
 from planner.language.config.reading import Problems
 from planner.language.expressions.evaluate import try_evaluate
-from planner.language.syntax.nodes import Index, Node, Relative, Step, Traversal
+from planner.language.syntax.nodes import Index, Relative, Step, SyntaxNode, Traversal
 from planner.language.syntax.references import variables
 from planner.workflows.batch.file_scope import FleetScope
 
@@ -85,7 +85,7 @@ def mentions(expr: Expr, scope: FleetScope, repeated: Mapping[str, Any]) -> tupl
     return found, wrong
 
 
-def _indexes(root: Node) -> Iterator[tuple[Index, tuple[Step, ...]]]:
+def _indexes(root: SyntaxNode) -> Iterator[tuple[Index, tuple[Step, ...]]]:
     """Every computed index in an expression, with the steps behind it."""
     stack: list[Any] = [root]
     behind: dict[int, tuple[Step, ...]] = {}
@@ -94,7 +94,7 @@ def _indexes(root: Node) -> Iterator[tuple[Index, tuple[Step, ...]]]:
         if isinstance(node, tuple):
             stack.extend(node)
             continue
-        if not isinstance(node, Node):
+        if not isinstance(node, SyntaxNode):
             continue
         if isinstance(node, Relative):
             behind[id(node.source)] = node.steps

@@ -9,20 +9,20 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr
 from planner.language.config.reading import Problems, expr_of, read
-from planner.language.syntax.body import Block, BlockSchema, BodySchema
+from planner.language.syntax.body import Block, BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_file
 from planner.workflows.batch.file_recipe import ARGUMENTS, BLOCKS
 
 FILE = BodySchema(
     {},
     (
-        BlockSchema("unit", ("name",)),
-        BlockSchema("units", ("pattern",)),
-        BlockSchema("group", ("name",)),
-        BlockSchema("template", ("name",)),
-        BlockSchema("removed", ("unit",)),
-        BlockSchema("include", ("file",)),
-        BlockSchema("locals"),
+        ExpectedBlock("unit", ("name",)),
+        ExpectedBlock("units", ("pattern",)),
+        ExpectedBlock("group", ("name",)),
+        ExpectedBlock("template", ("name",)),
+        ExpectedBlock("removed", ("unit",)),
+        ExpectedBlock("include", ("file",)),
+        ExpectedBlock("locals"),
     ),
 )
 _COMMON = {"tags": False, "variables": False, "var_files": False, "workspace": False, **ARGUMENTS}
@@ -49,7 +49,7 @@ MOST = 1000
 
 
 @frozen
-class Parts:
+class BatchFileParts:
     """What the files contain. `text` is all that was read, `also` the files besides the first."""
 
     text: str
@@ -58,7 +58,7 @@ class Parts:
     also: tuple[str, ...] = ()
 
 
-def gathered(path: str, root: str, problems: Problems) -> Parts | None:
+def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
     """The parts of a file and of what it includes; None when the first one cannot be read."""
     texts: list[str] = []
     blocks: list[Block] = []
@@ -92,7 +92,7 @@ def gathered(path: str, root: str, problems: Problems) -> Parts | None:
                     local[name] = expr_of(attribute, problems)
             else:
                 blocks.append(block)
-    return Parts("\0".join(texts), blocks, local, tuple(read_already[1:]))
+    return BatchFileParts("\0".join(texts), blocks, local, tuple(read_already[1:]))
 
 
 def _included(pattern: str, file: str, root: str, span: Span, problems: Problems) -> list[tuple[str, str]]:

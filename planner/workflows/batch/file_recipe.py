@@ -10,12 +10,12 @@ from planner.foundation.vocabulary.records import define, field, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr
 from planner.language.config.reading import Problems, expr_of, read
-from planner.language.syntax.body import Attribute, Block, BlockSchema, BodySchema, Content
+from planner.language.syntax.body import Attribute, Block, BodySchema, Content, ExpectedBlock
 from planner.workflows.batch.file_scope import FleetScope
 from planner.workflows.batch.recipe import NOTHING, Hook, Recipe, Retry
 
 ARGUMENTS = {"environment": False, "auth": False, "time_limit": False}
-BLOCKS = (BlockSchema("hook", ("name",)), BlockSchema("retry"), BlockSchema("generate", ("file",)))
+BLOCKS = (ExpectedBlock("hook", ("name",)), ExpectedBlock("retry"), ExpectedBlock("generate", ("file",)))
 COMMANDS = ("plan", "apply", "destroy", "validate")
 WHEN = ("before", "after", "error")
 EXISTS = ("error", "overwrite", "skip")
@@ -27,7 +27,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 @frozen
-class File:
+class GeneratedFile:
     """A file to generate in a unit's folder. `comment` is what begins the line with the mark."""
 
     name: str
@@ -38,7 +38,7 @@ class File:
 
 
 @define
-class Around:
+class UnitRecipe:
     """What one block says, or several together."""
 
     hooks: dict[str, Hook] = field(factory=dict)
@@ -46,11 +46,11 @@ class Around:
     environment: dict[str, str] = field(factory=dict)
     auth: tuple[str, ...] | None = None
     seconds: float | None = None
-    files: dict[str, File] = field(factory=dict)
+    files: dict[str, GeneratedFile] = field(factory=dict)
 
-    def under(self, other: Around) -> Around:
+    def under(self, other: UnitRecipe) -> UnitRecipe:
         """The same, where the other one's word wins."""
-        return Around(
+        return UnitRecipe(
             {**self.hooks, **other.hooks},
             [*other.retries, *self.retries],
             {**self.environment, **other.environment},
@@ -79,8 +79,8 @@ class AroundReader:
     def __init__(self, scope: FleetScope, problems: Problems) -> None:
         self.scope, self.problems = scope, problems
 
-    def read(self, content: Content) -> Around:
-        around, attributes = Around(), content.attributes
+    def read(self, content: Content) -> UnitRecipe:
+        around, attributes = UnitRecipe(), content.attributes
         if "environment" in attributes:
             around.environment = self.scope.named_texts(self._expr(attributes["environment"]), self.problems)
             self._check_names(around.environment, attributes["environment"])
@@ -192,7 +192,7 @@ class AroundReader:
         pause = self._time(content.attributes["pause"]) if "pause" in content.attributes else 0.0
         return Retry(self._patterns(content), times, pause)
 
-    def _file(self, name: str, block: Block) -> File | None:
+    def _file(self, name: str, block: Block) -> GeneratedFile | None:
         content = read(block.body, _GENERATE, self.problems)
         exists = self._text(content, "if_exists", "error")
         span = block.header_span
@@ -202,4 +202,4 @@ class AroundReader:
             detail = f'A file of the unit\'s folder is named here, not "{name}".'
             self.problems.error("file_name", "Invalid file name", detail, span)
             return None
-        return File(name, self._text(content, "content"), exists, self._text(content, "comment", "# "), span)
+        return GeneratedFile(name, self._text(content, "content"), exists, self._text(content, "comment", "# "), span)

@@ -62,7 +62,7 @@ class _Own(threading.local):
     looks = False
 
 
-class Recorder:
+class FileRecorder:
     """Collects what is opened and listed while it is on; one at a time in a process."""
 
     def __init__(self) -> None:
@@ -193,7 +193,7 @@ def _writes(arguments: tuple[Any, ...]) -> bool:
     return bool(type(flags) is int and flags & (os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
 
 
-RECORDER = Recorder()
+RECORDER = FileRecorder()
 
 
 def _stat(path: str) -> tuple[int, int]:
@@ -337,7 +337,7 @@ def _short(data: bytes) -> str:
 # ---------------------------------------------------------------- comparing
 
 
-class Comparison:
+class ReadComparison:
     """Asks whether recorded entries still hold; looks at each path once."""
 
     def __init__(self) -> None:

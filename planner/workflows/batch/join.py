@@ -21,7 +21,7 @@ from planner.workflows.batch import saved_plan
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.model import BAD, OUTCOMES
 from planner.workflows.batch.reports.document import COUNTS
-from planner.workflows.batch.saved_plan import Manifest, Saved
+from planner.workflows.batch.saved_plan import Saved, SavedManifest
 from planner.workflows.batch.shard_results import PartRead, read_part
 from planner.workflows.batch.unit_decisions import Earlier, decide
 
@@ -101,7 +101,7 @@ def _unfit(parts: Sequence[PartRead]) -> list[Diagnostic]:
     return list(_problems(numbered, facts))
 
 
-def _by_plans(manifest: Manifest) -> tuple[dict[str, str], dict[str, str]]:
+def _by_plans(manifest: SavedManifest) -> tuple[dict[str, str], dict[str, str]]:
     """What the part's units were made as, and as what it saw others, values included."""
     own = {name: saved_plan.seen_as(saved.result, saved.result.digests) for name, saved in manifest.units.items()}
     return own, manifest.shard.beside if manifest.shard is not None else {}
@@ -238,7 +238,7 @@ def _save(parts: Sequence[PartRead], document: Mapping[str, Any], out: str) -> b
         raise Failure(problems)
     first = manifests[0]
     made, by = min(m.made for m in manifests), ", ".join(sorted({m.by for m in manifests}))
-    saved_plan.write(out, Manifest(first.mode, first.words, units, first.key, first.refresh, made, by))
+    saved_plan.write(out, SavedManifest(first.mode, first.words, units, first.key, first.refresh, made, by))
     return True
 
 

@@ -30,7 +30,7 @@ NAME = os.path.join(FOLDER, "manifest.json")
 
 
 @frozen
-class Entry:
+class UnitStateEntry:
     """A unit's state: as `planner.world.state.identity` names it, with what else is needed to find it again. `after`:
     the units that it waited for."""
 
@@ -40,7 +40,7 @@ class Entry:
     backend: tuple[str, dict[str, Any]] | None = None
 
 
-def known_units(root: str) -> dict[str, Entry] | None:
+def known_units(root: str) -> dict[str, UnitStateEntry] | None:
     """What is known; None where nobody can say what was."""
     try:
         found = loads(read_whole(os.path.join(root, NAME)))["units"]
@@ -60,10 +60,10 @@ def damaged_manifest() -> Diagnostic:
     return warning("batch.manifest", "The list of units is damaged", detail)
 
 
-def _entry(raw: Mapping[str, Any]) -> Entry:
+def _entry(raw: Mapping[str, Any]) -> UnitStateEntry:
     backend = raw.get("backend")
     known = (str(backend["type"]), dict(backend["settings"])) if backend else None
-    return Entry(str(raw["state"]), str(raw["workspace"]), tuple(map(str, raw["after"])), known)
+    return UnitStateEntry(str(raw["state"]), str(raw["workspace"]), tuple(map(str, raw["after"])), known)
 
 
 def keep_manifest(
@@ -90,16 +90,16 @@ def keep_manifest(
                 now.pop(name, None)
             continue
         if os.path.isabs(state):
-            now[name] = Entry(state, unit.workspace, edges.get(name, ()))
+            now[name] = UnitStateEntry(state, unit.workspace, edges.get(name, ()))
         elif name in known:
             pointer, _ = read_pointer(os.path.join(unit.directory(fleet.root), ".terraform"))
             backend = (pointer.type, pointer.settings) if pointer is not None else None
-            now[name] = Entry(state, unit.workspace, edges.get(name, ()), backend)
+            now[name] = UnitStateEntry(state, unit.workspace, edges.get(name, ()), backend)
     if now != before:
         _write(fleet.root, now)
 
 
-def _write(root: str, entries: Mapping[str, Entry]) -> None:
+def _write(root: str, entries: Mapping[str, UnitStateEntry]) -> None:
     units = {
         name: {
             "state": entry.state,

@@ -28,7 +28,7 @@ NO_OPTIONS = OperationOptions()
 
 
 @frozen
-class Place:
+class FileLocation:
     """A place in a file, with the text of its line: what proofs and reports show."""
 
     file: str
@@ -37,7 +37,7 @@ class Place:
     snippet: str
 
     @classmethod
-    def of(cls, span: Span, file: str = "") -> Place:
+    def of(cls, span: Span, file: str = "") -> FileLocation:
         start = span.start_position
         return cls(file or span.filename, start.line, start.column, span.source.line_text(start.line).strip())
 
@@ -55,8 +55,8 @@ class Input:
 
     variable: str
     text: str
-    place: Place
-    mentions: tuple[tuple[str, str, Place], ...] = ()
+    place: FileLocation
+    mentions: tuple[tuple[str, str, FileLocation], ...] = ()
 
 
 @frozen
@@ -71,18 +71,18 @@ class Unit:
     variables: tuple[tuple[str, str], ...] = ()
     var_files: tuple[str, ...] = ()
     inputs: tuple[Input, ...] = ()
-    after: tuple[tuple[str, Place], ...] = ()
+    after: tuple[tuple[str, FileLocation], ...] = ()
     workspace: str = ""
-    place: Place | None = None
+    place: FileLocation | None = None
     working: str = ""
     recipe: Recipe | None = None
-    blocks: tuple[tuple[str, str, Place], ...] = ()
+    blocks: tuple[tuple[str, str, FileLocation], ...] = ()
     """units whose outputs a `dependency` block names: (label, unit, place)"""
-    paths: tuple[tuple[str, Place], ...] = ()
+    paths: tuple[tuple[str, FileLocation], ...] = ()
     """units that a `dependencies` block names"""
     files: tuple[str, ...] = ()
     """files that say something about the unit, besides its configuration"""
-    excludes: tuple[tuple[str, bool, Place], ...] = ()
+    excludes: tuple[tuple[str, bool, FileLocation], ...] = ()
     """commands that an `exclude` block leaves the unit out of, and whether what it waits for is left out, too"""
     called: tuple[str, ...] = ()
     """a unit of a repeated block: the block's name and the key"""
@@ -105,12 +105,12 @@ class Unit:
 
 
 @frozen
-class Removal:
+class RemovedUnit:
     """A block `removed` of the fleet's file. `action`: destroy or forget."""
 
     unit: str
     action: str
-    place: Place
+    place: FileLocation
 
 
 @frozen(eq=False)
@@ -124,7 +124,7 @@ class Fleet:
     file: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
     text: str = ""
-    removals: tuple[Removal, ...] = ()
+    removals: tuple[RemovedUnit, ...] = ()
     """the blocks `removed` of the fleet's file"""
     also: tuple[str, ...] = ()
     """files that the fleet's file includes"""
@@ -138,7 +138,7 @@ class RemoteRead:
 
     object: str
     state: str
-    place: Place
+    place: FileLocation
 
 
 @frozen
@@ -149,7 +149,7 @@ class PublishedRead:
     input: str
     stack: str
     output: str
-    place: Place
+    place: FileLocation
     published: str = ""
 
 
@@ -158,7 +158,7 @@ class Published:
     """A published output that is made from a deployment."""
 
     output: str
-    place: Place
+    place: FileLocation
 
 
 @frozen
@@ -184,7 +184,7 @@ class Survey:
     remote: tuple[RemoteRead, ...] = ()
     files: tuple[str, ...] = ()
     problems: tuple[dict[str, Any], ...] = ()
-    state_place: Place | None = None
+    state_place: FileLocation | None = None
     """the backend block, if there is one"""
     outputs: tuple[str, ...] | None = None
     """the root outputs that are declared; None when the configuration cannot be read"""
@@ -264,7 +264,7 @@ class Request:
 
 
 @frozen
-class Result:
+class UnitResult:
     """What became of one unit's work. `result` is a word of rules/batch/running.dl; `counts` are add, change, remove,
     import, forget; `changes` are (address, action, reason) of what is not a no-op; `seconds` is the time that the work
     took, `cpu` what of it the processor did, `memory` the process's peak in bytes."""
@@ -323,14 +323,14 @@ class Result:
 
 
 @frozen
-class Done:
+class FinishedUnit:
     """A unit at the end of a batch: its outcome, because of which other unit, whether the result is from before."""
 
     unit: str
     outcome: str
     because: str = ""
     reused: bool = False
-    result: Result | None = None
+    result: UnitResult | None = None
     attempts: int = 1
 
     @property
@@ -351,7 +351,7 @@ class Share:
 
 
 @frozen(eq=False)
-class Part:
+class ShardSummary:
     """What joining has to know of a shard: `total` units were shared out, `fleet` is a digest of them and their files,
     `beside` what became of those that were planned for their values."""
 
@@ -359,7 +359,7 @@ class Part:
     count: int
     total: int
     fleet: str
-    beside: dict[str, Done] = field(factory=dict)
+    beside: dict[str, FinishedUnit] = field(factory=dict)
     before: dict[str, tuple[str, ...]] = field(factory=dict)
 
 

@@ -15,7 +15,7 @@ from planner.foundation.support.fast_json import orjson
 from planner.foundation.support.store import seal
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
-from planner.workflows.batch.model import Done, Request, Result
+from planner.workflows.batch.model import FinishedUnit, Request, UnitResult
 
 _NAME = "planned outputs"
 _ONCE = os.urandom(16)
@@ -26,11 +26,11 @@ class Handed:
     """The values by unit. `done` is what became of the units so far; `key` that of the digests, where it is not the
     user's."""
 
-    def __init__(self, done: Mapping[str, Done], key: bytes = b"") -> None:
+    def __init__(self, done: Mapping[str, FinishedUnit], key: bytes = b"") -> None:
         self.done, self.key = done, key
         self._values: dict[str, dict[str, Any]] = {}
 
-    def take(self, result: Result, path: str) -> Result:
+    def take(self, result: UnitResult, path: str) -> UnitResult:
         """A result without its values, which are here now, and in the file if that may be ("": it may not)."""
         if not result.planned and not result.changed:
             return result
@@ -88,7 +88,7 @@ def _write(path: str, values: Mapping[str, Any]) -> bool:
     return True
 
 
-def _read(unit: str, result: Result) -> dict[str, Any]:
+def _read(unit: str, result: UnitResult) -> dict[str, Any]:
     try:
         values = orjson.loads(read_whole(result.planned_file))
     except (OSError, orjson.JSONDecodeError):
@@ -100,12 +100,12 @@ def _read(unit: str, result: Result) -> dict[str, Any]:
     return dict(values)
 
 
-def can_be_read(result: Result) -> bool:
+def can_be_read(result: UnitResult) -> bool:
     """Whether a plan of an earlier run can still be handed to who reads its outputs."""
     return not result.changed or os.path.exists(result.planned_file)
 
 
-def moved(planned: Result, now: Result, names: Iterable[str] | None = None) -> list[str]:
+def moved(planned: UnitResult, now: UnitResult, names: Iterable[str] | None = None) -> list[str]:
     """The outputs that were known by a plan and have other values since it was applied."""
     unknown = {output for output, _ in planned.unknown}
     before, after = dict(planned.digests), dict(now.digests)

@@ -7,14 +7,14 @@ import time
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.records import evolve
 from planner.workflows.batch.model import BAD
-from planner.workflows.batch.run import Report, Run, begin, finish
-from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.run import BatchReport, Run, begin, finish
+from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import BatchOptions
 
 
 def plan(
-    options: BatchOptions, listener: Listener, command: str = "plan", facts: tuple[str, ...] | None = None
-) -> Report:
+    options: BatchOptions, listener: BatchListener, command: str = "plan", facts: tuple[str, ...] | None = None
+) -> BatchReport:
     """Plan or validate the selected units. Raises Failure."""
     started = time.monotonic()
     run, report = begin(command, options, listener, facts)
@@ -23,7 +23,7 @@ def plan(
     return finish(run, made(run, report, command), started)
 
 
-def made(run: Run, report: Report, command: str) -> Report:
+def made(run: Run, report: BatchReport, command: str) -> BatchReport:
     """Plan or validate what is not done yet, and save the plan of all where that is asked for."""
     options = run.batch.options
     way = "destroy" if command == "plan" and options.mode == "destroy" else command

@@ -16,14 +16,14 @@ from planner.operations.load import read_configuration
 from planner.operations.providers_needed import asks_plugins
 from planner.render.terminal import Terminal
 from planner.workflows.batch.diagnostics_codec import described
-from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.model import Request, UnitResult
 from planner.workflows.batch.planned_outputs import with_outputs
 from planner.workflows.batch.unit_setup import is_new, set_up
 
 if TYPE_CHECKING:
     from planner.logic.model.plan import Plan, ResourceChange
     from planner.operations.options import OperationOptions
-    from planner.operations.plan import Made, Planned, Start
+    from planner.operations.plan import MadePlan, Planned, Start
     from planner.render.summary import Counts
     from planner.world.state.backend import Store
 
@@ -59,7 +59,7 @@ def planned_with(
     return planned
 
 
-def plan_unit(request: Request, options: OperationOptions, check: Check) -> Result:
+def plan_unit(request: Request, options: OperationOptions, check: Check) -> UnitResult:
     """Plan the unit, write what is wanted of the plan, and say what it comes to. Raises Failure."""
     from planner.engine.walk.hooks import Hooks
     from planner.operations.plan_files import save_plan
@@ -84,14 +84,14 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Resu
     return result
 
 
-def _is_kept(request: Request, result: Result) -> bool:
+def _is_kept(request: Request, result: UnitResult) -> bool:
     """Whether a plan file is written: a complete plan has one, and an incomplete one if somebody is going to see it."""
     if result.rests_on:
         return request.keeps_incomplete
     return result.result == "changes"
 
 
-def _compared(request: Request, made: Made[Start], result: Result) -> Result:
+def _compared(request: Request, made: MadePlan[Start], result: UnitResult) -> UnitResult:
     """The result with what is not as in the plan that was approved. Raises Failure."""
     from planner.workflows.batch.approval_check import differences
 
@@ -103,7 +103,7 @@ def _strictly(told: list[Diagnostic]) -> list[Diagnostic]:
     return [evolve(d, severity="error") if d.code == "plan.unmatched_address" else d for d in told]
 
 
-def _write_json(made: Made[Start], path: str) -> None:
+def _write_json(made: MadePlan[Start], path: str) -> None:
     """Write plan JSON. Raises Failure."""
     from planner.answers.documents.json_plan import plan_json
 
@@ -116,27 +116,27 @@ def _write_json(made: Made[Start], path: str) -> None:
         raise Failure(error("batch.json", "Plan JSON cannot be written", detail)) from None
 
 
-def _judged(made: Made[Start]) -> tuple[Made[Start], list[Diagnostic]]:
+def _judged(made: MadePlan[Start]) -> tuple[MadePlan[Start], list[Diagnostic]]:
     """The plan with what policies say about it."""
     if not made.loaded.options.judges:
         return made, []
     return _judged_by_policies(made)
 
 
-def _judged_by_policies(made: Made[Start]) -> tuple[Made[Start], list[Diagnostic]]:
+def _judged_by_policies(made: MadePlan[Start]) -> tuple[MadePlan[Start], list[Diagnostic]]:
     from planner.operations import policies
 
     made, verdict, problems = policies.judged(made)
     return made, [*problems, *(policies.diagnostics(verdict) if verdict is not None else ())]
 
 
-def of_plan(request: Request, made: Made[Start], told: Iterable[Diagnostic]) -> Result:
+def of_plan(request: Request, made: MadePlan[Start], told: Iterable[Diagnostic]) -> UnitResult:
     """A finished plan in short."""
     from planner.render.summary import Counts
 
     plan = made.plan
     counts = Counts.of_plan(plan)
-    short = Result(
+    short = UnitResult(
         request.unit,
         "changes" if plan.can_apply else "no-changes",
         counts_of(plan, counts),
@@ -164,13 +164,13 @@ def written_at(request: Request, store: Store) -> float:
         return 0.0
 
 
-def _facts(request: Request, made: Made[Start]) -> dict[str, list[list[Any]]]:
+def _facts(request: Request, made: MadePlan[Start]) -> dict[str, list[list[Any]]]:
     from planner.answers.policy.facts.units import facts_of
 
     return facts_of(request.facts, made.plan, made.loaded.config)
 
 
-def _with_outputs(request: Request, made: Made[Start], short: Result) -> Result:
+def _with_outputs(request: Request, made: MadePlan[Start], short: UnitResult) -> UnitResult:
     """The result with what the plan makes of outputs: its own, for those who read them, and those that it saw."""
     options, declared = made.loaded.options, made.loaded.config.root.variables
     around = {name: value for name, value in options.surrounding.items() if name in declared}
@@ -198,7 +198,7 @@ def _is_shown(change: ResourceChange) -> bool:
     return change.action != "no-op" and (change.mode == "managed" or not does(change.action, "ends"))
 
 
-def text_of(made: Made[Start]) -> str:
+def text_of(made: MadePlan[Start]) -> str:
     """The plan as `planner plan` shows it."""
     from planner.render.plan import PlanText
     from planner.render.schema_lookup import SchemaLookup
@@ -208,14 +208,14 @@ def text_of(made: Made[Start]) -> str:
     return str(terminal.stdout.getvalue())
 
 
-def failed(request: Request, problems: Iterable[Diagnostic], terminal: Any = None) -> Result:
+def failed(request: Request, problems: Iterable[Diagnostic], terminal: Any = None) -> UnitResult:
     """A unit that came to nothing because of problems, or because somebody wants to stop."""
     result = "stopped" if STOP.requested else "error"
     text = terminal.stdout.getvalue() if terminal is not None else ""
-    return Result(request.unit, result, diagnostics=described(list(problems)), text=text)
+    return UnitResult(request.unit, result, diagnostics=described(list(problems)), text=text)
 
 
-def spared_result(request: Request, told: Iterable[Diagnostic], tainted: list[str]) -> Result:
+def spared_result(request: Request, told: Iterable[Diagnostic], tainted: list[str]) -> UnitResult:
     """What is said instead of replacing objects that a process was making when it died."""
     names = "".join(f"\n  - {address}" for address in tainted)
     detail = (
@@ -224,4 +224,4 @@ def spared_result(request: Request, told: Iterable[Diagnostic], tainted: list[st
         "them, or keep them with `planner untaint`."
     )
     said = error("batch.tainted", "Tainted objects are not replaced unasked", detail)
-    return Result(request.unit, "tainted", diagnostics=described([*told, said]))
+    return UnitResult(request.unit, "tainted", diagnostics=described([*told, said]))

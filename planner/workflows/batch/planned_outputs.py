@@ -18,7 +18,7 @@ from planner.foundation.values.value import Null, Value, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.model.plan import Plan
-from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.model import Request, UnitResult
 from planner.world.state.model import State
 
 NEW = ""
@@ -71,7 +71,7 @@ def gives(plan: Plan) -> Gives:
     return Gives(tuple(sorted(changed)), tuple(sorted(unknown)), encoded, secret)
 
 
-def with_outputs(request: Request, plan: Plan, inputs: Mapping[str, Value], short: Result) -> Result:
+def with_outputs(request: Request, plan: Plan, inputs: Mapping[str, Value], short: UnitResult) -> UnitResult:
     """The short form of a finished plan, with what it makes of outputs: its own, for those who read them, and the
     planned ones that it saw, in `inputs` and in states."""
     if any(one.seen for one in request.upstream):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from planner.answers.policy.combined_plans import Verdict, policy_files, three_valued, verdict_of
+from planner.answers.policy.combined_plans import CombinedVerdict, policy_files, three_valued, verdict_of
 from planner.answers.policy.standing_policies import FLEET, organisation
 from planner.answers.policy.standing_policies import own as own_folder
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.workflows.batch.facts import fleet_source
 from planner.workflows.batch.questions import failed_units, over_plans
-from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import Batch, BatchOptions, own_rules
 
 _OF_PACKS = (
@@ -19,7 +19,9 @@ _OF_PACKS = (
 )
 
 
-def policy(options: BatchOptions, words: tuple[str, ...], listener: Listener) -> tuple[Verdict, list[Diagnostic]]:
+def policy(
+    options: BatchOptions, words: tuple[str, ...], listener: BatchListener
+) -> tuple[CombinedVerdict, list[Diagnostic]]:
     """What policies say about all plans together. A unit without a plan is an error: nobody knows what they would say
     about it. Raises Failure."""
     fleet = Batch(options, "plan").fleet
@@ -33,6 +35,6 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: Listener) ->
     database, report, more = over_plans(options, program, modal.verdicts, listener)
     problems = [*problems, *more]
     if database is None:
-        return Verdict(), problems
+        return CombinedVerdict(), problems
     verdict = verdict_of(modal, program, database, fleet_source)
     return verdict, [*problems, *failed_units(report, error)]

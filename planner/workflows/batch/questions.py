@@ -12,17 +12,17 @@ from planner.foundation.vocabulary.records import evolve
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.datalog.engine.native import reduction
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.values import decode
 from planner.logic.graph.query_answers import Answers
 from planner.logic.programs.fleet import batch_program
 from planner.logic.programs.rule_files import Files
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.facts import fleet_source
-from planner.workflows.batch.model import Done, Fleet
+from planner.workflows.batch.model import FinishedUnit, Fleet
 from planner.workflows.batch.plan import plan
-from planner.workflows.batch.run import Report
-from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.run import BatchReport
+from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import Batch, BatchOptions, own_rules
 
 OUTCOMES = ("earlier", "result", "changed_output", "unknown_output", "awaits", "status")
@@ -141,7 +141,7 @@ def chosen(options: BatchOptions, unit: str) -> dict[str, Any]:
     return proof_json(proof, database.facts, fleet_source)
 
 
-def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Listener) -> dict[str, Any]:
+def why_pending(options: BatchOptions, unit: str, negated: bool, listener: BatchListener) -> dict[str, Any]:
     """The proofs that parts of a unit's plan are not known before other units are applied, one for each part, or,
     negated, that nothing of it waits for the units before it, one for each of these: {"format_version", "goal",
     "holds", "proofs": [in the proof format...]}. What the unit stands on is planned. Raises Failure."""
@@ -160,7 +160,7 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Liste
     return {"format_version": "1.0", "goal": [predicate, unit], "holds": True, "proofs": documents}
 
 
-def why_outcome(options: BatchOptions, unit: str, listener: Listener) -> dict[str, Any]:
+def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> dict[str, Any]:
     """The proof of what the plan of a unit comes to; what it stands on is planned. Raises Failure."""
     documents, _ = _proofs(options, unit, ("outcome", "pending"), ("outcome",), listener)
     if not documents:
@@ -169,7 +169,7 @@ def why_outcome(options: BatchOptions, unit: str, listener: Listener) -> dict[st
 
 
 def _proofs(
-    options: BatchOptions, unit: str, want: tuple[str, ...], shown: tuple[str, ...], listener: Listener
+    options: BatchOptions, unit: str, want: tuple[str, ...], shown: tuple[str, ...], listener: BatchListener
 ) -> tuple[list[dict[str, Any]], bool]:
     """The proofs of what is shown of a unit, which is planned with all that it stands on; and whether it comes after
     another one."""
@@ -199,13 +199,13 @@ def _proofs(
 # ---------------------------------------------------------------- contents
 
 
-def plans_needed(program: Program, want: tuple[str, ...]) -> bool:
+def plans_needed(program: RuleProgram, want: tuple[str, ...]) -> bool:
     """Whether these predicates rest on how the plans of units ended."""
     needed = program.needed(want)
     return any(program.predicates[name].number in needed for name in OUTCOMES)
 
 
-def with_contents(analysis: Analysis, done: dict[str, Done]) -> FactBase:
+def with_contents(analysis: Analysis, done: dict[str, FinishedUnit]) -> FactBase:
     """The facts of a fleet together with what its plans contain, and what became of them."""
     builder = FactBuilder(analysis.database.facts)
     for unit, end in done.items():
@@ -234,15 +234,15 @@ def with_contents(analysis: Analysis, done: dict[str, Done]) -> FactBase:
 
 
 def planned(
-    options: BatchOptions, own: Files, want: tuple[str, ...], listener: Listener
-) -> tuple[Database | None, Report | None, list[Diagnostic]]:
+    options: BatchOptions, own: Files, want: tuple[str, ...], listener: BatchListener
+) -> tuple[Database | None, BatchReport | None, list[Diagnostic]]:
     """The relations `want` of a fleet, which is planned if they say something about plans. Raises Failure."""
     return over_plans(options, batch_program(own), want, listener)
 
 
 def over_plans(
-    options: BatchOptions, program: Program, want: tuple[str, ...], listener: Listener
-) -> tuple[Database | None, Report | None, list[Diagnostic]]:
+    options: BatchOptions, program: RuleProgram, want: tuple[str, ...], listener: BatchListener
+) -> tuple[Database | None, BatchReport | None, list[Diagnostic]]:
     """The same for a program."""
     contents = contents_needed(program, want)
     if not contents and not plans_needed(program, want):
@@ -257,7 +257,9 @@ def over_plans(
     return evaluate(program, facts, want), report, list(report.diagnostics)
 
 
-def query(options: BatchOptions, question: str, listener: Listener, seconds: float) -> tuple[Answers, list[Diagnostic]]:
+def query(
+    options: BatchOptions, question: str, listener: BatchListener, seconds: float
+) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a question in Datalog about the fleet and, where it asks about them, its plans. Raises Failure."""
     from planner.logic.datalog.ask.limit import run_limited
     from planner.logic.datalog.ask.question import ask, parse_query
@@ -280,7 +282,7 @@ def query(options: BatchOptions, question: str, listener: Listener, seconds: flo
     return run_limited(answer, seconds), [*problems, *more, *failed_units(report)]
 
 
-def failed_units(report: Report | None, make: Callable[[str, str, str], Diagnostic] = warning) -> list[Diagnostic]:
+def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Diagnostic] = warning) -> list[Diagnostic]:
     """A warning, or what else is to be made, about units without a plan, so that nothing is known of their plans."""
     bad = (
         sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped", "stopped"))

@@ -44,7 +44,7 @@ class Role:
 
 
 @frozen
-class Source:
+class RecipeSource:
     """Where a unit's configuration comes from, when that is a file of Terragrunt's: `answers` are what the reading was
     told from outside, `units` (folder, unit) whose outputs it may want."""
 
@@ -78,7 +78,7 @@ class Recipe:
     refusals: tuple[dict[str, Any], ...] = ()
     keeps: bool = False
     lock_file: str = ""
-    source: Source | None = None
+    source: RecipeSource | None = None
     home: str = ""
     """the folder of the unit's own file"""
     role: Role | None = None

@@ -24,11 +24,11 @@ from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.fleet import batch_program
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.hooks import run_program, without
-from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.model import Request, UnitResult
 from planner.workflows.batch.recipe import Hook, Recipe, Role
 
 Outputs = Callable[[str], Any]
-Run = Callable[[Request], Result]
+Run = Callable[[Request], UnitResult]
 _COMMANDS = {"apply_plan": "apply", "survey": "plan"}
 _SECRET = "The values of it are not shown."
 
@@ -72,13 +72,13 @@ def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: boo
     return evolve(request, recipe=recipe, given=values)
 
 
-def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[], None]) -> Result:
+def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[], None]) -> UnitResult:
     """The result of `run`, done as the recipe says. `given_up` is called before it is said that it cannot be, and may
     raise. Raises Failure when it cannot even begin."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.refusals:
-        return Result(request.unit, "error", diagnostics=recipe.refusals)
+        return UnitResult(request.unit, "error", diagnostics=recipe.refusals)
     if recipe.keeps and decided(request, "keeps_objects")["refused"]:
         detail = f"{request.unit} has prevent_destroy: take that away before it is destroyed."
         raise Failure(error("batch.keeps", "The unit is not to be destroyed", detail))
@@ -91,7 +91,7 @@ def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[
     assert recipe is not None
     if recipe.refusals:
         given_up()
-        return Result(request.unit, "error", diagnostics=recipe.refusals)
+        return UnitResult(request.unit, "error", diagnostics=recipe.refusals)
     with surrounded(request) as secrets:
         result = _with_tries(request, recipe, run, secrets)
     _keep_lock_file(recipe)
@@ -101,7 +101,7 @@ def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[
 # ---------------------------------------------------------------- tries and time
 
 
-def _with_tries(request: Request, recipe: Recipe, run: Run, secrets: Collection[str]) -> Result:
+def _with_tries(request: Request, recipe: Recipe, run: Run, secrets: Collection[str]) -> UnitResult:
     tries = 0
     while True:
         tries += 1
@@ -116,7 +116,7 @@ def _with_tries(request: Request, recipe: Recipe, run: Run, secrets: Collection[
             return result
 
 
-def _said(result: Result) -> str:
+def _said(result: UnitResult) -> str:
     return "\n".join(f"{d.get('summary', '')}: {d.get('detail', '')}" for d in result.diagnostics)
 
 
@@ -136,7 +136,7 @@ def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict
     return {"again": bool(database["tries_again"]), "refused": bool(database["refuses_destroy"])}
 
 
-def _in_time(request: Request, recipe: Recipe, run: Run) -> Result:
+def _in_time(request: Request, recipe: Recipe, run: Run) -> UnitResult:
     """The work, which is asked to stop when it takes too long."""
     if not recipe.seconds:
         return run(request)
@@ -167,7 +167,7 @@ def _in_time(request: Request, recipe: Recipe, run: Run) -> Result:
 # ---------------------------------------------------------------- hooks
 
 
-def _with_hooks(request: Request, recipe: Recipe, run: Run, secrets: Collection[str]) -> Result:
+def _with_hooks(request: Request, recipe: Recipe, run: Run, secrets: Collection[str]) -> UnitResult:
     command = command_of(request)
     hooks = [hook for hook in recipe.hooks if command in hook.commands]
     if not hooks:
@@ -178,7 +178,7 @@ def _with_hooks(request: Request, recipe: Recipe, run: Run, secrets: Collection[
         if hook.when == "before" and (not problems or hook.always):
             problems += _hook(hook, request, recipe, log, secrets)
     if problems:
-        result = Result(request.unit, "error", diagnostics=described(problems))
+        result = UnitResult(request.unit, "error", diagnostics=described(problems))
     else:
         result = _in_time(request, recipe, run)
     is_wrong = result.result in ("error", "stopped", "tainted")

@@ -27,7 +27,7 @@ from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.workflows.batch import FOLDER
-from planner.workflows.batch.model import Done, from_json, to_json
+from planner.workflows.batch.model import FinishedUnit, from_json, to_json
 
 FORMAT = "1.0"
 
@@ -161,14 +161,14 @@ class Record:
             if event.__class__ is dict and _is_event(event):
                 yield event
 
-    def finished(self) -> dict[str, Done]:
+    def finished(self) -> dict[str, FinishedUnit]:
         """How units ended, the last time that they did; not those of which nothing sensible is said."""
-        found: dict[str, Done] = {}
+        found: dict[str, FinishedUnit] = {}
         for event in self.events():
             if event["event"] != "finished":
                 continue
             try:
-                done: Done = from_json(Done, event["done"])
+                done: FinishedUnit = from_json(FinishedUnit, event["done"])
             except Exception:  # what cattrs says of data that does not fit has no type in common
                 found.pop(event["unit"], None)
                 continue
@@ -201,7 +201,7 @@ class Record:
         """Where the planned outputs of a unit are, for those who read them in a later run."""
         return os.path.join(self.path, "plans", f"{safe_name(unit)}.outputs")
 
-    def finish(self, done: Done) -> None:
+    def finish(self, done: FinishedUnit) -> None:
         """Note a unit's end; what its run printed goes to a file of its own."""
         result = done.result
         if done.reused:  # the cache has the result

@@ -14,8 +14,8 @@ from planner.foundation.vocabulary.address import quote
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.workflows.batch.facts import has_objects
-from planner.workflows.batch.manifest import NAME, Entry, known_units
-from planner.workflows.batch.model import Fleet, Removal, Unit
+from planner.workflows.batch.manifest import NAME, UnitStateEntry, known_units
+from planner.workflows.batch.model import Fleet, RemovedUnit, Unit
 from planner.workflows.batch.record import safe_name
 from planner.world.state.backend import schema_of
 
@@ -101,7 +101,7 @@ def _arguments(settings: Mapping[str, Any], indent: str) -> str:
     return "".join(f"{indent}{line}" for line in attributes_text(said).splitlines(keepends=True))
 
 
-def _empty_unit(root: str, removal: Removal, entry: Entry) -> Unit:
+def _empty_unit(root: str, removal: RemovedUnit, entry: UnitStateEntry) -> Unit:
     """A unit whose plan destroys everything in a state: it has nothing but a backend."""
     folder = os.path.join(REMOVED, safe_name(removal.unit))
     place = os.path.join(root, folder)

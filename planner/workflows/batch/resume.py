@@ -16,8 +16,8 @@ from planner.workflows.batch.model import from_json
 from planner.workflows.batch.passed_outputs import can_be_read
 from planner.workflows.batch.plan import made
 from planner.workflows.batch.record import Record, is_run
-from planner.workflows.batch.run import Report, Run, finish
-from planner.workflows.batch.schedule import Listener
+from planner.workflows.batch.run import BatchReport, Run, finish
+from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import Batch, BatchOptions
 
 KEPT = {
@@ -34,10 +34,10 @@ PATIENCE = 90.0
 def resume(
     name: str,
     root: str,
-    listener: Listener,
+    listener: BatchListener,
     approve: Approve | None,
     began: Callable[[str, list[str]], None],
-) -> Report:
+) -> BatchReport:
     """Go on with a run that was cut off, the last one unless named: what had ended stays as it is, what was in work is
     named (`began`) and run again. Raises Failure."""
     started = time.monotonic()
@@ -73,7 +73,7 @@ def resume(
     problems = (*told, *batch.fleet.diagnostics, *analysis.diagnostics)
     if has_errors(problems):
         batch.close()
-        return Report(command, analysis, diagnostics=problems)
+        return BatchReport(command, analysis, diagnostics=problems)
     in_flight = record.in_flight()
     kept = {
         u: d
@@ -88,7 +88,7 @@ def resume(
     began(record.name, in_flight)
     done = {u: d for u, d in kept.items() if u in analysis.selected}
     run = Run(batch, analysis, record, listener, done, cut_off=frozenset(in_flight))
-    report = Report(command, analysis, diagnostics=problems, mode=options.mode)
+    report = BatchReport(command, analysis, diagnostics=problems, mode=options.mode)
     if command in ("plan", "validate"):
         report = made(run, report, command)
     else:

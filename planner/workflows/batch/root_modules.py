@@ -11,7 +11,7 @@ from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.directory import is_module
 from planner.language.config.secrecy import is_secret
-from planner.language.syntax.body import BlockSchema, BodySchema
+from planner.language.syntax.body import BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_text
 from planner.workflows.batch.files_read import Looked, looked_at
 from planner.workflows.batch.stack_folders import stack_folder
@@ -40,7 +40,7 @@ class Found:
     stack: StackFolder | None = None
 
 
-class Memory(Protocol):
+class FolderMemory(Protocol):
     """What earlier commands found in folders."""
 
     def folder(self, path: str) -> Found | None:
@@ -54,7 +54,7 @@ class Memory(Protocol):
 
 def root_modules(
     folder: str,
-    memory: Memory,
+    memory: FolderMemory,
     pattern: str = "**",
     left: list[str] | None = None,
     stacks: dict[str, StackFolder] | None = None,
@@ -106,7 +106,7 @@ def _matching(pattern: str, folder: str) -> list[str]:
     return glob(pattern, root_dir=folder, recursive=True)
 
 
-def _look_into(path: str, memory: Memory) -> Found:
+def _look_into(path: str, memory: FolderMemory) -> Found:
     """What a folder is, with the names of those in it that are looked into."""
     looked = looked_at(path, "folder")
     below, names = [], []
@@ -164,10 +164,10 @@ def _syntax_says_root(name: str, data: bytes) -> bool:
     body, _, _ = load_text(data, name, keep=not is_secret((data,)))
     if body is None:
         return False
-    content, _ = body.partial_content(BodySchema({}, (BlockSchema("terraform"),)))
+    content, _ = body.partial_content(BodySchema({}, (ExpectedBlock("terraform"),)))
     inner = BodySchema(
         {"required_version": False},
-        (BlockSchema("backend", ("type",)), BlockSchema("cloud"), BlockSchema("required_providers")),
+        (ExpectedBlock("backend", ("type",)), ExpectedBlock("cloud"), ExpectedBlock("required_providers")),
     )
     for block in content.blocks:
         inside, _ = block.body.partial_content(inner)

@@ -16,25 +16,25 @@ from planner.operations.options import OperationOptions
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.executors import FEW
 from planner.workflows.batch.manifest import keep_manifest
-from planner.workflows.batch.model import BAD, Done, Part, Reads, Request, Result, Share, Upstream
+from planner.workflows.batch.model import BAD, FinishedUnit, Reads, Request, ShardSummary, Share, UnitResult, Upstream
 from planner.workflows.batch.passed_outputs import Handed, moved
 from planner.workflows.batch.record import Record, json_path
 from planner.workflows.batch.remove_records import retain
 from planner.workflows.batch.saved_plan import plan_path, prepare
-from planner.workflows.batch.schedule import HARMLESS, Listener, Schedule, Work
+from planner.workflows.batch.schedule import HARMLESS, BatchListener, PassWork, Schedule
 from planner.workflows.batch.session import Batch, BatchOptions
-from planner.workflows.batch.unit_decisions import Decision, Kept
+from planner.workflows.batch.unit_decisions import EarlierResult, UnitDecision
 from planner.workflows.batch.unit_options import NOTHING
 from planner.world.state.lock import myself
 
 
 @frozen(eq=False)
-class Report:
+class BatchReport:
     """What a batch came to. `done` has an entry for every selected unit, in the order of waves and names."""
 
     command: str
     analysis: Analysis | None
-    done: dict[str, Done] = field(factory=dict)
+    done: dict[str, FinishedUnit] = field(factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
     run: str = ""
     seconds: float = 0.0
@@ -43,7 +43,7 @@ class Report:
     in_flight: tuple[str, ...] = ()
     mode: str = "normal"
     """the kind of plan: normal, destroy or refresh-only"""
-    part: Part | None = None
+    part: ShardSummary | None = None
     """what joining has to know, where this is one of several jobs"""
 
     @property
@@ -63,15 +63,15 @@ class Run:
         batch: Batch,
         analysis: Analysis,
         record: Record,
-        listener: Listener,
-        done: dict[str, Done] | None = None,
+        listener: BatchListener,
+        done: dict[str, FinishedUnit] | None = None,
         facts: tuple[str, ...] = (),
         cut_off: frozenset[str] = frozenset(),
         key: bytes = b"",
     ) -> None:
         """`key`: that of digests of outputs, where it is not the user's."""
         self.batch, self.analysis, self.record, self.listener = batch, analysis, record, listener
-        self.done: dict[str, Done] = done or {}
+        self.done: dict[str, FinishedUnit] = done or {}
         self.facts = facts
         self.cut_off = cut_off
         self.approved: dict[str, str] = {}
@@ -79,31 +79,31 @@ class Run:
         self.reads: dict[str, Reads] = {}
         """what plans were made from, where they are saved"""
         self.handed = Handed(self.done, key)
-        self.planned: dict[str, Result] = {}
+        self.planned: dict[str, UnitResult] = {}
         """what was planned first for units that are applied by now"""
         self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
         self.asked = batch.asked_of(analysis.selected)
         self.beside = analysis.share.beside if analysis.share is not None else frozenset[str]()
         """units that are planned for their values alone"""
-        self._known_part: Part | None = None
+        self._known_part: ShardSummary | None = None
         self.order = sorted(analysis.planned, key=lambda unit: (analysis.waves.get(unit, 0), unit))
 
-    def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, Done]:
+    def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, FinishedUnit]:
         """Plan (or validate) units. `mode`: plan, destroy or validate: what is planned for."""
         return self._schedule(command, units, lambda unit, decision: self._request(unit, mode, decision, True))
 
-    def apply(self, units: list[str], command: str = "apply") -> dict[str, Done]:
+    def apply(self, units: list[str], command: str = "apply") -> dict[str, FinishedUnit]:
         """Plan and apply each unit as soon as all before it are done."""
         return self._schedule(
             command, units, lambda unit, decision: self._request(unit, command, decision, False), self.cut_off
         )
 
-    def apply_plans(self, units: list[str], command: str) -> dict[str, Done]:
+    def apply_plans(self, units: list[str], command: str) -> dict[str, FinishedUnit]:
         """Apply the plans that were made and approved."""
         files = {unit: done.result.plan_file for unit, done in self.done.items() if done.result is not None}
         before = {unit: self.set_aside(unit) for unit in units}
 
-        def prepare(unit: str, decision: Decision) -> Request:
+        def prepare(unit: str, decision: UnitDecision) -> Request:
             return evolve(self._request(unit, "apply_plan", decision, False), plan_file=files[unit])
 
         done = self._schedule(command, units, prepare)
@@ -114,7 +114,7 @@ class Run:
                 done[unit] = evolve(done[unit], result=shown)
         return done
 
-    def set_aside(self, unit: str) -> Done:
+    def set_aside(self, unit: str) -> FinishedUnit:
         """A unit is planned or applied once more; what others were planned with is remembered."""
         done = self.done.pop(unit)
         if done.result is not None:
@@ -134,41 +134,41 @@ class Run:
         self,
         command: str,
         units: list[str],
-        prepare: Callable[[str, Decision], Request],
+        prepare: Callable[[str, UnitDecision], Request],
         cut_off: frozenset[str] = frozenset(),
-    ) -> dict[str, Done]:
+    ) -> dict[str, FinishedUnit]:
         cache = self.batch.cache
         requests: dict[str, Request] = {}
         run = self
 
-        class Runs(Work):
+        class Runs(PassWork):
             """Gives out what this run knows."""
 
-            def prepare(self, unit: str, decision: Decision) -> Request:
+            def prepare(self, unit: str, decision: UnitDecision) -> Request:
                 requests[unit] = prepare(unit, decision)
                 return requests[unit]
 
-            def known(self, request: Request) -> Result | None:
+            def known(self, request: Request) -> UnitResult | None:
                 if request.command != "plan" or request.json_file or request.keeps_incomplete or request.approved_file:
                     return None
                 found = cache.result(request)
                 return cache.restored(found, request, run.batch.options.is_brief) if found is not None else None
 
-            def kept(self, request: Request, result: Result) -> Kept:
+            def kept(self, request: Request, result: UnitResult) -> EarlierResult:
                 age = time.time() - result.made_at
                 is_young = 0 <= age <= run.batch.options.reuse
-                return Kept(result.asks_plugins, result.asks_services, is_young, not request.options.refresh)
+                return EarlierResult(result.asks_plugins, result.asks_services, is_young, not request.options.refresh)
 
             def completed(self, request: Request) -> Request:
                 return run.handed.completed(request)
 
-            def received(self, request: Request, result: Result) -> Result:
+            def received(self, request: Request, result: UnitResult) -> UnitResult:
                 path = run.record.outputs_path(request.unit) if request.command == "plan" else ""
                 return run.handed.take(result, path)
 
         is_small = sum(unit not in self.done and not cache.may_hold(unit) for unit in units) <= FEW < len(units)
 
-        class Keeper(Listener):
+        class Keeper(BatchListener):
             """Keeps clean plans for the next run, and passes everything on."""
 
             def expects(self, units: list[str]) -> None:
@@ -187,7 +187,7 @@ class Run:
             def stopping(self, units: list[str]) -> None:
                 run.listener.stopping(units)
 
-            def ended(self, done: Done) -> None:
+            def ended(self, done: FinishedUnit) -> None:
                 if done.result is not None and not done.reused:
                     if run.batch.options.out:
                         run.reads[done.unit] = done.result.reads
@@ -227,7 +227,7 @@ class Run:
         place, stack = described.workspace, described.deployment
         return Upstream(unit, state, seen, folder, place, called=described.called, deployment=stack, parts=parts)
 
-    def _request(self, unit: str, command: str, decision: Decision, keep_plan: bool) -> Request:
+    def _request(self, unit: str, command: str, decision: UnitDecision, keep_plan: bool) -> Request:
         analysis, options = self.analysis, self.batch.options
         described = analysis.fleet.units[unit]
         inputs, seen, states = described.inputs, decision.sees_plan, analysis.state_of
@@ -292,7 +292,7 @@ class Run:
         is_saved = out and unit not in self.beside
         return plan_path(os.path.abspath(out), unit) if is_saved else self.record.plan_path(unit)
 
-    def end(self, done: Done) -> None:
+    def end(self, done: FinishedUnit) -> None:
         """A unit ends without having been run."""
         self.done[done.unit] = done
         self.record.finish(done)
@@ -302,17 +302,17 @@ class Run:
         """Where plan JSON of a unit is written."""
         return json_path(os.path.abspath(self.batch.options.json_out), unit)
 
-    def in_order(self) -> dict[str, Done]:
+    def in_order(self) -> dict[str, FinishedUnit]:
         """The units that are reported."""
         return {unit: self.done[unit] for unit in self.order if unit in self.done and unit not in self.beside}
 
-    def part(self) -> Part | None:
+    def part(self) -> ShardSummary | None:
         """What joining has to know, where this is one of several jobs."""
         if self._known_part is None and self.analysis.share is not None:
             self._known_part = self._part(self.analysis.share)
         return self._known_part
 
-    def _part(self, share: Share) -> Part:
+    def _part(self, share: Share) -> ShardSummary:
         from planner.workflows.batch.shards import part_of
 
         options, surveyed = self.batch.options, {unit: self.batch.surveyed(unit) for unit in self.analysis.selected}
@@ -328,10 +328,10 @@ class Run:
 def begin(
     command: str,
     options: BatchOptions,
-    listener: Listener,
+    listener: BatchListener,
     facts: tuple[str, ...] | None = None,
     asked: Mapping[str, Any] = {},
-) -> tuple[Run | None, Report]:
+) -> tuple[Run | None, BatchReport]:
     """Find and analyse a fleet and begin the record of a run; no Run when something is wrong. `facts`: the relations
     that are wanted of plans, which are going to be asked about; None: nobody asks. Raises Failure."""
     started = time.monotonic()
@@ -339,7 +339,7 @@ def begin(
     batch.hold()
     analysis = batch.analysis(asks=facts is not None or options.text)  # pages with texts say why edges are there
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
-    report = Report(command, analysis, diagnostics=problems, seconds=time.monotonic() - started, mode=options.mode)
+    report = BatchReport(command, analysis, diagnostics=problems, seconds=time.monotonic() - started, mode=options.mode)
     if has_errors(problems):
         batch.close()
         batch.cache.save()
@@ -377,7 +377,7 @@ def make_private(folder: str) -> None:
         raise Failure(error("batch.folder", "A folder cannot be made", detail)) from None
 
 
-def finish(run: Run, report: Report, started: float, in_flight: tuple[str, ...] = ()) -> Report:
+def finish(run: Run, report: BatchReport, started: float, in_flight: tuple[str, ...] = ()) -> BatchReport:
     """Close the record and give the report."""
     run.batch.close()
     run.batch.cache.save()
@@ -397,7 +397,7 @@ def finish(run: Run, report: Report, started: float, in_flight: tuple[str, ...] 
     return found
 
 
-def _remember(run: Run, report: Report) -> None:
+def _remember(run: Run, report: BatchReport) -> None:
     """Note the units and their states, for the time when they are gone."""
     done = {unit for unit, end in report.done.items() if end.outcome in ("applied", "unchanged")}
     analysis, command = run.analysis, report.command

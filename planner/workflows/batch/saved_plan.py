@@ -34,9 +34,9 @@ from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.workflows.batch.files_read import A_FOLDER, digest
-from planner.workflows.batch.model import Done, Result, from_json, to_json
+from planner.workflows.batch.model import FinishedUnit, UnitResult, from_json, to_json
 from planner.workflows.batch.record import safe_name
-from planner.workflows.batch.unit_options import NOTHING, OfUnit
+from planner.workflows.batch.unit_options import NOTHING, UnitOptions
 from planner.world.state.lock import myself
 
 NAME = "manifest.json"
@@ -69,14 +69,14 @@ class Saved:
     serial: int
     plan: str
     files: dict[str, str]
-    result: Result
-    asked: OfUnit = NOTHING
+    result: UnitResult
+    asked: UnitOptions = NOTHING
     goes_on: bool = True
     """whether it can be planned again as it was planned, should applying it be cut off"""
 
-    def done(self, plan_file: str) -> Done:
+    def done(self, plan_file: str) -> FinishedUnit:
         """The unit as the run that planned it left it, with its plan in another place."""
-        return Done(self.unit, self.outcome, self.because, False, evolve(self.result, plan_file=plan_file))
+        return FinishedUnit(self.unit, self.outcome, self.because, False, evolve(self.result, plan_file=plan_file))
 
 
 @frozen(eq=False)
@@ -91,7 +91,7 @@ class Shard:
 
 
 @frozen(eq=False)
-class Manifest:
+class SavedManifest:
     """A saved plan. `mode`: normal, destroy or refresh-only; `words`: the folders that the fleet was looked for in."""
 
     mode: str
@@ -119,7 +119,7 @@ def base_of(root: str) -> str:
     return root
 
 
-def seen_as(result: Result, digests: tuple[tuple[str, str], ...]) -> str:
+def seen_as(result: UnitResult, digests: tuple[tuple[str, str], ...]) -> str:
     """A digest of what others see of a unit's plan: its state, and what becomes of its outputs. `digests`: of their
     values."""
     changed = [(name, digest) for name, digest in digests if name in result.changed]
@@ -172,7 +172,7 @@ def prepare(folder: str) -> None:
         raise _unwritten(folder, problem) from None
 
 
-def write(folder: str, manifest: Manifest) -> None:
+def write(folder: str, manifest: SavedManifest) -> None:
     """Write the manifest, which makes the folder a saved plan. Raises Failure."""
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -244,7 +244,7 @@ def read_bounded(path: str) -> bytes:
         return file.read(MOST_BYTES)
 
 
-def read(folder: str) -> Manifest:
+def read(folder: str) -> SavedManifest:
     """The manifest of a saved plan. Raises Failure."""
     path = os.path.join(folder, NAME)
     try:
@@ -296,7 +296,7 @@ _SHAPE: dict[str, type] = {
 }
 
 
-def _manifest(document: dict[str, Any]) -> Manifest:
+def _manifest(document: dict[str, Any]) -> SavedManifest:
     mode, words = document["mode"], document["words"]
     if mode not in ("normal", "destroy", "refresh-only"):
         raise ValueError("its mode is none")
@@ -313,7 +313,7 @@ def _manifest(document: dict[str, Any]) -> Manifest:
     if key.__class__ is not str or not _DIGEST.match(key) or refresh.__class__ is not bool:
         raise ValueError("it has no key of its digests")
     made, by, whole = (str(document[name]) for name in ("made", "by", "sum"))
-    return Manifest(mode, tuple(words), units, key, refresh, made, by, shard, whole)
+    return SavedManifest(mode, tuple(words), units, key, refresh, made, by, shard, whole)
 
 
 def _shard(raw: Any) -> Shard:
@@ -340,10 +340,10 @@ def _saved(name: str, raw: Any) -> Saved:
         is_digest = content.__class__ is str and (_DIGEST.match(content) or content == "unreadable")
         if not is_digest or not is_inside(path):
             raise ValueError(f"{name} has a file with the path {path!r}, which leads elsewhere, or no digest of it")
-    result: Result = from_json(Result, raw["result"])
+    result: UnitResult = from_json(UnitResult, raw["result"])
     if result.unit != name:
         raise ValueError(f"the result of {name} is another unit's")
-    asked: OfUnit = from_json(OfUnit, raw["asked"])
+    asked: UnitOptions = from_json(UnitOptions, raw["asked"])
     for option, text in asked.variables:
         if option not in ("var", "var-file") or (option == "var-file" and not is_inside(text)):
             raise ValueError(f"{name} has variables from elsewhere")

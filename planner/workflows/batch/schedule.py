@@ -14,9 +14,9 @@ from typing import Any
 from planner.foundation.vocabulary.records import evolve
 from planner.workflows.batch.executor import Workplace, is_death
 from planner.workflows.batch.executors import work as run_in
-from planner.workflows.batch.model import Done, Request, Result, Share
+from planner.workflows.batch.model import FinishedUnit, Request, Share, UnitResult
 from planner.workflows.batch.record import Record
-from planner.workflows.batch.unit_decisions import Decision, Earlier, Kept, decide
+from planner.workflows.batch.unit_decisions import Earlier, EarlierResult, UnitDecision, decide
 
 POLL = 0.2
 """seconds between looks at whether somebody wants to stop"""
@@ -25,7 +25,7 @@ HARMLESS = ("plan", "validate")
 """commands that change nothing: their units may stand ready behind those in work, so that no process waits for one"""
 
 
-class Listener:
+class BatchListener:
     """Hears what happens; this one says nothing."""
 
     def shares(self, share: Share, selected: int) -> None:
@@ -47,33 +47,33 @@ class Listener:
     def began(self, unit: str, attempt: int) -> None:
         """The unit's work begins."""
 
-    def ended(self, done: Done) -> None:
+    def ended(self, done: FinishedUnit) -> None:
         """The unit is done with."""
 
     def stopping(self, units: list[str]) -> None:
         """Somebody wants to stop: nothing more begins, and these units come to their end."""
 
 
-class Work:
+class PassWork:
     """What a pass asks of whoever runs it."""
 
-    def prepare(self, unit: str, decision: Decision) -> Request:
+    def prepare(self, unit: str, decision: UnitDecision) -> Request:
         """The request of a unit that is to be run."""
         raise NotImplementedError
 
-    def known(self, request: Request) -> Result | None:
+    def known(self, request: Request) -> UnitResult | None:
         """The result from before that still stands; None: there is none."""
         return None
 
-    def kept(self, request: Request, result: Result) -> Kept:
+    def kept(self, request: Request, result: UnitResult) -> EarlierResult:
         """What the rules are told of a result from before."""
-        return Kept(result.asks_plugins, result.asks_services)
+        return EarlierResult(result.asks_plugins, result.asks_services)
 
     def completed(self, request: Request) -> Request:
         """The request with the values of other units that it is run with. Raises Failure."""
         return request
 
-    def received(self, request: Request, result: Result) -> Result:
+    def received(self, request: Request, result: UnitResult) -> UnitResult:
         """A result that has arrived, as it is passed on."""
         return result
 
@@ -87,12 +87,12 @@ class Schedule:
         command: str,
         before: Mapping[str, tuple[str, ...]],
         reads_from: Mapping[str, tuple[str, ...]],
-        work: Work,
+        work: PassWork,
         open_executor: Callable[[], Workplace],
         workers: int,
         record: Record,
-        listener: Listener,
-        done: dict[str, Done],
+        listener: BatchListener,
+        done: dict[str, FinishedUnit],
         is_stopped: Callable[[], bool] = lambda: False,
         cut_off: frozenset[str] = frozenset(),
     ) -> None:
@@ -100,7 +100,7 @@ class Schedule:
         self.open_executor, self.workers, self.record, self.listener = open_executor, workers, record, listener
         self.done, self.is_stopped, self.cut_off = done, is_stopped, cut_off
         self.executor: Workplace | None = None
-        self.running: dict[Future[Result], str] = {}
+        self.running: dict[Future[UnitResult], str] = {}
         self.requests: dict[str, Request] = {}
         self.deaths: dict[str, int] = {}
         self.ready: list[str] = []
@@ -110,7 +110,7 @@ class Schedule:
         self.has_run = False
         self.is_told = False
 
-    def run(self, units: list[str]) -> dict[str, Done]:
+    def run(self, units: list[str]) -> dict[str, FinishedUnit]:
         """Bring all units to an end; what is in `done` already stays."""
         left = [unit for unit in units if unit not in self.done]
         members = set(left)
@@ -147,7 +147,7 @@ class Schedule:
             outcomes = self._earlier(unit)
             decision = decide(self.command, outcomes, was_cut_off=unit in self.cut_off)
             if decision.skipped:
-                self._end(Done(unit, decision.outcome, decision.because))
+                self._end(FinishedUnit(unit, decision.outcome, decision.because))
                 continue
             request = self.requests.get(unit)
             if request is None:
@@ -158,10 +158,10 @@ class Schedule:
                 kept = self.work.kept(request, known)
                 decision = decide(self.command, outcomes, kept, known.result, is_partial=known.is_partial)
                 if decision.reused:
-                    self._end(Done(unit, decision.outcome, decision.because, True, known))
+                    self._end(FinishedUnit(unit, decision.outcome, decision.because, True, known))
                     continue
             if self.is_stopped():
-                self._finish(unit, Result(unit, "stopped"))
+                self._finish(unit, UnitResult(unit, "stopped"))
             else:
                 self._submit(unit, request)
 
@@ -186,7 +186,7 @@ class Schedule:
             future.set_exception(problem)
         self.running[future] = unit
 
-    def _earlier(self, unit: str, result: Result | None = None) -> dict[str, Earlier]:
+    def _earlier(self, unit: str, result: UnitResult | None = None) -> dict[str, Earlier]:
         """What came before a unit; `result` is its own, by which what is awaited is known."""
         awaited = {other for _, other, _, _ in result.rests_on} if result is not None else set[str]()
         return earlier(self.done, self.before.get(unit, ()), self.reads_from.get(unit, ()), awaited)
@@ -222,9 +222,9 @@ class Schedule:
             self.requests[unit] = evolve(self.requests[unit], spares_tainted=decision.spares_tainted)
             heappush(self.ready, unit)
         else:
-            self._finish(unit, Result(unit, "died", diagnostics=(_died(unit, self.deaths[unit]),)))
+            self._finish(unit, UnitResult(unit, "died", diagnostics=(_died(unit, self.deaths[unit]),)))
 
-    def _finish(self, unit: str, result: Result) -> None:
+    def _finish(self, unit: str, result: UnitResult) -> None:
         decision = decide(
             self.command,
             self._earlier(unit, result),
@@ -233,9 +233,9 @@ class Schedule:
             is_partial=result.is_partial,
         )
         attempts = self.deaths.get(unit, 0) + (result.result != "died")
-        self._end(Done(unit, decision.outcome, decision.because, False, result, attempts))
+        self._end(FinishedUnit(unit, decision.outcome, decision.because, False, result, attempts))
 
-    def _end(self, done: Done) -> None:
+    def _end(self, done: FinishedUnit) -> None:
         self.done[done.unit] = done
         if done.result is not None and done.attempts > 1 and done.outcome != "died":
             note = _note(done)
@@ -254,7 +254,7 @@ class Schedule:
 
 
 def earlier(
-    done: Mapping[str, Done], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
+    done: Mapping[str, FinishedUnit], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
 ) -> dict[str, Earlier]:
     """The units before one that are done with. `read`: those whose outputs it reads; `awaited`: those whose unknown
     outputs its plan rests on."""
@@ -267,7 +267,7 @@ def earlier(
     return found
 
 
-def _note(done: Done) -> tuple[dict[str, Any], ...]:
+def _note(done: FinishedUnit) -> tuple[dict[str, Any], ...]:
     assert done.result is not None
     detail = f"A process that worked on {done.unit} was ended from outside; the unit was run again."
     note = {"severity": "warning", "summary": "A process died", "detail": detail, "code": "batch.died"}
@@ -282,7 +282,7 @@ def _died(unit: str, times: int) -> dict[str, Any]:
     return {"severity": "error", "summary": "A process died", "detail": detail, "code": "batch.died"}
 
 
-def _broken(unit: str, problem: BaseException) -> Result:
+def _broken(unit: str, problem: BaseException) -> UnitResult:
     detail = f"{type(problem).__name__}: {problem}."
     said = {"severity": "error", "summary": "A unit could not be run", "detail": detail, "code": "batch.executor"}
-    return Result(unit, "error", diagnostics=(said,))
+    return UnitResult(unit, "error", diagnostics=(said,))

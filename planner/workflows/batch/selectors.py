@@ -13,10 +13,10 @@ from fnmatch import fnmatchcase
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import frozen
-from planner.language.syntax.node_sets import Call, Combination, Name, NodeSet, parse_node_set
+from planner.language.syntax.node_sets import Combination, NodeSet, SetCall, SetName, parse_node_set
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.model.sources import CommandLine
 from planner.workflows.batch.changed_files import changed_files
 from planner.workflows.batch.facts import file_facts
@@ -39,7 +39,7 @@ class Selection:
 
 
 def select(
-    facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey], selection: Selection, program: Program
+    facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey], selection: Selection, program: RuleProgram
 ) -> bool:
     """Add the facts of a selection; whether those about files are among them. Raises Failure for a word that names
     nothing."""
@@ -47,7 +47,7 @@ def select(
 
 
 class _Selecting:
-    def __init__(self, facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey], program: Program) -> None:
+    def __init__(self, facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey], program: RuleProgram) -> None:
         self.facts, self.fleet, self.surveys, self.program = facts, fleet, surveys, program
         self.revisions: set[str] = set()
         self.has_files = False
@@ -84,14 +84,14 @@ class _Selecting:
         return self._set(parse_node_set(word, "units", _VERBS, commas_unite=True))
 
     def _set(self, node: NodeSet) -> str:
-        if isinstance(node, Name):
+        if isinstance(node, SetName):
             self._leaf(node.text)
             return node.text
-        if isinstance(node, Call):
+        if isinstance(node, SetCall):
             return self._call(node)
         return self._combination(node)
 
-    def _call(self, node: Call) -> str:
+    def _call(self, node: SetCall) -> str:
         inner, name = self._set(node.arguments[0]), node.span.text
         source = CommandLine(name)
         self.facts.add(_REACH[node.verb], name, inner, source=source)

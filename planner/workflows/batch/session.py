@@ -20,10 +20,10 @@ from planner.workflows.batch.executor import Workplace, is_death
 from planner.workflows.batch.executors import FEW, Ships, open_executor, warm_up, work
 from planner.workflows.batch.fleet_lock import take
 from planner.workflows.batch.manifest import damaged_manifest, known_units
-from planner.workflows.batch.model import Fleet, Request, Result, Survey
+from planner.workflows.batch.model import Fleet, Request, Survey, UnitResult
 from planner.workflows.batch.schedule import HARMLESS
 from planner.workflows.batch.selectors import Selection
-from planner.workflows.batch.unit_options import NOTHING_ASKED, Asked, OfUnit, of_units, targeted
+from planner.workflows.batch.unit_options import NOTHING_ASKED, UnitArguments, UnitOptions, of_units, targeted
 from planner.workflows.batch.worker import survey_units
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class BatchOptions:
     """seconds up to which it may be ago that objects were looked at"""
     mode: str = "normal"
     """the kind of plan: normal, destroy or refresh-only"""
-    asked: Asked = NOTHING_ASKED
+    asked: UnitArguments = NOTHING_ASKED
     """what is asked of single units"""
     out: str = ""
     """where `batch plan` puts the plans and what they were made from"""
@@ -248,7 +248,7 @@ class Batch:
             self._give_back()
         return surveys
 
-    def asked_of(self, selected: Iterable[str]) -> dict[str, OfUnit]:
+    def asked_of(self, selected: Iterable[str]) -> dict[str, UnitOptions]:
         """What the command line asks of each selected unit; nothing of any if it says nothing. Raises Failure."""
         if self.options.asked == NOTHING_ASKED:
             return {}
@@ -259,7 +259,7 @@ class Batch:
         asked = of_units(self.options.asked, sorted(selected), list(self.fleet.units), declared)
         return {name: self._of_deployment(name, one) for name, one in asked.items()}
 
-    def _of_deployment(self, name: str, asked: OfUnit) -> OfUnit:
+    def _of_deployment(self, name: str, asked: UnitOptions) -> UnitOptions:
         """The same without what root modules alone can be asked. Raises Failure where a deployment is named with it."""
         if self.fleet.units[name].deployment is None or not (asked.variables or asked.limits != UNLIMITED):
             return asked
@@ -269,7 +269,7 @@ class Batch:
             raise Failure(error("batch.asked", "An option is not for deployments", detail))
         return evolve(asked, variables=())
 
-    def run_all(self, requests: list[Request]) -> list[Result]:
+    def run_all(self, requests: list[Request]) -> list[UnitResult]:
         """Let workers do something about some units that changes nothing."""
         if not requests:
             return []

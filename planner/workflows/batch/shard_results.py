@@ -15,7 +15,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
 from planner.workflows.batch import saved_plan
 from planner.workflows.batch.model import OUTCOMES
-from planner.workflows.batch.saved_plan import MOST_SHARDS, Manifest
+from planner.workflows.batch.saved_plan import MOST_SHARDS, SavedManifest
 
 
 @frozen(eq=False)
@@ -25,7 +25,7 @@ class PartRead:
 
     name: str
     report: dict[str, Any]
-    manifest: Manifest | None
+    manifest: SavedManifest | None
 
     @property
     def shard(self) -> dict[str, Any]:

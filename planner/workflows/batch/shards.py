@@ -17,7 +17,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.fleet import batch_program
 from planner.workflows.batch.analyse import Analysis
-from planner.workflows.batch.model import Done, Part, Share
+from planner.workflows.batch.model import FinishedUnit, ShardSummary, Share
 from planner.workflows.batch.saved_plan import files_of
 
 
@@ -82,8 +82,12 @@ def _tree(root: str, followers: Mapping[str, list[str]]) -> list[str]:
 
 
 def part_of(
-    analysis: Analysis, own: Share, done: Mapping[str, Done], asked: object, surveyed: Mapping[str, Iterable[str]]
-) -> Part:
+    analysis: Analysis,
+    own: Share,
+    done: Mapping[str, FinishedUnit],
+    asked: object,
+    surveyed: Mapping[str, Iterable[str]],
+) -> ShardSummary:
     """What joining has to know. `asked`: what the command line said besides, as plain data without values; `surveyed`:
     the files that units' configurations stand in."""
     units = analysis.fleet.units
@@ -95,7 +99,7 @@ def part_of(
     digest = blake2b(orjson.dumps(said), digest_size=16).hexdigest()
     beside = {unit: done[unit] for unit in sorted(own.beside) if unit in done}
     before = {unit: tuple(sorted(analysis.before.get(unit, ()))) for unit in sorted(own.units)}
-    return Part(own.number, own.count, len(analysis.selected), digest, beside, before)
+    return ShardSummary(own.number, own.count, len(analysis.selected), digest, beside, before)
 
 
 def shared(analysis: Analysis, number: int, count: int) -> Analysis:

@@ -9,15 +9,15 @@ from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.stack_files.discover import COMPONENTS, DEPLOYMENTS, is_stack_file
-from planner.language.syntax.body import BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Body, BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_text
 from planner.language.syntax.nodes import Literal, Template
 from planner.workflows.batch.files_read import Looked, looked_at
-from planner.workflows.batch.model import Place, Unit
+from planner.workflows.batch.model import FileLocation, Unit
 
 UNKNOWN = ""
 """stands for the deployments of a stack whose files cannot be read: its unit says why"""
-_LABELLED = BodySchema({}, tuple(BlockSchema(kind, ("name",)) for kind in ("deployment", "component", "stack")))
+_LABELLED = BodySchema({}, tuple(ExpectedBlock(kind, ("name",)) for kind in ("deployment", "component", "stack")))
 _SOURCE = BodySchema({"source": False})
 
 
@@ -85,7 +85,7 @@ def _sources(body: Body) -> list[str]:
     return found
 
 
-def units_of(name: str, folder: str, deployments: Iterable[str], place: Place | None = None) -> dict[str, Unit]:
+def units_of(name: str, folder: str, deployments: Iterable[str], place: FileLocation | None = None) -> dict[str, Unit]:
     """The units of a stack: `name` is what the stack is called."""
     units = {}
     for deployment in deployments:

@@ -17,10 +17,10 @@ from planner.workflows.batch import saved_plan
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.earlier_runs import Before, before_of, state_request
 from planner.workflows.batch.files_read import digest
-from planner.workflows.batch.model import Result
+from planner.workflows.batch.model import UnitResult
 from planner.workflows.batch.record import Record
 from planner.workflows.batch.remove_records import runs
-from planner.workflows.batch.saved_plan import Manifest, Saved
+from planner.workflows.batch.saved_plan import Saved, SavedManifest
 from planner.workflows.batch.session import Batch
 
 Moved = tuple[str, str, str, str]
@@ -28,7 +28,7 @@ Moved = tuple[str, str, str, str]
 
 
 def refusals(
-    batch: Batch, analysis: Analysis, manifest: Manifest, folder: str, plans: dict[str, bytes]
+    batch: Batch, analysis: Analysis, manifest: SavedManifest, folder: str, plans: dict[str, bytes]
 ) -> tuple[Before, list[Diagnostic]]:
     """What earlier runs of a saved plan did, and why it is not applied, each reason; `plans` gets the plan files that
     are as they were."""
@@ -142,7 +142,7 @@ def _applied_by(root: str, unit: str, made: str) -> str:
     return ""
 
 
-def _states(batch: Batch, units: list[Saved], states: dict[str, Result], made: str) -> Iterable[Moved]:
+def _states(batch: Batch, units: list[Saved], states: dict[str, UnitResult], made: str) -> Iterable[Moved]:
     """States that have other serials or histories than those that the plan was made from."""
     for saved in units:
         now = states[saved.unit]
@@ -155,7 +155,7 @@ def _states(batch: Batch, units: list[Saved], states: dict[str, Result], made: s
             yield saved.unit, "state", place, f"The state {place} {_moved_state(saved, now)}{_when(place)}{whose}."
 
 
-def _moved_state(saved: Saved, now: Result) -> str:
+def _moved_state(saved: Saved, now: UnitResult) -> str:
     by = f", {now.text}" if now.text else ""
     if not now.lineage:
         return f"had serial {saved.serial}, and is not there any more"

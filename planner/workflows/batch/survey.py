@@ -20,10 +20,10 @@ from planner.language.config.static import Given, StaticScope
 from planner.language.config.variables import given_values
 from planner.language.syntax.body import BodySchema, Content
 from planner.operations.backends import data_folder
-from planner.operations.load import Begun, Reading
+from planner.operations.load import ConfigurationReading, RunInputs
 from planner.operations.options import StateOptions
 from planner.workflows.batch.diagnostics_codec import described
-from planner.workflows.batch.model import Place, RemoteRead, Survey
+from planner.workflows.batch.model import FileLocation, RemoteRead, Survey
 from planner.world.provider import remote_state
 from planner.world.state.backend import schema_of
 from planner.world.state.identity import state_identity
@@ -33,7 +33,7 @@ _REMOTE = BodySchema({"backend": False, "config": False, "workspace": False})
 _PROVIDER = "terraform.io/builtin/terraform"
 
 
-def survey(unit: str, reading: Reading[StateOptions], folder: str) -> Survey:
+def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) -> Survey:
     """The survey of a loaded configuration, in the working directory of the unit. `folder` is what its files are shown
     below."""
     begun, config, problems = reading.begun, reading.config, list(reading.problems)
@@ -63,14 +63,14 @@ def survey(unit: str, reading: Reading[StateOptions], folder: str) -> Survey:
     return Survey(unit, state, remote, tuple(sorted(set(files))), described(problems), place, outputs, variables)
 
 
-def _remote_reads(config: Config, begun: Begun[StateOptions], folder: str) -> list[RemoteRead]:
+def _remote_reads(config: Config, begun: RunInputs[StateOptions], folder: str) -> list[RemoteRead]:
     reads: list[RemoteRead] = []
     _module(config.root, "", given_values(begun.given), begun, folder, reads)
     return reads
 
 
 def _module(
-    module: ModuleConfig, path: str, given: Given, begun: Begun[StateOptions], folder: str, found: list[RemoteRead]
+    module: ModuleConfig, path: str, given: Given, begun: RunInputs[StateOptions], folder: str, found: list[RemoteRead]
 ) -> None:
     """Collect what the module and those below it read. What cannot be evaluated without planning has no state."""
     scope = StaticScope(module.variables, module.locals, given, module.directory, ".", begun.workspace)
@@ -140,8 +140,8 @@ def _instances(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list[tupl
     return [("", scope)]
 
 
-def _place(span: Span, folder: str) -> Place:
-    return Place.of(span, os.path.normpath(os.path.join(folder, span.filename)))
+def _place(span: Span, folder: str) -> FileLocation:
+    return FileLocation.of(span, os.path.normpath(os.path.join(folder, span.filename)))
 
 
 def _given(child: ModuleConfig, outer: StaticScope) -> Given:

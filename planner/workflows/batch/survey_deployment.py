@@ -9,17 +9,17 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.stack_files.model import StackConfig
 from planner.workflows.batch.files_read import RECORDER
-from planner.workflows.batch.model import Linked, Place, Published, PublishedRead, Request, Survey
+from planner.workflows.batch.model import FileLocation, Linked, Published, PublishedRead, Request, Survey
 from planner.workflows.batch.unit_setup import NOT_INSTALLED
 from planner.workflows.stacks.init import init_stack
 from planner.workflows.stacks.links import mentioned
 from planner.workflows.stacks.loading import component_configs, read_stack
-from planner.workflows.stacks.names import Name
+from planner.workflows.stacks.names import PromiseName
 from planner.workflows.stacks.settings import FILE, place_of
 from planner.workflows.stacks.states import workspace_of
 from planner.world.state.identity import state_identity
 
-_INSTANCE = Name("component", "an0instance0of0a0component")
+_INSTANCE = PromiseName("component", "an0instance0of0a0component")
 _LOCKS = (".terraform.lock.hcl", FILE)
 
 
@@ -114,5 +114,5 @@ def _published(stack: StackConfig, deployment: str, folder: str) -> list[Publish
     ]
 
 
-def _place(span: Span, folder: str) -> Place:
-    return Place.of(span, os.path.normpath(os.path.join(folder, span.filename)))
+def _place(span: Span, folder: str) -> FileLocation:
+    return FileLocation.of(span, os.path.normpath(os.path.join(folder, span.filename)))

@@ -39,7 +39,7 @@ class Earlier:
 
 
 @frozen
-class Kept:
+class EarlierResult:
     """A result from before: whether it rests on what plugins and services said, and whether the command allows that."""
 
     asks_plugins: bool = False
@@ -49,7 +49,7 @@ class Kept:
 
 
 @frozen
-class Decision:
+class UnitDecision:
     """What the rules say. `skipped`, `sees_plan` and `pending` name other units."""
 
     skipped: tuple[str, ...] = ()
@@ -68,13 +68,13 @@ class Decision:
 def decide(
     command: str,
     before: Mapping[str, Earlier],
-    kept: Kept | None = None,
+    kept: EarlierResult | None = None,
     result: str = "",
     died: int = 0,
     was_cut_off: bool = False,
     is_partial: bool = False,
     is_approved: bool = False,
-) -> Decision:
+) -> UnitDecision:
     """What becomes of a unit. `before`: the units that come before it; `kept`: its result from before, made from what
     is still the same; `result`: how its own run ended, "" before that; `died`: how often a process died that ran it;
     `was_cut_off`: it was in work when a run that is resumed now was cut off; `is_partial`: parts of a deployment are
@@ -89,7 +89,7 @@ def decide(
     def named(found: tuple[str, ...]) -> tuple[str, ...]:
         return tuple([n for n in names if number[before[n]] in found]) if found else ()
 
-    return Decision(
+    return UnitDecision(
         named(shape.skipped),
         named(shape.sees_plan),
         named(shape.pending),
@@ -112,13 +112,13 @@ def _order(kind: Earlier) -> tuple[str, bool, bool, bool]:
 def _decide(
     command: str,
     kinds: tuple[Earlier, ...],
-    kept: Kept | None,
+    kept: EarlierResult | None,
     result: str,
     died: int,
     was_cut_off: bool,
     is_partial: bool,
     is_approved: bool,
-) -> Decision:
+) -> UnitDecision:
     facts = FactBuilder()
     facts.add("command", command)
     facts.add("about_unit", _UNIT)
@@ -153,7 +153,7 @@ def _decide(
     outcome_rows = database.sorted("outcome")
     if len(outcome_rows) > 1:
         raise AssertionError(f"the rules derive several outcomes: {outcome_rows}")
-    return Decision(
+    return UnitDecision(
         tuple(str(row[1]) for row in database.sorted("skipped")),
         tuple(str(row[1]) for row in database.sorted("sees_plan")),
         tuple(sorted({str(row[1]) for row in database["pending"]})),

@@ -24,7 +24,7 @@ A = TypeVar("A", Address, ResourceAddress)
 
 
 @frozen
-class Asked:
+class UnitArguments:
     """Options of a command line, as given. `variables`: ("var", [UNIT:]NAME=VALUE) and ("var-file", [UNIT:]FILE) in
     their order; `targets` and `replace`: UNIT:ADDRESS; `policies` that judge the plan of each unit, too (absolute paths
     and builtin:NAME), codes of denials that may pass, and the `reason` why."""
@@ -37,11 +37,11 @@ class Asked:
     reason: str = ""
 
 
-NOTHING_ASKED = Asked()
+NOTHING_ASKED = UnitArguments()
 
 
 @frozen
-class OfUnit:
+class UnitOptions:
     """What is asked of one unit."""
 
     variables: Pairs = ()
@@ -51,10 +51,10 @@ class OfUnit:
     reason: str = ""
 
 
-NOTHING = OfUnit()
+NOTHING = UnitOptions()
 
 
-def targeted(asked: Asked, units: Iterable[str]) -> tuple[str, ...]:
+def targeted(asked: UnitArguments, units: Iterable[str]) -> tuple[str, ...]:
     """The units that targets name. Raises Failure."""
     problems: list[Diagnostic] = []
     found = _addresses("target", parse_address, asked.targets, list(units), problems)
@@ -64,8 +64,8 @@ def targeted(asked: Asked, units: Iterable[str]) -> tuple[str, ...]:
 
 
 def of_units(
-    asked: Asked, selected: Sequence[str], units: Sequence[str], declared: Callable[[str], Sequence[str] | None]
-) -> dict[str, OfUnit]:
+    asked: UnitArguments, selected: Sequence[str], units: Sequence[str], declared: Callable[[str], Sequence[str] | None]
+) -> dict[str, UnitOptions]:
     """What is asked of each selected unit. `units`: all of the fleet; `declared`: the root variables of a unit, None
     where its configuration cannot be read. Raises Failure, with all that names nothing."""
     problems: list[Diagnostic] = []
@@ -80,7 +80,7 @@ def of_units(
     if problems:
         raise Failure(problems)
     return {
-        unit: OfUnit(
+        unit: UnitOptions(
             tuple(variables[unit]),
             Limits(
                 tuple(address for name, address in targets if name == unit),

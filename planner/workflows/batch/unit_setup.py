@@ -25,7 +25,7 @@ from planner.world.state.workspace import current_workspace
 
 if TYPE_CHECKING:
     from planner.engine.plan.options import ComingState
-    from planner.operations.load import Reading
+    from planner.operations.load import ConfigurationReading
     from planner.operations.options import OperationOptions
     from planner.world.state.backend import Store
 
@@ -114,7 +114,7 @@ def _store_of_deployment(deployment: str) -> Store | None:
     return None if backend.type == "local" else States(backend, deployment).store()
 
 
-def is_new(reading: Reading[OperationOptions]) -> bool:
+def is_new(reading: ConfigurationReading[OperationOptions]) -> bool:
     """Whether the unit was never set up: its modules or providers are not installed, or its backend is not chosen."""
     config, directory = reading.config, reading.begun.options.directory
     if any(d.code == NOT_INSTALLED for d in reading.problems):
@@ -126,7 +126,7 @@ def is_new(reading: Reading[OperationOptions]) -> bool:
     return bool(selection_problems(config, directory)) or lacks_selected(config, directory)
 
 
-def set_up(request: Request, reading: Reading[OperationOptions]) -> None:
+def set_up(request: Request, reading: ConfigurationReading[OperationOptions]) -> None:
     """What `init` does. Raises Failure."""
     from planner.operations.init import init
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.policy.standing_policies import OWN, SETTINGS
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.state_access import load_stored
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.files_read import RECORDER
 from planner.workflows.batch.inputs import outputs
-from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.model import Request, UnitResult
 from planner.workflows.batch.plan_unit import Check, failed, log, of_plan, plan_unit, planned_with, spared_result
 from planner.workflows.batch.planned_outputs import recorded
 from planner.workflows.batch.recipe_run import carry_out
@@ -30,21 +30,21 @@ def _outputs_of(request: Request, unit: str) -> Any:
     return outputs(request, unit)
 
 
-def do(request: Request, check: Check) -> Result:
+def do(request: Request, check: Check) -> UnitResult:
     """Do it. Raises Failure, and the Unmet of `check`."""
     if request.command == "state" and request.deployment is None:
         return _state(request)
     return _run(request, check) if request.recipe is None else _carried_out(request, check)
 
 
-def _carried_out(request: Request, check: Check) -> Result:
+def _carried_out(request: Request, check: Check) -> UnitResult:
     """The work with what belongs around it. Raises Failure."""
     return carry_out(request, lambda unit: _outputs_of(request, unit), lambda ready: _run(ready, check), check)
 
 
-def _run(request: Request, check: Check) -> Result:
+def _run(request: Request, check: Check) -> UnitResult:
     if STOP.requested:
-        return Result(request.unit, "stopped")
+        return UnitResult(request.unit, "stopped")
     for folder in (OWN_RULES, OWN):
         RECORDER.look(folder, "folder")
     for file in SETTINGS:
@@ -61,13 +61,13 @@ def _run(request: Request, check: Check) -> Result:
     return _apply(request, options, check)
 
 
-def _deployment(request: Request, check: Check) -> Result:
+def _deployment(request: Request, check: Check) -> UnitResult:
     from planner.workflows.batch.deployment_work import do_deployment
 
     return do_deployment(request, check)
 
 
-def _apply(request: Request, options: OperationOptions, check: Check) -> Result:
+def _apply(request: Request, options: OperationOptions, check: Check) -> UnitResult:
     """Plan and apply at once; the state stays locked in between."""
     from planner.operations.apply import apply
     from planner.operations.plan import release
@@ -92,10 +92,10 @@ def _apply(request: Request, options: OperationOptions, check: Check) -> Result:
     return evolve(done, changes=short.changes, outputs=short.outputs)
 
 
-def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> Result:
+def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> UnitResult:
     counts, problems = applied.counts, [*applied.diagnostics, *(more or ())]
     failed = "stopped" if STOP.requested else "error"
-    result = Result(
+    result = UnitResult(
         request.unit,
         failed if has_errors(problems) else "applied",
         (counts.add, counts.change, counts.remove, counts.imports, counts.forget),
@@ -109,21 +109,21 @@ def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagn
     return result
 
 
-def _with_recorded(result: Result, state: State) -> Result:
+def _with_recorded(result: UnitResult, state: State) -> UnitResult:
     return evolve(result, planned=recorded(state))
 
 
-def _state(request: Request) -> Result:
+def _state(request: Request) -> UnitResult:
     """What the unit's state is by now: its lineage and serial, and as text what wrote it and who is at work on it. If
     there is an approved plan: whether that was applied, and then the outputs, too."""
     request = with_recipe(request)
     with surrounded(request):
-        stored = load_stored(options_of(request), Told())
+        stored = load_stored(options_of(request), Diagnostics())
         holder = stored.store.lock_holder()
     is_applied = bool(request.approved_file) and _is_applied(request, stored)
     written = f"written by version {stored.state.terraform_version}" if stored.state.terraform_version else ""
     said = ", ".join(filter(None, (written, f"locked{holder}" if holder else "")))
-    result = Result(request.unit, "no-changes", lineage=stored.state.lineage, serial=stored.state.serial, text=said)
+    result = UnitResult(request.unit, "no-changes", lineage=stored.state.lineage, serial=stored.state.serial, text=said)
     if is_applied:
         result = evolve(result, result="applied")
     return _with_recorded(result, stored.state) if request.is_read else result
@@ -135,7 +135,7 @@ def _is_applied(request: Request, stored: Stored[OperationOptions]) -> bool:
     return is_applied(request.approved_file, stored)
 
 
-def _validate(request: Request, options: OperationOptions, check: Check) -> Result:
+def _validate(request: Request, options: OperationOptions, check: Check) -> UnitResult:
     from planner.operations.validate import validate
 
     problems = validate(options)
@@ -143,7 +143,7 @@ def _validate(request: Request, options: OperationOptions, check: Check) -> Resu
     return _validated(request, problems)
 
 
-def _apply_plan(request: Request, options: OperationOptions, check: Check) -> Result:
+def _apply_plan(request: Request, options: OperationOptions, check: Check) -> UnitResult:
     from planner.operations.apply import apply
 
     check()
@@ -151,6 +151,6 @@ def _apply_plan(request: Request, options: OperationOptions, check: Check) -> Re
     return _applied(request, apply(options, request.plan_file, hooks), terminal)
 
 
-def _validated(request: Request, problems: list[Diagnostic]) -> Result:
+def _validated(request: Request, problems: list[Diagnostic]) -> UnitResult:
     result = "error" if has_errors(problems) else "no-changes"
-    return Result(request.unit, result, diagnostics=described(problems))
+    return UnitResult(request.unit, result, diagnostics=described(problems))

@@ -14,7 +14,7 @@ from planner.operations.load import read_configuration
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.executor import Unmet
 from planner.workflows.batch.files_read import RECORDER, entries
-from planner.workflows.batch.model import Request, Result, Survey
+from planner.workflows.batch.model import Request, Survey, UnitResult
 from planner.workflows.batch.plan_unit import Check, failed
 from planner.workflows.batch.unit_environment import ALONE, home, peak, tidy
 from planner.workflows.batch.unit_setup import is_new, options_of, set_up, surrounded, with_recipe
@@ -25,7 +25,7 @@ def _nothing() -> None:
     pass
 
 
-def run_unit(request: Request, before_changes: Check = _nothing) -> Result:
+def run_unit(request: Request, before_changes: Check = _nothing) -> UnitResult:
     """Plan, apply, destroy or validate one unit. What goes wrong is in the result; nothing is raised but the Unmet that
     `before_changes` raises, which is called when all is read and before anything is changed."""
     begin, used, started = time.monotonic(), time.process_time(), time.time()

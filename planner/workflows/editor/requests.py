@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_parse import parse_rules, tables, tokens_of
 from planner.language.syntax.rule_syntax import CaseSyntax, Declaration, RuleSyntax
 from planner.workflows.editor.cursor import Cursor, cursor_at
-from planner.workflows.editor.rule_index import Book, Relation, functions, signature
+from planner.workflows.editor.rule_index import Book, IndexedRelation, functions, signature
 
 _TYPE = re.compile(r'\b(?:change|stays)\(\s*([A-Z_]\w*)\s*,\s*"([^"]*)"')
 _FIRST = re.compile(r"\b(?:planned|configured|prior|part|size_of)\(\s*([A-Z_]\w*)")
@@ -48,7 +48,7 @@ def completions(book: Book, text: str, offset: int, shapes: Callable[[], Shapes]
     return found
 
 
-def _placeholders(relation: Relation) -> Iterator[str]:
+def _placeholders(relation: IndexedRelation) -> Iterator[str]:
     """A variable for each column."""
     taken: set[str] = set()
     for name, _ in relation.columns:
@@ -59,7 +59,9 @@ def _placeholders(relation: Relation) -> Iterator[str]:
         yield word
 
 
-def _within_text(book: Book, at: Cursor, relation: Relation | None, shapes: Callable[[], Shapes]) -> Iterator[Choice]:
+def _within_text(
+    book: Book, at: Cursor, relation: IndexedRelation | None, shapes: Callable[[], Shapes]
+) -> Iterator[Choice]:
     if relation is None:
         return
     for word in book.words(relation, at.column):

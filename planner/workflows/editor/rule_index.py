@@ -18,7 +18,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import Declaration, RuleFile
-from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS, Builtin
+from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS, BuiltinPredicate
 from planner.operations import rule_files, rule_tests, rulebook
 from planner.workflows.editor.schemas import shapes_near
 
@@ -28,7 +28,7 @@ ENDINGS = (".dl", ".case")
 
 
 @frozen
-class Relation:
+class IndexedRelation:
     """A relation: name, columns as (name, type), what is said of it, where it is declared, and whether users' rules may
     derive it."""
 
@@ -48,10 +48,10 @@ class Book:
     """`program` is the name of the product's rules that the files are written for."""
 
     program: str
-    relations: dict[str, Relation]
+    relations: dict[str, IndexedRelation]
     files: tuple[RuleFile, ...]
 
-    def words(self, relation: Relation, column: int) -> list[str]:
+    def words(self, relation: IndexedRelation, column: int) -> list[str]:
         """The words that a column of words can have, as its documentation lists them."""
         if column >= len(relation.columns) or relation.columns[column][1] != "word":
             return []
@@ -85,15 +85,17 @@ def book_of(path: str, opened: Texts) -> Book:
             if isinstance(statement, Declaration):
                 columns = tuple((column.name, column.type.text) for column in statement.columns)
                 span = statement.within(statement.name)
-                relations[statement.name.text] = Relation(statement.name.text, columns, statement.doc or "", span, True)
+                relations[statement.name.text] = IndexedRelation(
+                    statement.name.text, columns, statement.doc or "", span, True
+                )
     return Book(program, relations, parsed)
 
 
 @cache
-def _product(program: str) -> dict[str, Relation]:
+def _product(program: str) -> dict[str, IndexedRelation]:
     """The relations of the product's rules of one program."""
     return {
-        p.name: Relation(p.name, tuple((c.name, c.type.name) for c in p.columns), p.doc, p.span, p.is_open)
+        p.name: IndexedRelation(p.name, tuple((c.name, c.type.name) for c in p.columns), p.doc, p.span, p.is_open)
         for p in rulebook.program(program).predicates.values()
     }
 
@@ -110,7 +112,7 @@ def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
     return [d for d in found if _is_about(d, path)]
 
 
-def _misfits(path: str, opened: Texts, checked: rule_files.Checked) -> list[Diagnostic]:
+def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list[Diagnostic]:
     """What policies ask of objects that never have it, by the schemas at hand."""
     if checked.program != "policy" or has_errors(checked.diagnostics):
         return []
@@ -136,11 +138,11 @@ def place(span: Span) -> str:
     return name if os.path.isabs(name) else str(rules_path() / name)
 
 
-def signature(name: str) -> Builtin | None:
+def signature(name: str) -> BuiltinPredicate | None:
     """Of a built-in function, test or relation."""
     return FUNCTIONS.get(name) or TESTS.get(name) or RELATIONS.get(name)
 
 
-def functions() -> dict[str, Builtin]:
+def functions() -> dict[str, BuiltinPredicate]:
     """The built-in functions, tests and relations that are written with a name before parentheses."""
     return {name: s for name, s in {**FUNCTIONS, **TESTS, **RELATIONS}.items() if name[0].isalpha() and name != "in"}

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from planner.answers.policy.shapes import Shapes
 from planner.foundation.vocabulary.diagnostic import Failure
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.operations.load import load
 from planner.operations.options import Options
 from planner.operations.policy_shapes import shapes_of
@@ -38,14 +38,14 @@ def _is_configuration(folder: str) -> bool:
 @lru_cache(maxsize=8)
 def _shapes(folder: str, changed: int) -> Shapes:
     try:
-        loaded = load(Options(folder), Told())
+        loaded = load(Options(folder), Diagnostics())
         atexit.register(loaded.schemas.close)
         return shapes_of(loaded.schemas, loaded.config)
     except Failure:
         return _nothing
 
 
-class _Nothing:
+class _NoSchemas:
     """No schemas."""
 
     def __call__(self, mode: str, type: str) -> None:
@@ -58,4 +58,4 @@ class _Nothing:
         return ""
 
 
-_nothing = _Nothing()
+_nothing = _NoSchemas()

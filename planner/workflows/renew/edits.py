@@ -25,7 +25,7 @@ Spans = dict[str, tuple[int, int]]
 
 
 @frozen(eq=False)
-class Block:
+class EditedBlock:
     """A top-level block, or a local value (`local`): its type, and what expressions call it (others by their words and
     number)."""
 
@@ -129,13 +129,13 @@ def _begins_behind_line(text: str) -> bool:
     return text.lstrip(" \t").startswith(("\n", "\r\n", "#", "//"))
 
 
-def blocks_of(text: str) -> list[Block] | None:
+def blocks_of(text: str) -> list[EditedBlock] | None:
     """The top-level blocks of a text, local values by themselves. None when it is not well-formed, or a name occurs
     twice."""
     body, problems = parse_config(Source("", text))
     if problems or body.attributes:
         return None
-    found: list[Block] = []
+    found: list[EditedBlock] = []
     others: list[str] = []
     for block in body.blocks:
         labels = [label.value for label in block.labels]
@@ -143,13 +143,13 @@ def blocks_of(text: str) -> list[Block] | None:
             name = _PREFIXES[block.type] + ".".join(labels)
         elif block.type == "locals" and not labels and isinstance(block.body, NativeBody) and not block.body.blocks:
             values = block.body.attributes.values()
-            found += [Block("local", f"local.{value.name}", value.start, value.end) for value in values]
+            found += [EditedBlock("local", f"local.{value.name}", value.start, value.end) for value in values]
             continue
         else:
             name = " ".join((block.type, *labels))
             others.append(name)
             name = f"{name} {others.count(name)}"
-        found.append(Block(block.type, name, block.start, block.end))
+        found.append(EditedBlock(block.type, name, block.start, block.end))
     return found if len({block.name for block in found}) == len(found) else None
 
 

@@ -21,14 +21,14 @@ from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import renewal_program
 from planner.operations.plan import may_have_cycle
 from planner.operations.providers_needed import asks_plugins
-from planner.workflows.renew.kept import Kept, Parts
+from planner.workflows.renew.kept import KeptPlan, RenewableParts
 from planner.workflows.renew.partial_plan import uses_of
 from planner.world.state.backends.local import StateStore
 from planner.world.state.model import ResourceState
 
 if TYPE_CHECKING:
     from planner.logic.model.plan import ResourceChange
-    from planner.operations.plan import Made, Start
+    from planner.operations.plan import MadePlan, Start
     from planner.render.plan import PlanText
 
 TOGETHER = 64
@@ -51,7 +51,7 @@ class Printed:
 
 
 @frozen(eq=False)
-class Gathered:
+class KeepingFacts:
     """What a plan says, before it is told, of whether it may be kept (words of rules/renew/whole.dl); and, where edits
     can be followed, its planned objects as data, where those of a resource stand, and which blocks refer to which."""
 
@@ -61,13 +61,13 @@ class Gathered:
     uses: dict[str, list[str]] | None = None
 
 
-def gathered(made: Made[Start], has_remarks: bool) -> Gathered:
+def gathered(made: MadePlan[Start], has_remarks: bool) -> KeepingFacts:
     """What has to be known of a plan while its values and its graph are there. `has_remarks`: there were
     diagnostics."""
     found = frozenset(_found(made, has_remarks))
     context, graph = made.context, made.loaded.derived.plan_graph
     if context is None or graph is None or any(_verdict(found)):
-        return Gathered(found)
+        return KeepingFacts(found)
     pieces: list[bytes] = []
     objects: dict[str, tuple[int, int]] = {}
     at = 0
@@ -78,12 +78,12 @@ def gathered(made: Made[Start], has_remarks: bool) -> Gathered:
         objects.update(dict.fromkeys(some, (at, len(piece))))
         pieces.append(piece)
         at += len(piece)
-    return Gathered(found, b"".join(pieces), objects, uses_of(graph))
+    return KeepingFacts(found, b"".join(pieces), objects, uses_of(graph))
 
 
 def kept(
-    made: Made[Start], known: Gathered, printed: Printed, reads: list[list[Any]], asked: bool = False
-) -> Kept | None:
+    made: MadePlan[Start], known: KeepingFacts, printed: Printed, reads: list[list[Any]], asked: bool = False
+) -> KeptPlan | None:
     """What is kept of a plan, None when nothing may be. `asked`: somebody was asked for values."""
     found = known.found.union(_found_told(printed), ["answers"] if asked else [])
     texts = _texts(made.loaded.config)
@@ -99,7 +99,7 @@ def kept(
     parts = None
     if not only_whole and known.uses is not None:
         parts = _parts(made, known.uses, printed, texts)
-    return Kept(reads, printed.code, lock, printed.errors, parts, printed.pieces, known.objects, known.data)
+    return KeptPlan(reads, printed.code, lock, printed.errors, parts, printed.pieces, known.objects, known.data)
 
 
 def _verdict(found: frozenset[str]) -> tuple[bool, bool]:
@@ -125,7 +125,7 @@ def _found_told(printed: Printed) -> Iterator[str]:
         yield "causes"
 
 
-def _found(made: Made[Start], has_remarks: bool) -> Iterator[str]:
+def _found(made: MadePlan[Start], has_remarks: bool) -> Iterator[str]:
     """What the rules are told of a plan."""
     loaded, plan = made.loaded, made.plan
     config, options = loaded.config, loaded.options
@@ -207,7 +207,9 @@ def _has_secrets(change: ResourceChange) -> bool:
     return is_marked_deep(change.after) or is_marked_deep(change.before)
 
 
-def _parts(made: Made[Start], uses: dict[str, list[str]], printed: Printed, texts: dict[str, bytes]) -> Parts:
+def _parts(
+    made: MadePlan[Start], uses: dict[str, list[str]], printed: Printed, texts: dict[str, bytes]
+) -> RenewableParts:
     ends = list(accumulate(map(len, printed.pieces)))
     places: dict[str, tuple[int, int]] = {}
     for change, written in printed.told:
@@ -218,7 +220,7 @@ def _parts(made: Made[Start], uses: dict[str, list[str]], printed: Printed, text
     ]
     actions = {one.name: one.action for one in made.plan.outputs}
     outputs = [(name, actions[name], sign, value) for name, sign, value in printed.text.output_parts()]
-    return Parts(
+    return RenewableParts(
         {name: data.decode() for name, data in texts.items()},
         {name: (*_place(decl), _argument(decl)) for name, decl in made.loaded.config.root.resources.items()},
         uses,

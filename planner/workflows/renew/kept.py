@@ -21,7 +21,7 @@ _LENGTH = 8
 
 
 @frozen(eq=False)
-class Parts:
+class RenewableParts:
     """Of a plan that can be renewed in part."""
 
     files: dict[str, str]
@@ -39,7 +39,7 @@ class Parts:
 
 
 @frozen(eq=False)
-class Kept:
+class KeptPlan:
     """One plan. `reads` are entries of planner.workflows.batch.files_read; `lock` is the file of the state, if it was
     locked."""
 
@@ -47,7 +47,7 @@ class Kept:
     code: int
     lock: str
     errors: str
-    parts: Parts | None
+    parts: RenewableParts | None
     pieces: Sequence[str]
     """standard output, as it was written"""
     objects: dict[str, tuple[int, int]] = field(factory=dict)
@@ -83,7 +83,7 @@ def rules_stamp() -> str:
     return repr(found)
 
 
-def write(to: Shelf, name: str, kept: Kept) -> None:
+def write(to: Shelf, name: str, kept: KeptPlan) -> None:
     """Keep a plan, where that is possible."""
     parts = kept.parts
     index = marshal.dumps(
@@ -110,7 +110,7 @@ def write(to: Shelf, name: str, kept: Kept) -> None:
     to.store_parts(name, (lengths, index, output, kept.data))
 
 
-def read(at: Shelf, name: str) -> Kept | None:
+def read(at: Shelf, name: str) -> KeptPlan | None:
     """What is kept under a name."""
     found = at.load(name)
     if found is None:
@@ -120,12 +120,12 @@ def read(at: Shelf, name: str) -> Kept | None:
         begin = 2 * _LENGTH
         reads, code, lock, errors, objects, parts = marshal.loads(found[begin : begin + first])
         text = str(found[begin + first : begin + first + second], "utf-8", "surrogatepass")
-        return Kept(
+        return KeptPlan(
             reads,
             code,
             lock,
             errors,
-            None if parts is None else Parts(*parts),
+            None if parts is None else RenewableParts(*parts),
             (text,),
             objects,
             found[begin + first + second :],  # type: ignore[arg-type]  # a view is read as bytes are

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Failure
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.load import load_config
-from planner.operations.load import Reading, begin, load_values
+from planner.operations.load import ConfigurationReading, begin, load_values
 from planner.operations.options import OperationOptions
-from planner.operations.plan import Made, Start, plan_stored
+from planner.operations.plan import MadePlan, Start, plan_stored
 from planner.operations.state_access import open_backend, read_state
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _HEADERS = {
 
 
 @frozen(eq=False)
-class Part:
+class ModulePart:
     """A part of a root module: its files with what is planned, in its place, and of which other resources only the
     header is there, with the argument that decides about their instances."""
 
@@ -49,11 +49,11 @@ def mentioned(text: str, known: Collection[str]) -> set[str]:
     return {name for name in map(".".join, _NAMES.findall(text)) if name in known}
 
 
-def plan_part(options: OperationOptions, part: Part, settled: Mapping[str, Settled]) -> Made[Start] | None:
+def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str, Settled]) -> MadePlan[Start] | None:
     """The plan of a part, if there is nothing to be said about it: what is wrong is told by planning all."""
     headers = [_HEADERS[argument].format(*name.split(".", 1)) for name, argument in sorted(part.headers.items())]
     options = evolve(options, settled=settled, keeps_values=True, lock=False, ask_variable=None)
-    told = Told()
+    told = Diagnostics()
     try:
         with tempfile.TemporaryDirectory(prefix="planner-") as folder:
             for name, text in {**part.files, _other_name(part.files): "\n".join(headers)}.items():
@@ -69,12 +69,14 @@ def _other_name(files: Collection[str]) -> str:
     return f"{max(map(len, files)) * 'x'}x.tf"
 
 
-def _planned(options: OperationOptions, folder: str, about: Collection[str], told: Told) -> Made[Start] | None:
+def _planned(
+    options: OperationOptions, folder: str, about: Collection[str], told: Diagnostics
+) -> MadePlan[Start] | None:
     """Raises Failure."""
     begun, problems = begin(options)
     config, more = load_config(folder, variables=begun.given, workspace=begun.workspace)
     told += [*problems, *more]
-    loaded = Reading(begun, config, (), tuple(told)).loaded()
+    loaded = ConfigurationReading(begun, config, (), tuple(told)).loaded()
     opened = open_backend(loaded, told)
     variables, problems = load_values(loaded)
     told += problems

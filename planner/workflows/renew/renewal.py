@@ -13,13 +13,13 @@ from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import renewal_program
 from planner.operations.plan import may_have_cycle
 from planner.workflows.renew.edits import MOST_TEXT, Spans, blanked, blocks_of, edit
-from planner.workflows.renew.kept import Kept, Parts
-from planner.workflows.renew.partial_plan import Part, mentioned, plan_part, uses_of
+from planner.workflows.renew.kept import KeptPlan, RenewableParts
+from planner.workflows.renew.partial_plan import ModulePart, mentioned, plan_part, uses_of
 
 if TYPE_CHECKING:
     from planner.engine.plan.options import Settled
     from planner.operations.options import OperationOptions
-    from planner.operations.plan import Made, Start
+    from planner.operations.plan import MadePlan, Start
 
 MOST = 1000
 """blocks; where more have to be planned anew, planning all takes no longer"""
@@ -29,7 +29,7 @@ MOST = 1000
 class Renewed:
     """`anew`: what was planned anew; `gone`: what is no more. The plan of `made` is about these alone."""
 
-    made: Made[Start]
+    made: MadePlan[Start]
     anew: frozenset[str]
     gone: frozenset[str]
 
@@ -37,7 +37,9 @@ class Renewed:
 class Renewal:
     """One kept plan, and the texts of its files as they are now."""
 
-    def __init__(self, kept: Kept, parts: Parts, texts: Mapping[str, str], options: OperationOptions) -> None:
+    def __init__(
+        self, kept: KeptPlan, parts: RenewableParts, texts: Mapping[str, str], options: OperationOptions
+    ) -> None:
         self.kept, self.parts, self.options = kept, parts, options
         self.texts = {**parts.files, **texts}
         self._edited = [name for name, text in texts.items() if text != parts.files[name]]
@@ -78,7 +80,7 @@ class Renewal:
                 return None if self._is_beyond(made, anew | edited, gone) else Renewed(made, anew, gone)
             different = more
 
-    def _is_beyond(self, made: Made[Start], changed: frozenset[str], gone: frozenset[str]) -> bool:
+    def _is_beyond(self, made: MadePlan[Start], changed: frozenset[str], gone: frozenset[str]) -> bool:
         """Whether the edits reach what this part does not have: what is said of the whole."""
         graph = made.loaded.derived.plan_graph
         assert graph is not None
@@ -91,7 +93,7 @@ class Renewal:
         same = all(now.get(name, []) == self.parts.uses.get(name, []) for name in changed)
         return bool(gone) or not same or not all(map(self._has_same_keys, [made] * len(changed), changed))
 
-    def _has_same_keys(self, made: Made[Start], name: str) -> bool:
+    def _has_same_keys(self, made: MadePlan[Start], name: str) -> bool:
         assert made.context is not None
         resource = made.context.root.resources.get(name)
         if resource is None:
@@ -136,7 +138,7 @@ class Renewal:
 
     # ---------------------------------------------------------------- the part
 
-    def _part(self, anew: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> Part | None:
+    def _part(self, anew: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> ModulePart | None:
         """What is planned anew, each block where it stands, and what that may refer to."""
         files = {}
         for file, text in self.texts.items():
@@ -149,9 +151,9 @@ class Renewal:
         known = self.parts.blocks
         mentions = frozenset(name for text in files.values() for name in mentioned(text, known))
         headers = {name: known[name][3] for name in mentions - anew - gone}
-        return None if len(headers) > 10 * MOST else Part(files, headers, anew | gone)
+        return None if len(headers) > 10 * MOST else ModulePart(files, headers, anew | gone)
 
-    def _plan(self, part: Part) -> Made[Start] | None:
+    def _plan(self, part: ModulePart) -> MadePlan[Start] | None:
         return plan_part(self.options, part, {name: self.objects(name) for name in part.headers})
 
     def objects(self, name: str) -> Settled:
@@ -161,7 +163,7 @@ class Renewal:
             self._objects[place] = pickle.loads(self.kept.data[start : start + length])
         return self._objects[place][name]
 
-    def _differs(self, made: Made[Start], name: str) -> bool:
+    def _differs(self, made: MadePlan[Start], name: str) -> bool:
         """Whether the objects of a resource are other ones than those that were planned before."""
         assert made.context is not None
         resource = made.context.root.resources.get(name)
@@ -181,7 +183,7 @@ def _is_expression(name: str) -> bool:
     return name.startswith(("local.", "var."))
 
 
-def hides_causes(renewed: Renewed, parts: Parts) -> bool:
+def hides_causes(renewed: Renewed, parts: RenewableParts) -> bool:
     """Whether something that stays as planned may be why something in the part changes."""
     facts = FactBuilder()
     for change in renewed.made.plan.changes:

@@ -14,14 +14,16 @@ from planner.render.summary import Counts
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
-    from planner.workflows.renew.kept import Parts
+    from planner.workflows.renew.kept import RenewableParts
     from planner.workflows.renew.renewal import Renewed
 
 
 class SplicedText(PlanText):
     """Prints a renewed plan. `plan` has the new changes, and one for each kind of those that stay."""
 
-    def __init__(self, renewed: Renewed, parts: Parts, output: str, schema_of: SchemaOf, terminal: Terminal) -> None:
+    def __init__(
+        self, renewed: Renewed, parts: RenewableParts, output: str, schema_of: SchemaOf, terminal: Terminal
+    ) -> None:
         part = renewed.made.plan
         touched = renewed.anew | renewed.gone
         self.stay = [change for change in parts.changes if change[1] not in touched]

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from planner.answers.explain.causes import Because
     from planner.operations.options import OperationOptions
-    from planner.operations.plan import Made
+    from planner.operations.plan import MadePlan
 
 
 class Standing:
     """A whole plan that was made, and what may be planned in parts of it."""
 
-    def __init__(self, made: Made[Any], has_remarks: bool, terminal: Terminal) -> None:
+    def __init__(self, made: MadePlan[Any], has_remarks: bool, terminal: Terminal) -> None:
         self.made = made
         self._since: set[str] = set()
         text = PlanText(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, terminal)
@@ -54,7 +54,7 @@ class Standing:
 class Changed:
     """The plan of a whole, of which a part was planned anew."""
 
-    def __init__(self, whole: Made[Any], renewed: Renewed) -> None:
+    def __init__(self, whole: MadePlan[Any], renewed: Renewed) -> None:
         part = renewed.made.plan
         touched = renewed.anew | renewed.gone
         outputs = {one.name for one in part.outputs} | {name.removeprefix("output.") for name in renewed.gone}

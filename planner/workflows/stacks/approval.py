@@ -16,7 +16,7 @@ from planner.logic.programs.rule_programs import stack_program
 
 if TYPE_CHECKING:
     from planner.workflows.stacks.deployments import DeploymentFlow
-    from planner.workflows.stacks.steps import DeploymentPlan, Step
+    from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
 _COUNTED = ("add", "change", "import", "remove", "forget", "defer")
 
@@ -126,7 +126,7 @@ def context_of(plan: DeploymentPlan, replans: int) -> dict[str, Value]:
     }
 
 
-def counted(step: Step) -> dict[str, Value]:
+def counted(step: InstanceStep) -> dict[str, Value]:
     """How much is done in an instance, as `changes` tells it."""
     found = dict.fromkeys(_COUNTED, 0)
     for change in step.plan.changes if step.plan is not None else ():

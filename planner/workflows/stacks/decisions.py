@@ -9,8 +9,8 @@ from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import stack_program
-from planner.workflows.stacks.flow import Asked, Flow
-from planner.workflows.stacks.names import Name, Wild, path_text
+from planner.workflows.stacks.flow import ComponentInstance, Flow
+from planner.workflows.stacks.names import PromiseName, Wild, path_text
 
 _DECIDED = (
     *("does", "follows", "unclaimed", "declared_and_removed", "incomplete"),
@@ -20,7 +20,7 @@ PutOff = tuple[tuple[str, str], ...]
 """(because, what): why nothing is done yet"""
 
 
-def facts_of(asked: Asked) -> list[tuple[str, ...]]:
+def facts_of(asked: ComponentInstance) -> list[tuple[str, ...]]:
     """What is so about an instance that was asked for, as facts."""
     name = str(asked.name)
     facts: list[tuple[str, ...]] = [("component", name)]
@@ -34,24 +34,24 @@ def facts_of(asked: Asked) -> list[tuple[str, ...]]:
     return facts
 
 
-def expansions(name: Name) -> list[Name]:
+def expansions(name: PromiseName) -> list[PromiseName]:
     """What has to be known to know how many instances it stands for."""
     parts = [(f"stack.{stack}", name.path[:depth], key) for depth, (stack, key) in enumerate(name.path)]
     parts.append((f"component.{name.name}", name.path, name.key))
-    return [Name("each", called, path) for called, path, key in parts if isinstance(key, Wild)]
+    return [PromiseName("each", called, path) for called, path, key in parts if isinstance(key, Wild)]
 
 
-def stack_of(name: Name) -> str:
+def stack_of(name: PromiseName) -> str:
     """The child stack that something is in, "" for the stack itself."""
     return path_text(name.path).removesuffix(".")
 
 
-def declaration(name: Name) -> str:
+def declaration(name: PromiseName) -> str:
     """The component of an instance, without any key."""
-    return str(Name(name.kind, name.name, tuple((stack, None) for stack, _ in name.path)))
+    return str(PromiseName(name.kind, name.name, tuple((stack, None) for stack, _ in name.path)))
 
 
-def put_off(asked: Asked, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
+def put_off(asked: ComponentInstance, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
     """Why nothing is done about an instance yet. `before`: the same of those that it is made from; `partial`: those of
     which objects are left for later."""
     facts = [*facts_of(asked), ("deployment_mode", mode)]

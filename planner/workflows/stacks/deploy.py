@@ -20,14 +20,14 @@ from planner.operations.plan import Planned, Start, plan_opened
 from planner.operations.state_access import Opened, locked
 from planner.workflows.stacks.decisions import Decided, declaration, in_order, put_off
 from planner.workflows.stacks.destroy import plan_removals
-from planner.workflows.stacks.flow import Asked, Flow, output_value
+from planner.workflows.stacks.flow import ComponentInstance, Flow, output_value
 from planner.workflows.stacks.loading import advised, requirements
-from planner.workflows.stacks.names import Name
+from planner.workflows.stacks.names import PromiseName
 from planner.workflows.stacks.selection import chosen
 from planner.workflows.stacks.states import Notes, States
 from planner.workflows.stacks.steps import (
     DeploymentPlan,
-    Step,
+    InstanceStep,
     judged,
     planned_outputs,
     recorded_outputs,
@@ -58,8 +58,8 @@ class Runner:
         self.stack, self.deployment, self.inputs, self.states = stack, deployment, inputs, states
         self.options, self.hooks = options, hooks
         self.schemas: Schemas = new_schemas(options.directory, requirements(stack.root), encryption=encryption)
-        self.steps: dict[str, Step] = {}
-        self.asked: dict[str, Asked] = {}
+        self.steps: dict[str, InstanceStep] = {}
+        self.asked: dict[str, ComponentInstance] = {}
         self._lent: list[Schemas] = []
         """those of each instance: many are planned and applied at a time, and each ends its own providers"""
         self._lock = threading.Lock()
@@ -115,17 +115,19 @@ class Runner:
         with locked(self.states.store(), self.options, "OperationTypeApply", told, keep=True, hooks=self.hooks):
             pass
 
-    def _ordered(self, decided: Decided | None) -> list[Step]:
+    def _ordered(self, decided: Decided | None) -> list[InstanceStep]:
         follows = decided.follows if decided is not None else frozenset()
         return [self.steps[name] for name in in_order(self.steps, follows)]
 
     def _outputs(self, flow: Flow) -> dict[str, Value]:
         return {
-            name: output_value(declared, flow.promises.ask(Name("output", name)))
+            name: output_value(declared, flow.promises.ask(PromiseName("output", name)))
             for name, declared in sorted(self.stack.root.outputs.items())
         }
 
-    def instance(self, asked: Asked, mode: Mode, deferred: Iterable[tuple[str, str, str]] = ()) -> Planned[Start]:
+    def instance(
+        self, asked: ComponentInstance, mode: Mode, deferred: Iterable[tuple[str, str, str]] = ()
+    ) -> Planned[Start]:
         """Plan one instance, without the blocks that are deferred already (as in Plan.deferred)."""
         about = (("component", str(asked.name)), ("deployment", self.deployment))
         left = tuple(deferred)
@@ -144,11 +146,11 @@ class Runner:
         opened = grown(Opened, loaded, backend=backend, store=store)
         return plan_opened(opened, asked.variables, hooks, self.to_apply)
 
-    def heard(self, name: Name) -> Hooks:
+    def heard(self, name: PromiseName) -> Hooks:
         """Where what is done in an instance is told."""
         return self.hooks.inside(str(name))
 
-    def settle(self, asked: Asked, step: Step) -> None:
+    def settle(self, asked: ComponentInstance, step: InstanceStep) -> None:
         with self._lock:
             self.steps[str(asked.name)] = step
             self.asked[str(asked.name)] = asked
@@ -194,7 +196,7 @@ class Runner:
                 problems += failure.diagnostics
         return problems, outputs
 
-    def _end(self, step: Step) -> list[Diagnostic]:
+    def _end(self, step: InstanceStep) -> list[Diagnostic]:
         if step.what == "forget":
             step.applied = True
             return self.states.forget(step.name)
@@ -224,17 +226,17 @@ class _Planning:
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
 
-    def component(self, asked: Asked) -> Mapping[str, Value]:
+    def component(self, asked: ComponentInstance) -> Mapping[str, Value]:
         runner = self.runner
         steps = list(runner.steps.items())
         before = {name: step.put_off for name, step in steps if step.put_off}
         partial = {name for name, step in steps if step.plan is not None and step.plan.deferred}
         why = put_off(asked, runner.options.mode, before, partial)
         if why:
-            runner.settle(asked, Step(asked.name, "defer", None, why))
+            runner.settle(asked, InstanceStep(asked.name, "defer", None, why))
             return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
         planned, verdict = judged(runner.instance(asked, runner.options.mode))
-        runner.settle(asked, Step(asked.name, "plan", planned, verdict=verdict))
+        runner.settle(asked, InstanceStep(asked.name, "plan", planned, verdict=verdict))
         if planned.complete is None:
             raise Failure(planned.diagnostics)
         return planned_outputs(planned.complete)
@@ -246,7 +248,7 @@ class _Applying:
         self.steps = {str(step.name): step for step in approved.steps}
         self.later = {declaration(step.name) for step in approved.steps if step.name.is_wild}
 
-    def component(self, asked: Asked) -> Mapping[str, Value]:
+    def component(self, asked: ComponentInstance) -> Mapping[str, Value]:
         runner, step = self.runner, self.steps.get(str(asked.name))
         if step is None and declaration(asked.name) in self.later:  # it has just turned out to be there
             return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
@@ -276,7 +278,7 @@ class _Applying:
         outputs = recorded_outputs(asked.config, result.state)
         return {name: value if name in said else UNKNOWN for name, value in outputs.items()}
 
-    def _unknown(self, asked: Asked, names: Iterable[str]) -> Diagnostic:
+    def _unknown(self, asked: ComponentInstance, names: Iterable[str]) -> Diagnostic:
         """What is said when all that an instance is made from is there, and its inputs are not."""
         detail = f"Still unknown: {', '.join(sorted(names))} of {asked.name}."
         given = [name for name, value in sorted(self.runner.inputs.items()) if not is_wholly_known(value)]
@@ -288,7 +290,7 @@ class _Applying:
         return error("stack.unknown_input", "Inputs are not known", detail, asked.span)
 
 
-def _other(asked: Asked, differences: Iterable[tuple[str, str]]) -> Diagnostic:
+def _other(asked: ComponentInstance, differences: Iterable[tuple[str, str]]) -> Diagnostic:
     lines = "".join(f"\n  - {address}: another {how}" for address, how in differences)
     detail = f"With values that were not known before, {asked.name} is planned with:{lines}\n\nPlan again."
     return error("stack.not_approved", "Not what was approved", detail, asked.span)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from planner.engine.evaluation.schemas import Schemas
-    from planner.workflows.stacks.names import Name
-    from planner.workflows.stacks.opened_stack import Session
+    from planner.workflows.stacks.names import PromiseName
+    from planner.workflows.stacks.opened_stack import OpenedStack
     from planner.world.state.model import OutputState, State
 
 
@@ -25,16 +25,16 @@ class Deployed:
     for the first time."""
 
     deployment: str
-    components: Mapping[Name, State]
+    components: Mapping[PromiseName, State]
     outputs: Mapping[str, OutputState] | None
 
 
-def schemas_of(session: Session) -> Schemas:
+def schemas_of(session: OpenedStack) -> Schemas:
     """What the states of a stack are shown by; to be closed."""
     return new_schemas(session.directory, requirements(session.stack.root), encryption=session.encryption)
 
 
-def deployed(session: Session, names: Iterable[str], components: Collection[str] = ()) -> list[Deployed]:
+def deployed(session: OpenedStack, names: Iterable[str], components: Collection[str] = ()) -> list[Deployed]:
     """The chosen deployments, with all that they have, or some components alone. Raises Failure."""
     found = []
     for deployment in session.chosen(names):

@@ -26,7 +26,7 @@ _SECRET = frozenset((EPHEMERAL, SENSITIVE))
 
 
 @frozen(eq=False)
-class Surroundings:
+class ServiceStandIns:
     """What stands for the services of the hosted runtime here. `tokens`: files with tokens by the name of their block;
     `varsets`: the folder of variable sets (NAME.tfvars, NAME.env); `upstream`: directories of stacks by their
     addresses."""
@@ -43,7 +43,7 @@ class DeploymentFlow:
     def __init__(
         self,
         stack: StackConfig,
-        around: Surroundings,
+        around: ServiceStandIns,
         published: Callable[[str], Mapping[str, Value] | None],
         outputs: Callable[[str], Mapping[str, Value] | None],
     ) -> None:

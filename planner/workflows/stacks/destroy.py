@@ -13,12 +13,12 @@ from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Planned, Start
 from planner.workflows.stacks.decisions import Decided, data_flow, decide, declaration, facts_of
-from planner.workflows.stacks.flow import Asked, Flow, repeated
-from planner.workflows.stacks.names import Name
+from planner.workflows.stacks.flow import ComponentInstance, Flow, repeated
+from planner.workflows.stacks.names import PromiseName
 from planner.workflows.stacks.states import Notes, States
-from planner.workflows.stacks.steps import Recorded, Step, judged
+from planner.workflows.stacks.steps import InstancesOfStates, InstanceStep, judged
 
-Blocks = Mapping[str, tuple[RemovedComponent, Name, Value]]
+Blocks = Mapping[str, tuple[RemovedComponent, PromiseName, Value]]
 
 
 class Planner(Protocol):
@@ -29,23 +29,23 @@ class Planner(Protocol):
     inputs: Mapping[str, Value]
     states: States
     options: OperationOptions
-    steps: dict[str, Step]
-    asked: dict[str, Asked]
+    steps: dict[str, InstanceStep]
+    asked: dict[str, ComponentInstance]
 
-    def instance(self, asked: Asked, mode: Mode) -> Planned[Start]: ...
+    def instance(self, asked: ComponentInstance, mode: Mode) -> Planned[Start]: ...
 
-    def settle(self, asked: Asked, step: Step) -> None: ...
+    def settle(self, asked: ComponentInstance, step: InstanceStep) -> None: ...
 
 
 def plan_removals(
-    planner: Planner, recorded: list[Name], planned_by: Flow | None, left_out: Iterable[str] = ()
+    planner: Planner, recorded: list[PromiseName], planned_by: Flow | None, left_out: Iterable[str] = ()
 ) -> tuple[Decided, list[Diagnostic]]:
     """Plan the end of what is recorded and not asked for (of everything, to destroy it), but for what is left out."""
-    flow = Flow(planner.stack, planner.inputs, Recorded(planner.states))
+    flow = Flow(planner.stack, planner.inputs, InstancesOfStates(planner.states))
     # a place without a state is no instance: somebody else's folder, or what a killed apply had just begun
     recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]
     mode = planner.options.mode
-    blocks: dict[str, tuple[RemovedComponent, Name, Value]] = {}
+    blocks: dict[str, tuple[RemovedComponent, PromiseName, Value]] = {}
     facts = FactBuilder()
     facts.add("deployment_mode", mode)
     if planned_by is not None:
@@ -88,9 +88,11 @@ def plan_removals(
         what = decided.does.get(str(name))
         if what == "defer" and str(name) not in planner.asked:
             rows = [row for row in decided.database.sorted("put_off") if row[0] == str(name)]
-            planner.steps[str(name)] = Step(name, "defer", None, tuple((str(why), str(on)) for _, why, on in rows))
+            planner.steps[str(name)] = InstanceStep(
+                name, "defer", None, tuple((str(why), str(on)) for _, why, on in rows)
+            )
         elif what == "forget":
-            planner.steps[str(name)] = Step(name, "forget", objects=_objects(planner.states, name))
+            planner.steps[str(name)] = InstanceStep(name, "forget", objects=_objects(planner.states, name))
         elif what == "destroy":
             try:
                 asked = _asked_to_destroy(flow, name, blocks.get(str(name)))
@@ -98,7 +100,7 @@ def plan_removals(
             except Failure as failure:
                 problems += failure.diagnostics
                 continue
-            planner.settle(asked, Step(name, "destroy", planned, verdict=verdict))
+            planner.settle(asked, InstanceStep(name, "destroy", planned, verdict=verdict))
     return decided, problems
 
 
@@ -119,14 +121,16 @@ def _providers_of_removed(flow: Flow, blocks: Blocks, known: Container[str], fac
         data_flow(facts, flow)
 
 
-def _objects(states: States, name: Name) -> int:
+def _objects(states: States, name: PromiseName) -> int:
     """How many managed objects an instance has. Raises Failure."""
     state = states.read(name)
     resources = state.resources.values() if state is not None else ()
     return sum(len(resource.instances) for resource in resources if resource.mode == "managed")
 
 
-def _asked_to_destroy(flow: Flow, name: Name, removed: tuple[RemovedComponent, Name, Value] | None) -> Asked:
+def _asked_to_destroy(
+    flow: Flow, name: PromiseName, removed: tuple[RemovedComponent, PromiseName, Value] | None
+) -> ComponentInstance:
     if removed is not None:
         block, _, each = removed
         if block.kind == "stack":  # nothing in it says with which module and providers
@@ -143,7 +147,7 @@ def _asked_to_destroy(flow: Flow, name: Name, removed: tuple[RemovedComponent, N
     return flow.asked(component, name)
 
 
-def _as_configured(flow: Flow, name: Name) -> tuple[Name, ...]:
+def _as_configured(flow: Flow, name: PromiseName) -> tuple[PromiseName, ...]:
     """What an instance is made from as the configuration has it now, where nothing was noted when it was made. Of what
     only a removed block is about, nobody knows."""
     try:
@@ -185,7 +189,9 @@ def _contradicting(decided: Decided, blocks: Blocks) -> list[Diagnostic]:
     ]
 
 
-def removed_instances(flow: Flow, block: RemovedComponent, path: Any, recorded: list[Name]) -> list[tuple[Name, Value]]:
+def removed_instances(
+    flow: Flow, block: RemovedComponent, path: Any, recorded: list[PromiseName]
+) -> list[tuple[PromiseName, Value]]:
     """The recorded instances that a removed block is about, with the values that go with its for_each. Raises
     Failure."""
     depth, mine = len(path), _named(block, path, recorded)
@@ -195,7 +201,7 @@ def removed_instances(flow: Flow, block: RemovedComponent, path: Any, recorded: 
     if block.for_each is not None:
         value = repeated(flow.evaluate(block.for_each, flow.scope(path)), block.for_each)
         items = dict(value) if isinstance(value, dict) else {}
-    found: list[tuple[Name, Value]] = []
+    found: list[tuple[PromiseName, Value]] = []
     for key, each in items.items():
         wanted, _ = unmark_deep(flow.evaluate(block.key, flow.scope(path, key, each)))
         for name in mine:
@@ -205,7 +211,7 @@ def removed_instances(flow: Flow, block: RemovedComponent, path: Any, recorded: 
     return found
 
 
-def perhaps_removed(flow: Flow, block: RemovedComponent, path: Any, recorded: list[Name]) -> list[Name]:
+def perhaps_removed(flow: Flow, block: RemovedComponent, path: Any, recorded: list[PromiseName]) -> list[PromiseName]:
     """The recorded instances that a removed block may turn out to be about, when its for_each or key is known. Raises
     Failure."""
     if block.key is None:
@@ -221,7 +227,7 @@ def perhaps_removed(flow: Flow, block: RemovedComponent, path: Any, recorded: li
     return _named(block, path, recorded)
 
 
-def _named(block: RemovedComponent, path: Any, recorded: list[Name]) -> list[Name]:
+def _named(block: RemovedComponent, path: Any, recorded: list[PromiseName]) -> list[PromiseName]:
     depth = len(path)
     if block.kind == "component":
         return [name for name in recorded if name.path == path and name.name == block.name]
@@ -229,7 +235,7 @@ def _named(block: RemovedComponent, path: Any, recorded: list[Name]) -> list[Nam
     return [name for name in below if name.path[depth][0] == block.name]
 
 
-def _advice(name: Name) -> str:
+def _advice(name: PromiseName) -> str:
     return _advice_text(str(name))
 
 

@@ -45,7 +45,7 @@ from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import Scope
 from planner.language.syntax import nodes
 from planner.language.syntax.native_body import NativeBody
-from planner.workflows.stacks.names import Key, Name, Path, Wild
+from planner.workflows.stacks.names import Key, Path, PromiseName, Wild
 from planner.workflows.stacks.promises import Promises
 from planner.workflows.stacks.provider_bodies import FilledBody, problems_of
 
@@ -54,23 +54,23 @@ from planner.workflows.stacks.provider_bodies import FilledBody, problems_of
 class Configured:
     """A provider configuration as a component gets it. `is_unknown`: a value in it is known only later."""
 
-    name: Name
+    name: PromiseName
     block: ProviderDecl
     is_unknown: bool
 
 
 @frozen(eq=False)
-class Asked:
+class ComponentInstance:
     """What is known of an instance of a component before anything is done about it."""
 
-    name: Name
+    name: PromiseName
     config: Config
     variables: dict[str, RootVariable]
     providers: tuple[Configured, ...]
-    awaited: tuple[Name, ...]
+    awaited: tuple[PromiseName, ...]
     """the instances of components that it was made from"""
     span: Span
-    follows: tuple[Name, ...] = ()
+    follows: tuple[PromiseName, ...] = ()
     """those that depends_on names, of the component or of a child stack that it is in"""
 
     @property
@@ -79,19 +79,19 @@ class Asked:
         return [name for name, variable in sorted(self.variables.items()) if not is_wholly_known(variable.value)]
 
 
-class Work(Protocol):
+class ComponentWork(Protocol):
     """What is done about instances, and gives their outputs."""
 
-    def component(self, asked: Asked) -> Mapping[str, Value]:
+    def component(self, asked: ComponentInstance) -> Mapping[str, Value]:
         """The outputs of an instance, some perhaps unknown. Raises Failure."""
 
 
 class Flow:
     """One evaluation of a stack with the inputs of a deployment."""
 
-    def __init__(self, stack: StackConfig, inputs: Mapping[str, Value], work: Work) -> None:
+    def __init__(self, stack: StackConfig, inputs: Mapping[str, Value], work: ComponentWork) -> None:
         self.stack, self.inputs, self.work = stack, inputs, work
-        self.promises: Promises[Name] = Promises(self._make)
+        self.promises: Promises[PromiseName] = Promises(self._make)
         self._makers = {
             "var": self._variable,
             "local": self._local,
@@ -102,7 +102,7 @@ class Flow:
             "provider": self._provider,
         }
 
-    def _make(self, name: Name) -> Any:
+    def _make(self, name: PromiseName) -> Any:
         return self._makers[name.kind](name)
 
     # ------------------------------------------------------------ what there is
@@ -123,14 +123,14 @@ class Flow:
     def scope(self, path: Path, key: Key = None, each: Value = UNKNOWN) -> StackScope:
         return StackScope(self, path, key, each)
 
-    def each(self, name: Name, span: Span | None = None) -> dict[str, Value] | Unknown | None:
+    def each(self, name: PromiseName, span: Span | None = None) -> dict[str, Value] | Unknown | None:
         """What something is repeated for: values by key, unknown, or None where it is there once."""
         found: dict[str, Value] | Unknown | None = self.promises.ask(name, span)
         return found
 
     def keys(self, kind: str, name: str, path: Path, span: Span | None = None) -> dict[Key, Value]:
         """The keys of the instances of something, with the values that go with them."""
-        items = self.each(Name("each", f"{kind}.{name}", path), span)
+        items = self.each(PromiseName("each", f"{kind}.{name}", path), span)
         if items is None:
             return {None: UNKNOWN}
         if isinstance(items, Unknown):
@@ -148,9 +148,9 @@ class Flow:
                     found += [(*path, (component.name, key)) for key in self.keys("stack", component.name, path)]
         return found
 
-    def instances(self) -> tuple[list[Name], list[Diagnostic]]:
+    def instances(self) -> tuple[list[PromiseName], list[Diagnostic]]:
         """All instances of components of all stacks, and what keeps others from being known."""
-        names: list[Name] = []
+        names: list[PromiseName] = []
         problems: dict[int, Diagnostic] = {}
         waiting: list[Path] = [()]
         for path in waiting:
@@ -163,29 +163,29 @@ class Flow:
                 if component.kind == "stack":
                     waiting += [(*path, (component.name, key)) for key in keys]
                 else:
-                    names += [Name("component", component.name, path, key) for key in keys]
+                    names += [PromiseName("component", component.name, path, key) for key in keys]
         return names, list(problems.values())
 
     # ------------------------------------------------------------ values
 
-    def _variable(self, name: Name) -> Value:
+    def _variable(self, name: PromiseName) -> Value:
         given: Value = self.inputs
         if name.path:
             (last, key), above = name.path[-1], name.path[:-1]
-            given = self.promises.ask(Name("stack", last, above, key))
+            given = self.promises.ask(PromiseName("stack", last, above, key))
         declared = self.module(name.path).variables[name.name]
         values = checked_inputs({name.name: declared}, given, f"input of {name}")
         return values[name.name].value
 
-    def _local(self, name: Name) -> Value:
+    def _local(self, name: PromiseName) -> Value:
         return self.evaluate(self.module(name.path).locals[name.name].expr, self.scope(name.path))
 
-    def _output(self, name: Name) -> Value:
+    def _output(self, name: PromiseName) -> Value:
         declared = self.module(name.path).outputs[name.name]
         value = self.evaluate(declared.value, self.scope(name.path))
         return output_value(declared, value)
 
-    def _each(self, name: Name) -> dict[str, Value] | Unknown | None:
+    def _each(self, name: PromiseName) -> dict[str, Value] | Unknown | None:
         module = self.module(name.path)
         decl = module.providers[name.name] if name.name.startswith("provider.") else module.components[name.name]
         if decl.for_each is None:
@@ -193,12 +193,12 @@ class Flow:
         value = self.evaluate(decl.for_each, self.scope(name.path))
         return repeated(value, decl.for_each)
 
-    def _stack(self, name: Name) -> Value:
+    def _stack(self, name: PromiseName) -> Value:
         """The inputs that an instance of a child stack is given."""
         component = self.module(name.path).components[f"stack.{name.name}"]
         return self._inputs(component, name)
 
-    def _inputs(self, component: ComponentDecl | RemovedComponent, name: Name, each: Value = UNKNOWN) -> Value:
+    def _inputs(self, component: ComponentDecl | RemovedComponent, name: PromiseName, each: Value = UNKNOWN) -> Value:
         if component.inputs is None:
             return {}
         if isinstance(component, ComponentDecl):
@@ -207,7 +207,7 @@ class Flow:
 
     # ------------------------------------------------------------ providers
 
-    def _provider(self, name: Name) -> Configured:
+    def _provider(self, name: PromiseName) -> Configured:
         provider = self.module(name.path).providers[f"provider.{name.name}"]
         each = self.keys("provider", name.name, name.path).get(name.key, UNKNOWN)
         scope = self.scope(name.path, name.key, each)
@@ -233,7 +233,7 @@ class Flow:
                 raise Failure(error("stack.provider_key", "No such provider configuration", detail, source.span))
             if Wild.ALL in known:
                 key = Wild.ALL
-        name = Name("provider", f"{source.type}.{source.alias}", path, key)
+        name = PromiseName("provider", f"{source.type}.{source.alias}", path, key)
         if isinstance(key, Wild):
             span = source.span
             empty = NativeBody({}, [], span.source, span.start, span.end)
@@ -243,13 +243,15 @@ class Flow:
 
     # ------------------------------------------------------------ components
 
-    def _component(self, name: Name) -> Mapping[str, Value]:
+    def _component(self, name: PromiseName) -> Mapping[str, Value]:
         component = self.module(name.path).components[f"component.{name.name}"]
         return self.work.component(self.asked(component, name))
 
-    def asked(self, component: ComponentDecl | RemovedComponent, name: Name, each: Value = UNKNOWN) -> Asked:
+    def asked(
+        self, component: ComponentDecl | RemovedComponent, name: PromiseName, each: Value = UNKNOWN
+    ) -> ComponentInstance:
         """What an instance is made from. Raises Failure."""
-        follows: list[Name] = []
+        follows: list[PromiseName] = []
         if isinstance(component, ComponentDecl):
             each = self.keys("component", component.name, name.path).get(name.key, UNKNOWN)
             follows = self._follows(component, name.path)
@@ -265,17 +267,17 @@ class Flow:
         blocks = {provider.block.key: provider.block for provider in providers}
         config = evolve(config, root=evolve(config.root, providers={**config.root.providers, **blocks}))
         ordered = tuple(sorted(set(follows), key=str))
-        return Asked(name, config, variables, providers, self.awaited(name), component.span, ordered)
+        return ComponentInstance(name, config, variables, providers, self.awaited(name), component.span, ordered)
 
-    def awaited(self, name: Name) -> tuple[Name, ...]:
+    def awaited(self, name: PromiseName) -> tuple[PromiseName, ...]:
         """The instances of components that something was made from, directly or through values."""
         return tuple(sorted(self.promises.nearest(name, lambda other: other.is_component), key=str))
 
-    def _follows(self, component: ComponentDecl, path: Path) -> list[Name]:
+    def _follows(self, component: ComponentDecl, path: Path) -> list[PromiseName]:
         """What depends_on names, when it is there. Raises Failure."""
         return [n for ref in component.depends_on for n in self._wait_for(ref.node, path, ref.span)]
 
-    def _wait_for(self, node: nodes.Node, path: Path, span: Span) -> list[Name]:
+    def _wait_for(self, node: nodes.SyntaxNode, path: Path, span: Span) -> list[PromiseName]:
         """Wait for all instances in a component or child stack, and name them. Raises Failure."""
         assert isinstance(node, nodes.Traversal)
         first, *rest = node.steps
@@ -284,10 +286,10 @@ class Flow:
         if rest and isinstance(rest[0], nodes.GetIndex):
             wanted = _instance_key(rest[0].key)
             keys = {key: value for key, value in keys.items() if key in (wanted, Wild.ALL)}
-        found: list[Name] = []
+        found: list[PromiseName] = []
         for key in keys:
             if kind == "component":
-                found.append(Name("component", called, path, key))
+                found.append(PromiseName("component", called, path, key))
                 self.promises.ask(found[-1], span)
                 continue
             inner = (*path, (called, key))
@@ -317,7 +319,7 @@ class StackScope(Scope):
         name = steps[0].name
         ask = self.flow.promises.ask
         if root in ("var", "local"):
-            return ask(Name(root, name, self.path), span), 1
+            return ask(PromiseName(root, name, self.path), span), 1
         keys = self.flow.keys(root, name, self.path, span)
         if Wild.ALL in keys:
             return UNKNOWN, len(steps)
@@ -330,11 +332,11 @@ class StackScope(Scope):
 
     def _outputs(self, root: str, name: str, span: Span, key: Key) -> Value:
         if root == "component":
-            found: Mapping[str, Value] = self.flow.promises.ask(Name("component", name, self.path, key), span)
+            found: Mapping[str, Value] = self.flow.promises.ask(PromiseName("component", name, self.path, key), span)
             return dict(found)
         path = (*self.path, (name, key))
         outputs = self.flow.module(path).outputs
-        return {called: self.flow.promises.ask(Name("output", called, path), span) for called in outputs}
+        return {called: self.flow.promises.ask(PromiseName("output", called, path), span) for called in outputs}
 
 
 # ---------------------------------------------------------------- values

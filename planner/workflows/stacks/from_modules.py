@@ -30,7 +30,7 @@ from planner.language.syntax.format import format_text
 from planner.language.syntax.native_body import NativeBody
 from planner.language.syntax.references import Mentioning, variables
 from planner.operations.providers_needed import provider_constraints
-from planner.workflows.stacks.names import Name
+from planner.workflows.stacks.names import PromiseName
 from planner.world.state.model import InstanceState, ObjectState, ResourceState, State
 
 HIDDEN = "(sensitive)"
@@ -50,21 +50,21 @@ _REFUSED = {
 
 
 @frozen(eq=False)
-class Converted:
+class ConvertedModule:
     """What a root module becomes. `files` by name, and as they may be `shown`; `states` of the instances of
     components."""
 
     files: dict[str, str]
     shown: dict[str, str]
-    states: dict[Name, State] = field(factory=dict)
+    states: dict[PromiseName, State] = field(factory=dict)
     problems: tuple[Any, ...] = ()
 
 
 def convert(
     directory: str, config: Config, state: State, given: Mapping[str, RootVariable], deployment: str
-) -> Converted:
+) -> ConvertedModule:
     """The stack for a root module that is installed. Raises Failure with everything that has no place in one."""
-    writer = _Writer(config, state)
+    writer = _StackWriter(config, state)
     for name in _root_files(directory, writer.problems):
         data = read_whole(os.path.join(directory, name))
         body, source, found = load_text(data, name, False)
@@ -81,7 +81,7 @@ def convert(
     secret = {name for name, variable in config.root.variables.items() if variable.sensitive}
     secret |= {name for name, found in given.items() if SENSITIVE in unmark_deep(found.value)[1]}
     shown = {**files, DEPLOYMENTS: format_text(deployment_text(deployment, given, secret))}
-    return Converted(files, shown, states, tuple(writer.problems))
+    return ConvertedModule(files, shown, states, tuple(writer.problems))
 
 
 def _root_files(directory: str, problems: Problems) -> list[str]:
@@ -92,7 +92,7 @@ def _root_files(directory: str, problems: Problems) -> list[str]:
     return [name for name in files.normal if not name.endswith(".json")]
 
 
-class _Writer:
+class _StackWriter:
     def __init__(self, config: Config, state: State) -> None:
         self.config, self.state = config, state
         self.problems = Problems()
@@ -293,9 +293,9 @@ def literal(data: Any) -> str:
 # ---------------------------------------------------------------- states
 
 
-def divided(root: ModuleConfig, state: State, problems: Problems) -> dict[Name, State]:
+def divided(root: ModuleConfig, state: State, problems: Problems) -> dict[PromiseName, State]:
     """The state of each instance of a component: what is recorded in the instance of its module."""
-    parts: dict[Name, list[ResourceState]] = {}
+    parts: dict[PromiseName, list[ResourceState]] = {}
     for resource in state.resources.values():
         steps = parse_module(resource.module).steps if resource.module else ()
         if not steps or steps[0][0] not in root.calls:
@@ -309,7 +309,7 @@ def divided(root: ModuleConfig, state: State, problems: Problems) -> dict[Name, 
         provider = _provider(resource.provider, root.calls[name])
         moved = evolve(resource, module=inside, instances=instances, provider=provider)
         assert resource.module.startswith(head)
-        parts.setdefault(Name("component", name, (), key), []).append(moved)
+        parts.setdefault(PromiseName("component", name, (), key), []).append(moved)
     return {
         name: State(resources={resource.address: resource for resource in resources})
         for name, resources in parts.items()

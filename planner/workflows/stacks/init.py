@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.operations.get import get_stack
 from planner.operations.providers_needed import needed_providers
@@ -30,7 +30,7 @@ def init_stack(
 ) -> list[Diagnostic]:
     """Install modules, child stacks and providers of a stack. Running it again is harmless."""
     say = hooks.log if hooks is not None else (lambda text: None)
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         check_directory(directory)
         say("Upgrading components..." if upgrade else "Initializing components...")
@@ -70,7 +70,7 @@ def lock_stack_providers(
     """Record checksums of the providers of all components for several platforms."""
     from planner.operations.install_providers import lock_providers
 
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         stack, problems = read_stack(directory)
         told.check(problems)

@@ -10,7 +10,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import Config, ModuleConfig, ProviderDecl, ProviderRef
 from planner.language.config.stack_files.check import check_stack
 from planner.language.config.stack_files.discover import is_stack
-from planner.language.config.stack_files.load import Places, load_stack
+from planner.language.config.stack_files.load import StackSources, load_stack
 from planner.language.config.stack_files.model import (
     ComponentDecl,
     ProviderSource,
@@ -22,7 +22,7 @@ from planner.language.syntax.native_body import NativeBody
 from planner.world.state.workspace import data_directory
 
 
-def read_stack(directory: str, places: Places | None = None) -> tuple[StackConfig, list[Diagnostic]]:
+def read_stack(directory: str, places: StackSources | None = None) -> tuple[StackConfig, list[Diagnostic]]:
     """The stack in a directory, and all that is wrong with it by itself. Raises Failure where there is none."""
     check_directory(directory)
     stack, problems = load_stack(directory, places=places, data_dir=data_directory(os.environ))

@@ -15,7 +15,7 @@ from planner.foundation.support.disk import read_whole, replace_file
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import type_of, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.language.config.modules_manifest import ModuleRecord, read_manifest, write_manifest
 from planner.language.config.stack_files.discover import is_stack_file
 from planner.operations.get import get
@@ -23,8 +23,8 @@ from planner.operations.load import load_values
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Planned, Start, plan
 from planner.operations.state_access import Stored, load_stored, locked
-from planner.workflows.stacks.deployments import Surroundings
-from planner.workflows.stacks.from_modules import COMPONENTS, DEPLOYMENTS, Converted, convert
+from planner.workflows.stacks.deployments import ServiceStandIns
+from planner.workflows.stacks.from_modules import COMPONENTS, DEPLOYMENTS, ConvertedModule, convert
 from planner.workflows.stacks.opened_stack import backend_here, open_named, open_stack
 from planner.workflows.stacks.states import States
 from planner.workflows.stacks.to_modules import RootModule
@@ -42,10 +42,10 @@ TAKEN = (".terraform", "stack-states")
 
 
 @frozen(eq=False)
-class Migration:
+class StackMigration:
     """What came of it: the stack that was made, the plan that proves it, and what there is to say."""
 
-    converted: Converted | None
+    converted: ConvertedModule | None
     plan: DeploymentPlan | None
     diagnostics: tuple[Diagnostic, ...]
 
@@ -70,11 +70,11 @@ def is_quiet(plan: DeploymentPlan) -> bool:
     )
 
 
-def migrate(options: OperationOptions, deployment: str, writes: bool) -> Migration:
+def migrate(options: OperationOptions, deployment: str, writes: bool) -> StackMigration:
     """Make a stack of the root module in the working directory. `writes`: write its files and states, too, when it is
     proven, and take the objects out of the root module's state."""
-    told = Told()
-    converted: Converted | None = None
+    told = Diagnostics()
+    converted: ConvertedModule | None = None
     plan: DeploymentPlan | None = None
     with told.until_an_error():
         for name in os.listdir("."):
@@ -91,7 +91,7 @@ def migrate(options: OperationOptions, deployment: str, writes: bool) -> Migrati
             plan = proven(converted, deployment, options, told)
             if writes and not has_errors(told) and is_quiet(plan):
                 told += _write(with_outputs(converted, plan), deployment, stored)
-    return Migration(converted, plan, tuple(told))
+    return StackMigration(converted, plan, tuple(told))
 
 
 def _exists(name: str) -> Failure:
@@ -105,7 +105,7 @@ def _check_no_stack() -> None:
             raise _exists(name)
 
 
-def _check_unfinished(converted: Converted, deployment: str, told: Told) -> None:
+def _check_unfinished(converted: ConvertedModule, deployment: str, told: Diagnostics) -> None:
     """What is there already is what an interrupted run has written, and is written again. Raises Failure for anything
     else: files of a stack, or states with other objects than those that are to be written."""
     for name in (COMPONENTS, DEPLOYMENTS):
@@ -125,7 +125,7 @@ def _check_unfinished(converted: Converted, deployment: str, told: Told) -> None
                 raise Failure(error("stack.state_exists", "State is there", f"{detail} Name another with -deployment."))
 
 
-def proven(converted: Converted, deployment: str, options: OperationOptions, told: Told) -> DeploymentPlan:
+def proven(converted: ConvertedModule, deployment: str, options: OperationOptions, told: Diagnostics) -> DeploymentPlan:
     """The plan of the stack with its states, in a folder of its own. Raises Failure."""
     here = os.path.abspath(".")
     with tempfile.TemporaryDirectory(prefix="planner-stack-") as folder:
@@ -137,7 +137,7 @@ def proven(converted: Converted, deployment: str, options: OperationOptions, tol
             replace_file(os.path.join(folder, name), text.encode(), mode=0o600)
         try:
             os.chdir(folder)
-            session = open_stack(".", Surroundings(), told)
+            session = open_stack(".", ServiceStandIns(), told)
             write_states(States(session.backend, deployment), converted, told)
             runner = session.runner(session.chosen([deployment])[0], options, Hooks())
             try:
@@ -150,7 +150,7 @@ def proven(converted: Converted, deployment: str, options: OperationOptions, tol
             os.chdir(here)
 
 
-def with_outputs(converted: Converted, plan: DeploymentPlan) -> Converted:
+def with_outputs(converted: ConvertedModule, plan: DeploymentPlan) -> ConvertedModule:
     """The same with the outputs that modules have as components, which a root module's state does not record."""
     states = dict(converted.states)
     for step in plan.steps:
@@ -186,7 +186,7 @@ def renamed(manifest: dict[str, ModuleRecord]) -> dict[str, ModuleRecord]:
     return found
 
 
-def write_states(states: States, converted: Converted, told: Told) -> None:
+def write_states(states: States, converted: ConvertedModule, told: Diagnostics) -> None:
     """Put the states of the instances where they belong. Raises Failure."""
     for name, state in sorted(converted.states.items(), key=lambda item: str(item[0])):
         states.create(name)
@@ -197,10 +197,10 @@ def write_states(states: States, converted: Converted, told: Told) -> None:
         told.check(problems)
 
 
-def _write(converted: Converted, deployment: str, stored: Stored[OperationOptions]) -> list[Diagnostic]:
+def _write(converted: ConvertedModule, deployment: str, stored: Stored[OperationOptions]) -> list[Diagnostic]:
     """States first, then the files that make a stack of them; what the root module has is only taken away when
     everything is there. Interrupted at any time, the same can be done again."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         manifest, _ = read_manifest(".")
         write_manifest({**manifest, **renamed(manifest)}, ".")
@@ -235,10 +235,10 @@ class Return:
         return quiet and not has_errors(self.diagnostics)
 
 
-def give_back(options: OperationOptions, deployment: str, around: Surroundings, out: str, writes: bool) -> Return:
+def give_back(options: OperationOptions, deployment: str, around: ServiceStandIns, out: str, writes: bool) -> Return:
     """Make a root module of a deployment of the stack in the working directory. `writes`: write it into the folder
     `out`, which must not be there, with its state, and take the objects out of the deployment, when it is proven."""
-    told = Told()
+    told = Diagnostics()
     root: RootModule | None = None
     planned: Planned[Start] | None = None
     with told.until_an_error():
@@ -261,7 +261,7 @@ def give_back(options: OperationOptions, deployment: str, around: Surroundings, 
     return Return(root, planned, tuple(told))
 
 
-def _tried(root: RootModule, folder: str, options: OperationOptions, told: Told) -> Planned[Start]:
+def _tried(root: RootModule, folder: str, options: OperationOptions, told: Diagnostics) -> Planned[Start]:
     _place(root, folder, told)
     here = os.path.abspath(".")
     try:
@@ -281,7 +281,7 @@ def _tried(root: RootModule, folder: str, options: OperationOptions, told: Told)
         os.chdir(here)
 
 
-def _place(root: RootModule, folder: str, told: Told) -> None:
+def _place(root: RootModule, folder: str, told: Diagnostics) -> None:
     os.makedirs(folder, exist_ok=True)
     for name, text in root.files.items():
         replace_file(os.path.join(folder, name), text.encode(), mode=0o600)

@@ -31,7 +31,7 @@ def path_text(path: Path) -> str:
 
 
 @frozen
-class Name:
+class PromiseName:
     """A promise of a deployment. `kind`: var, local, output, component and stack (an instance), provider (a
     configuration), or `each` of these three: what they are repeated for. `name` is TYPE.ALIAS of providers, and
     KIND.NAME of what is repeated."""

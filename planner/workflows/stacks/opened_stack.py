@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from planner.foundation.values.value import SENSITIVE, Value, mark
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.stack_files.model import Deployment, StackConfig
@@ -19,7 +19,7 @@ from planner.operations.encryption import Encryption, encryption_of
 from planner.operations.options import OperationOptions
 from planner.operations.providers_needed import not_installed
 from planner.workflows.stacks.deploy import Runner
-from planner.workflows.stacks.deployments import DeploymentFlow, Surroundings
+from planner.workflows.stacks.deployments import DeploymentFlow, ServiceStandIns
 from planner.workflows.stacks.loading import component_configs, read_stack
 from planner.workflows.stacks.settings import backend_of
 from planner.workflows.stacks.states import States, recorded_instances
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @frozen(eq=False)
-class Session:
+class OpenedStack:
     """An opened stack."""
 
     directory: str
@@ -85,8 +85,12 @@ NOTHING_COMES: Coming = MappingProxyType({})
 
 
 def open_stack(
-    directory: str, around: Surroundings, told: Told, readers: tuple[str, ...] = (), coming: Coming = NOTHING_COMES
-) -> Session:
+    directory: str,
+    around: ServiceStandIns,
+    told: Diagnostics,
+    readers: tuple[str, ...] = (),
+    coming: Coming = NOTHING_COMES,
+) -> OpenedStack:
     """The stack in a directory, installed and right by itself. `readers`: directories of stacks whose published outputs
     are made from what this one publishes, the nearest last. `coming`: outputs that count instead of recorded ones.
     Raises Failure."""
@@ -96,7 +100,7 @@ def open_stack(
     backend, encryption = backend_here(directory, told)
 
     here = os.path.realpath(directory)
-    further = Surroundings(upstream={name: os.path.abspath(path) for name, path in around.upstream.items()})
+    further = ServiceStandIns(upstream={name: os.path.abspath(path) for name, path in around.upstream.items()})
 
     def outputs(deployment: str) -> Mapping[str, Value] | None:
         planned = coming.get((here, deployment))
@@ -108,17 +112,17 @@ def open_stack(
     def published(folder: str) -> Mapping[str, Value] | None:
         return published_by(folder, further, readers, coming)
 
-    return Session(directory, stack, backend, DeploymentFlow(stack, around, published, outputs), encryption)
+    return OpenedStack(directory, stack, backend, DeploymentFlow(stack, around, published, outputs), encryption)
 
 
-def backend_here(directory: str, told: Told) -> tuple[Backend, Encryption]:
+def backend_here(directory: str, told: Diagnostics) -> tuple[Backend, Encryption]:
     """Where the states of the stack in a directory are, and how they are kept. Raises Failure."""
     encryption = encryption_of(None, {}, DEFAULT_WORKSPACE)  # only TF_ENCRYPTION says something of a stack
     told.check(encryption.check())
     return backend_of(directory, encryption.state), encryption
 
 
-def open_named(around: Surroundings, told: Told) -> Session:
+def open_named(around: ServiceStandIns, told: Diagnostics) -> OpenedStack:
     """The stack in the working directory with surroundings that somebody named for it: a name that means nothing is an
     error. Raises Failure."""
     session = open_stack(".", around, told)
@@ -140,9 +144,9 @@ def _unmeant(option: str, name: str, known: Iterable[str]) -> Diagnostic:
     return error("stack.unmeant", "Name without a block", detail)
 
 
-def opened(around: Surroundings) -> tuple[Session, list[Diagnostic]]:
+def opened(around: ServiceStandIns) -> tuple[OpenedStack, list[Diagnostic]]:
     """The same with what there is to say of it. Raises Failure, which has all that is wrong."""
-    told = Told()
+    told = Diagnostics()
     try:
         return open_named(around, told), told
     except Failure as failure:
@@ -159,7 +163,7 @@ def recorded(backend: Backend, deployment: str) -> Mapping[str, Value] | None:
 
 
 def published_by(
-    folder: str, around: Surroundings, readers: tuple[str, ...] = (), coming: Coming = NOTHING_COMES
+    folder: str, around: ServiceStandIns, readers: tuple[str, ...] = (), coming: Coming = NOTHING_COMES
 ) -> Mapping[str, Value] | None:
     """What the stack in a directory has published last; None when it never did. Raises Failure."""
     real = os.path.realpath(folder)
@@ -170,7 +174,7 @@ def published_by(
     if not os.path.isdir(folder):
         detail = f"The upstream {folder} is not here. Say with -upstream=ADDRESS=DIRECTORY where its stack is."
         raise Failure(error("stack.upstream", "Upstream is not known", detail))
-    told = Told()
+    told = Diagnostics()
     try:
         with _inside(real):
             session = open_stack(".", around, told, (*readers, real), coming)
@@ -185,7 +189,7 @@ class _Published(Mapping[str, Value]):
     """What a stack publishes, each output evaluated when it is asked for: one that cannot be had keeps nobody from the
     others."""
 
-    def __init__(self, session: Session, folder: str) -> None:
+    def __init__(self, session: OpenedStack, folder: str) -> None:
         self._session, self._folder = session, folder
 
     def __getitem__(self, name: str) -> Value:

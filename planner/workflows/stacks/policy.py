@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 
-from planner.answers.policy.combined_plans import Finding, Verdict, policy_files, three_valued, verdict_of
+from planner.answers.policy.combined_plans import (
+    CombinedFinding,
+    CombinedVerdict,
+    policy_files,
+    three_valued,
+    verdict_of,
+)
 from planner.answers.policy.facts.units import contents_needed
 from planner.answers.policy.model import REFUSALS
 from planner.answers.policy.report import TITLES
@@ -13,7 +19,7 @@ from planner.answers.policy.three_valued import Modal
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.evaluate import evaluate
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.model.sources import source_json
 from planner.workflows.stacks.questions import facts_about
 from planner.workflows.stacks.steps import DeploymentPlan
@@ -29,10 +35,10 @@ class DeploymentPolicies:
     """Policies about deployments, checked. `problems`: warnings about them."""
 
     modal: Modal
-    program: Program
+    program: RuleProgram
     problems: tuple[Diagnostic, ...]
 
-    def verdict(self, plan: DeploymentPlan) -> Verdict:
+    def verdict(self, plan: DeploymentPlan) -> CombinedVerdict:
         """What they say of a plan. Raises Failure where there is none."""
         wanted = self.modal.verdicts
         facts = facts_about(plan, contents_needed(self.program, wanted))
@@ -50,12 +56,12 @@ def deployment_policies(directory: str, words: tuple[str, ...] = ()) -> Deployme
     return DeploymentPolicies(modal, program, tuple(problems))
 
 
-def diagnostics(verdict: Verdict, deployment: str) -> list[Diagnostic]:
+def diagnostics(verdict: CombinedVerdict, deployment: str) -> list[Diagnostic]:
     """What policies say of a deployment as errors and warnings."""
     return [_diagnostic(finding, deployment) for finding in verdict.findings]
 
 
-def _diagnostic(finding: Finding, deployment: str) -> Diagnostic:
+def _diagnostic(finding: CombinedFinding, deployment: str) -> Diagnostic:
     code, title = TITLES[finding.kind]  # type: ignore[index]
     about = f"{finding.unit} {finding.message}".strip()
     detail = f"In the deployment {deployment}: {about} [{finding.rule}]"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planner.render.plan import SchemaOf
     from planner.render.view import View
     from planner.workflows.stacks.approval import Approval
-    from planner.workflows.stacks.steps import DeploymentPlan, Step
+    from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
 FORMAT = "1.0"
 _WORDS = {"plan": "", "destroy": " will be destroyed", "forget": " will be forgotten", "defer": " is deferred"}
@@ -84,7 +84,7 @@ def tell_outputs(deployment: str, outputs: Mapping[str, Value], view: View, show
     view.say(None, f"Outputs: {len(known)}", type="outputs", outputs=shown_outputs(known))
 
 
-def _step_json(step: Step) -> dict[str, Any]:
+def _step_json(step: InstanceStep) -> dict[str, Any]:
     deferred = [{"because": because, "what": what} for because, what in step.put_off]
     return {"action": step.what, "changes": _numbers(counts(step)), "deferred": deferred}
 
@@ -93,7 +93,7 @@ def _numbers(found: Counts) -> dict[str, int]:
     return {word.removesuffix("s") if word == "imports" else word: getattr(found, word) for word in Counts.__slots__}
 
 
-def counts(step: Step) -> Counts:
+def counts(step: InstanceStep) -> Counts:
     """How much a step is going to do."""
     return Counts.of_plan(step.plan) if step.plan is not None else Counts()
 
@@ -129,7 +129,7 @@ def summary(plan: DeploymentPlan) -> str:
     return f"{plan.deployment}: {text}."
 
 
-def _in_part(step: Step) -> bool:
+def _in_part(step: InstanceStep) -> bool:
     """Whether some of an instance is left for another round."""
     return step.plan is not None and bool(step.plan.deferred)
 

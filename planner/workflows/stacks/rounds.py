@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planner.foundation.support.signals import STOP
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.records import define, field
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from planner.language.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
     from planner.workflows.stacks.deploy import Runner
-    from planner.workflows.stacks.opened_stack import Session
+    from planner.workflows.stacks.opened_stack import OpenedStack
     from planner.workflows.stacks.policy import DeploymentPolicies
-    from planner.workflows.stacks.steps import DeploymentPlan, Step
+    from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
 MOST_ROUNDS = 50
 _BECAUSE = {
@@ -35,7 +35,7 @@ _BECAUSE = {
 }
 
 
-def why_deferred(step: Step) -> str:
+def why_deferred(step: InstanceStep) -> str:
     """Why an instance is deferred, in words."""
     return "; ".join(_BECAUSE[because].format(what) for because, what in step.put_off)
 
@@ -89,7 +89,7 @@ def _waiting(plan: DeploymentPlan) -> set[str]:
 
 
 @define(eq=False)
-class Deployed:
+class RoundsResult:
     """What came of a deployment: `is_done` when everything that was approved is there, `is_partial` when another round
     is needed for the rest."""
 
@@ -112,18 +112,18 @@ class Deploying:
 
 
 def deploy(
-    session: Session,
+    session: OpenedStack,
     deployment: Deployment,
     options: OperationOptions,
     hooks: Hooks,
     asks: Deploying,
     policies: DeploymentPolicies | None,
-    told: Told,
+    told: Diagnostics,
     most: int = 0,
-) -> Deployed:
+) -> RoundsResult:
     """Plan and apply round after round until nothing is deferred, at most so many rounds (0: as many as there may be);
     what there is to say is told. Raises Failure when the inputs of the deployment cannot be had."""
-    deployed, rounds = Deployed(), Rounds()
+    deployed, rounds = RoundsResult(), Rounds()
     while True:
         runner = session.runner(deployment, options, hooks)
         try:

@@ -7,17 +7,17 @@ from collections.abc import Collection, Iterable
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.workflows.stacks.decisions import declaration
-from planner.workflows.stacks.names import Name
+from planner.workflows.stacks.names import PromiseName
 
 MOST_NAMED = 10
 """components that are named in the place of one that there is not"""
 
 
-def chosen(names: Collection[Name], words: Iterable[str], deployment: str) -> list[Name]:
+def chosen(names: Collection[PromiseName], words: Iterable[str], deployment: str) -> list[PromiseName]:
     """The names that the words mean: an instance, a component with all its instances, or a child stack with all that is
     in it. One that stands for all instances may turn out to be any of them. Raises Failure for a word that means
     nothing."""
-    found: set[Name] = set()
+    found: set[PromiseName] = set()
     for word in words:
         hits = {name for name in names if _means(word, name)}
         if not hits:
@@ -26,14 +26,14 @@ def chosen(names: Collection[Name], words: Iterable[str], deployment: str) -> li
     return sorted(found, key=str)
 
 
-def _means(word: str, name: Name) -> bool:
+def _means(word: str, name: PromiseName) -> bool:
     whole, declared = str(name), declaration(name)
     if word in (whole, declared) or whole.startswith(f"{word}.") or declared.startswith(f"{word}."):
         return True
     return name.is_wild and word.startswith(f"{whole.removesuffix('[*]')}[")
 
 
-def split(names: Collection[Name], text: str, deployment: str) -> tuple[Name, str]:
+def split(names: Collection[PromiseName], text: str, deployment: str) -> tuple[PromiseName, str]:
     """The instance of a component that an address begins with, and the rest of it, the address of something in its
     state ("" for the instance itself). Raises Failure."""
     hits = [name for name in names if text == str(name) or text.startswith(f"{name}.")]
@@ -50,7 +50,7 @@ def _is_in(text: str, begin: str) -> bool:
     return text == begin or text.startswith(f"{begin}.")
 
 
-def _unknown(said: str, names: Iterable[Name], word: str = "") -> Failure:
+def _unknown(said: str, names: Iterable[PromiseName], word: str = "") -> Failure:
     known = sorted(map(str, names))
     more = f", and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
     there = f" There is {', '.join(known[:MOST_NAMED])}{more}." if known else " There is none."

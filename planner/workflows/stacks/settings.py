@@ -10,7 +10,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.language.config.reading import Problems, read
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import Scope
-from planner.language.syntax.body import BlockSchema, BodySchema
+from planner.language.syntax.body import BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_file
 from planner.workflows.stacks.states import FOLDER
 from planner.world.state.backend import open_backend
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.world.state.backend import Backend
 
 FILE = "planner.stack.hcl"
-_FILE = BodySchema({}, (BlockSchema("backend", ("type",)),))
+_FILE = BodySchema({}, (ExpectedBlock("backend", ("type",)),))
 
 
 def backend_of(directory: str, seal: Seal = PLAIN) -> Backend:

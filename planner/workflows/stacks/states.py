@@ -12,7 +12,7 @@ from planner.foundation.values.value import Value, type_of, unmark_deep
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.workflows.stacks.names import Name, Path, Wild
+from planner.workflows.stacks.names import Path, PromiseName, Wild
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.model import OutputState, State
 
@@ -40,13 +40,13 @@ class States:
     def __init__(self, backend: Backend, deployment: str) -> None:
         self.backend, self.deployment = backend, deployment
         self._stores: dict[str, Store] = {}
-        self._created: list[Name | None] = []
+        self._created: list[PromiseName | None] = []
 
-    def workspace(self, name: Name | None = None) -> str:
+    def workspace(self, name: PromiseName | None = None) -> str:
         """What the state of an instance (or of the deployment) is called."""
         return workspace_of(self.deployment, name)
 
-    def store(self, name: Name | None = None) -> Store:
+    def store(self, name: PromiseName | None = None) -> Store:
         """Its store, the same one each time, since it has the lock. Raises Failure."""
         workspace = self.workspace(name)
         if workspace not in self._stores:
@@ -56,7 +56,7 @@ class States:
                 raise _failed(workspace, problem) from None
         return self._stores[workspace]
 
-    def create(self, name: Name | None = None) -> None:
+    def create(self, name: PromiseName | None = None) -> None:
         """Make the place for a state, which is then recorded. Raises Failure."""
         workspace = self.workspace(name)
         try:
@@ -66,7 +66,7 @@ class States:
         except OSError as problem:
             raise _failed(workspace, problem) from None
 
-    def recorded(self) -> list[Name]:
+    def recorded(self) -> list[PromiseName]:
         """The instances that there are states of, sorted. Raises Failure."""
         try:
             workspaces = self.backend.workspaces()
@@ -76,7 +76,7 @@ class States:
         found = [decoded(w.removeprefix(begin)) for w in workspaces if w.startswith(begin)]
         return sorted((name for name in found if name is not None), key=str)
 
-    def read(self, name: Name | None = None) -> State | None:
+    def read(self, name: PromiseName | None = None) -> State | None:
         """A state; None where there is none. Raises Failure."""
         workspace = self.workspace(name)
         try:
@@ -89,7 +89,7 @@ class States:
             raise Failure(problems)
         return state
 
-    def forget(self, name: Name | None) -> list[Diagnostic]:
+    def forget(self, name: PromiseName | None) -> list[Diagnostic]:
         """Remove the state of an instance that is no more (or the place of the deployment)."""
         workspace = self.workspace(name)
         self._stores.pop(workspace, None)
@@ -148,7 +148,7 @@ class States:
         self.store().put_beside(_NOTES, dumps({"made_from": made_from}))
 
 
-def recorded_instances(backend: Backend) -> list[tuple[str, Name]]:
+def recorded_instances(backend: Backend) -> list[tuple[str, PromiseName]]:
     """The instances that there are states of in all deployments, each with its deployment. Raises Failure."""
     try:
         parts = [workspace.partition(".") for workspace in backend.workspaces()]
@@ -166,7 +166,7 @@ def _failed(workspace: str, problem: OSError) -> Failure:
 # ---------------------------------------------------------------- names of workspaces
 
 
-def workspace_of(deployment: str, name: Name | None = None) -> str:
+def workspace_of(deployment: str, name: PromiseName | None = None) -> str:
     """The workspace of a deployment, or of an instance in it."""
     if name is not None:
         return f"{deployment}.{encoded(name)}"
@@ -174,7 +174,7 @@ def workspace_of(deployment: str, name: Name | None = None) -> str:
     return f"{deployment}~" if deployment == DEFAULT_WORKSPACE else deployment
 
 
-def encoded(name: Name) -> str:
+def encoded(name: PromiseName) -> str:
     """An instance as part of the name of a workspace: `web~eu-west-1`, in a child stack `net~a.web`. What is neither a
     letter nor a digit, dash or underscore in a key is two digits for each of its bytes, after a `~`."""
     return ".".join(_segment(part, key) for part, key in (*name.path, (name.name, name.key)))
@@ -189,7 +189,7 @@ def _character(character: str) -> str:
     return character if character in _PLAIN else "".join(f"~{byte:02x}" for byte in character.encode())
 
 
-def decoded(text: str) -> Name | None:
+def decoded(text: str) -> PromiseName | None:
     """The instance that a workspace is for; None when it is none of ours."""
     parts: list[tuple[str, str | None]] = []
     for segment in text.split("."):
@@ -200,7 +200,7 @@ def decoded(text: str) -> Name | None:
         parts.append((name, key))
     *above, (last, key) = parts
     path: Path = tuple(above)
-    found = Name("component", last, path, key)
+    found = PromiseName("component", last, path, key)
     return found if encoded(found) == text else None  # each state has one name
 
 

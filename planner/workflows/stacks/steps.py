@@ -9,12 +9,12 @@ from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, mark, unm
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import define, field, frozen
 from planner.language.config.model import Config
-from planner.operations.apply import Counts
+from planner.operations.apply import ApplyCounts
 from planner.operations.options import OperationOptions
-from planner.operations.plan import Made, Planned, Start
+from planner.operations.plan import MadePlan, Planned, Start
 from planner.workflows.stacks.decisions import Decided, PutOff
-from planner.workflows.stacks.flow import Asked
-from planner.workflows.stacks.names import Name
+from planner.workflows.stacks.flow import ComponentInstance
+from planner.workflows.stacks.names import PromiseName
 from planner.workflows.stacks.states import States
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 @define(eq=False)
-class Step:
+class InstanceStep:
     """What is done, or was done, about one instance. `what`: plan, destroy, forget or defer."""
 
-    name: Name
+    name: PromiseName
     what: str
     planned: Planned[Start] | None = None
     put_off: PutOff = ()
@@ -36,7 +36,7 @@ class Step:
     objects: int = 0
     """how many there are in the state of an instance that is forgotten"""
     applied: bool = False
-    counts: Counts = field(factory=Counts)
+    counts: ApplyCounts = field(factory=ApplyCounts)
 
     @property
     def plan(self) -> Plan | None:
@@ -55,7 +55,7 @@ class DeploymentPlan:
 
     deployment: str
     mode: str
-    steps: tuple[Step, ...]
+    steps: tuple[InstanceStep, ...]
     outputs: Mapping[str, Value]
     decided: Decided | None
     diagnostics: tuple[Diagnostic, ...]
@@ -72,13 +72,13 @@ class DeploymentPlan:
         return self.decided is not None and bool(self.decided.incomplete)
 
 
-class Recorded:
+class InstancesOfStates:
     """Instances as their states have them."""
 
     def __init__(self, states: States) -> None:
         self.states = states
 
-    def component(self, asked: Asked) -> Mapping[str, Value]:
+    def component(self, asked: ComponentInstance) -> Mapping[str, Value]:
         state = self.states.read(asked.name) if not asked.name.is_wild else None
         return recorded_outputs(asked.config, state)
 
@@ -100,7 +100,7 @@ def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
     return _judged(planned, planned.complete)
 
 
-def _judged(planned: Planned[Start], complete: Made[Start]) -> tuple[Planned[Start], Verdict | None]:
+def _judged(planned: Planned[Start], complete: MadePlan[Start]) -> tuple[Planned[Start], Verdict | None]:
     from planner.operations import policies
 
     made, verdict, problems = policies.judged(complete)
@@ -113,7 +113,7 @@ def workers(options: OperationOptions) -> int:
     return max(1, min(4, options.parallelism))
 
 
-def same_values(asked: Asked, made: Made[Any]) -> bool:
+def same_values(asked: ComponentInstance, made: MadePlan[Any]) -> bool:
     """Whether a plan was made with the values and provider configurations that there are now."""
     if any(provider.is_unknown for provider in asked.providers):
         return False
@@ -121,7 +121,7 @@ def same_values(asked: Asked, made: Made[Any]) -> bool:
     return all(unmark_deep(now)[0] == unmark_deep(then)[0] for now, then in pairs)
 
 
-def planned_outputs(made: Made[Any]) -> dict[str, Value]:
+def planned_outputs(made: MadePlan[Any]) -> dict[str, Value]:
     """The outputs of a module as a plan makes them."""
     found: dict[str, Value] = dict.fromkeys(made.loaded.config.root.outputs, UNKNOWN)
     for output in made.plan.outputs:

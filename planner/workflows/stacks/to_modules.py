@@ -28,7 +28,7 @@ from planner.language.syntax.format import format_text
 from planner.language.syntax.native_body import NativeBody
 from planner.language.syntax.references import Mentioning, variables
 from planner.workflows.stacks.from_modules import HIDDEN, literal
-from planner.workflows.stacks.names import Name, Wild
+from planner.workflows.stacks.names import PromiseName, Wild
 from planner.world.state.model import InstanceState, ObjectState, ResourceState, State
 
 MAIN, VALUES = "main.tf", "terraform.tfvars"
@@ -43,9 +43,11 @@ class RootModule:
     state: State
 
 
-def convert(stack: StackConfig, inputs: Mapping[str, Value], states: Mapping[Name, State], folder: str) -> RootModule:
+def convert(
+    stack: StackConfig, inputs: Mapping[str, Value], states: Mapping[PromiseName, State], folder: str
+) -> RootModule:
     """The root module for a deployment, to stand in `folder`. Raises Failure with all that has no place in one."""
-    writer = _Writer(stack, folder)
+    writer = _RootModuleWriter(stack, folder)
     for name in stack_files(".").components:
         body, source, found = load_text(read_whole(name), name, False)
         writer.problems.extend(found)
@@ -66,7 +68,7 @@ def convert(stack: StackConfig, inputs: Mapping[str, Value], states: Mapping[Nam
     return RootModule(files, shown, state)
 
 
-class _Writer:
+class _RootModuleWriter:
     def __init__(self, stack: StackConfig, folder: str) -> None:
         self.stack, self.root, self.folder = stack, stack.root, folder
         self.problems = Problems()
@@ -186,7 +188,7 @@ class _Writer:
                 lines.append(f"{name} = {HIDDEN if hides and secret else literal(simple_json(plain))}\n")
         return "".join(lines)
 
-    def joined(self, states: Mapping[Name, State]) -> State:
+    def joined(self, states: Mapping[PromiseName, State]) -> State:
         """One state of those of all instances."""
         resources: dict[str, ResourceState] = {}
         for name, state in states.items():

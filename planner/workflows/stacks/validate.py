@@ -6,21 +6,21 @@ from collections.abc import Iterator, Mapping
 
 from planner.foundation.values.value import UNKNOWN, Unknown, Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.language.config.model import Config
 from planner.language.config.stack_files.model import ComponentDecl, RemovedComponent, StackConfig
 from planner.operations.load import Loaded, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import not_installed
 from planner.operations.validate import validate_loaded
-from planner.workflows.stacks.flow import Asked, Flow
+from planner.workflows.stacks.flow import ComponentInstance, Flow
 from planner.workflows.stacks.loading import component_configs, configured, read_stack
-from planner.workflows.stacks.names import Name
+from planner.workflows.stacks.names import PromiseName
 
 
 def validate_stack(directory: str) -> list[Diagnostic]:
     """Everything that is wrong with a stack, its deployments and the modules of its components by themselves."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         stack, problems = read_stack(directory)
         told.check(problems)
@@ -32,25 +32,25 @@ def validate_stack(directory: str) -> list[Diagnostic]:
     return told
 
 
-class _Nothing:
+class _NoWork:
     """Nothing is done about components, and nothing is known of their outputs."""
 
-    def component(self, asked: Asked) -> Mapping[str, Value]:
+    def component(self, asked: ComponentInstance) -> Mapping[str, Value]:
         return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
 
 
 def flow_problems(stack: StackConfig) -> list[Diagnostic]:
     """What is wrong with the expressions of a stack whatever its inputs are: circles, and values that do not fit."""
     inputs = {name: Unknown(variable.constraint.type) for name, variable in stack.root.variables.items()}
-    flow = Flow(stack, inputs, _Nothing())
+    flow = Flow(stack, inputs, _NoWork())
     names, problems = flow.instances()
     for path in flow.paths() if not has_errors(problems) else ():
         module = flow.module(path)
-        names += [Name("local", name, path) for name in module.locals]
-        names += [Name("output", name, path) for name in module.outputs]
+        names += [PromiseName("local", name, path) for name in module.locals]
+        names += [PromiseName("output", name, path) for name in module.outputs]
         for key in module.providers:
             called = key.removeprefix("provider.")
-            names += [Name("provider", called, path, k) for k in flow.keys("provider", called, path)]
+            names += [PromiseName("provider", called, path, k) for k in flow.keys("provider", called, path)]
     found = {id(problem): problem for problem in (*problems, *flow.promises.ask_all(names, 1))}
     return list(found.values())
 

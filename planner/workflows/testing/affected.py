@@ -22,14 +22,14 @@ _RULES = (".dl", ".toml")
 
 
 @frozen(eq=False)
-class Reads:
+class TestInputs:
     """What a test file reads: `paths`, and all files of a kind in `directories` (path, kind)."""
 
     paths: frozenset[str]
     directories: frozenset[tuple[str, str]]
 
 
-def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, Reads]:
+def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, TestInputs]:
     """What each file of a suite reads, by name. `read`: what functions have read when it was carried out; under "" what
     they have read for all files."""
     options = suite.options
@@ -48,7 +48,7 @@ def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, Reads]
             directories |= {(os.path.normpath(folder), "rules") for folder in rules}
             asked += rules
         paths = set(map(os.path.normpath, asked))
-        found[file.name] = Reads(frozenset(paths), frozenset(directories))
+        found[file.name] = TestInputs(frozenset(paths), frozenset(directories))
     return found
 
 
@@ -69,7 +69,7 @@ def kind_of(path: str) -> str:
 
 
 def reached(
-    files: Iterable[TestFile], known: Mapping[str, Reads], changed: Iterable[str], done: Iterable[str]
+    files: Iterable[TestFile], known: Mapping[str, TestInputs], changed: Iterable[str], done: Iterable[str]
 ) -> dict[str, str]:
     """The files to carry out, each with a path that was changed, or "" when it was never carried out."""
     facts = FactBuilder()

@@ -18,7 +18,7 @@ from planner.language.config.model import CheckRule, Expr
 from planner.language.config.references import BadReference, parse_reference
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.traverse import TraversalError
-from planner.language.syntax.nodes import For, GetAttr, Node, TemplateFor, Traversal, Variable
+from planner.language.syntax.nodes import For, GetAttr, SyntaxNode, TemplateFor, Traversal, Variable
 from planner.language.syntax.references import variables
 
 _STATIC = frozenset(
@@ -152,5 +152,5 @@ def _evaluated(node: Any) -> Iterator[Traversal | Variable]:
         for name in getattr(node, "__slots__", ()):
             part = getattr(node, name, None)
             for inner in part if part.__class__ is tuple else (part,):
-                if isinstance(inner, Node):
+                if isinstance(inner, SyntaxNode):
                     yield from _evaluated(inner)

@@ -61,7 +61,7 @@ def candidates(config: Config) -> dict[str, list[Value]]:
     """Values for each variable of the root module, the most usual first: its default, what it is compared with, and
     what its type suggests. Whether its validations accept them is not looked at."""
     compared: dict[str, list[Value]] = {}
-    mentions = Mentions(config)
+    mentions = VariableMentions(config)
     for module in config.root.walk():
         for expr in expressions(module):
             for name, value in _comparisons(module, expr, mentions):
@@ -161,7 +161,7 @@ def _of_body(body: Body) -> Iterator[Expr]:
             yield from _of_body(block.body)
 
 
-class Mentions:
+class VariableMentions:
     """Which variables of the root module an expression hinges on, through locals and the arguments of modules."""
 
     def __init__(self, config: Config) -> None:
@@ -197,7 +197,7 @@ class Mentions:
         return self.of(self.modules[module.path[:-1]], given.expr)
 
 
-def _comparisons(module: ModuleConfig, expr: Expr, mentions: Mentions) -> Iterator[tuple[str, Value]]:
+def _comparisons(module: ModuleConfig, expr: Expr, mentions: VariableMentions) -> Iterator[tuple[str, Value]]:
     for node in _inside(expr.node):
         if isinstance(node, nodes.Binary) and node.operator in _COMPARISONS:
             for one, other in ((node.left, node.right), (node.right, node.left)):
@@ -228,7 +228,7 @@ def _inside(node: Any) -> Iterator[Any]:
     for name in getattr(node, "__slots__", ()):
         part = getattr(node, name, None)
         for inner in part if part.__class__ is tuple else (part,):
-            if isinstance(inner, nodes.Node):
+            if isinstance(inner, nodes.SyntaxNode):
                 yield from _inside(inner)
 
 

@@ -26,7 +26,7 @@ MOST = 1000
 
 
 @frozen(eq=False)
-class Loop:
+class Iteration:
     """What is repeated over a collection. `names` are those of the key and of the element, if they have any; those of a
     `dynamic` block are one, which has both as attributes."""
 
@@ -36,12 +36,12 @@ class Loop:
     is_block: bool = False
 
 
-Loops: TypeAlias = tuple[Loop, ...]
+Loops: TypeAlias = tuple[Iteration, ...]
 """from outside to inside"""
 
 
 @frozen(eq=False)
-class Place:
+class ConditionalSite:
     """A conditional, and where it stands: in a resource (or else in the module), and in these loops."""
 
     owner: ResourceDecl | None
@@ -50,12 +50,12 @@ class Place:
     loops: Loops
 
 
-def conditionals(module: ModuleConfig) -> Iterator[Place]:
+def conditionals(module: ModuleConfig) -> Iterator[ConditionalSite]:
     """Every conditional of a module."""
     for resource in module.resources.values():
         for expr, loops in _of_body(resource.body, ()):
             for node, inner in _inside(expr.node, expr.source, loops):
-                yield Place(resource, expr.source, node, inner)
+                yield ConditionalSite(resource, expr.source, node, inner)
     whole = [local.expr for local in module.locals.values()]
     whole += [output.value for output in module.outputs.values()]
     whole += [Expr(a.expr, a.source) for call in module.calls.values() for a in call.inputs.values() if not a.is_json]
@@ -66,7 +66,7 @@ def conditionals(module: ModuleConfig) -> Iterator[Place]:
     whole += [rule.condition for rule in rules]
     for expr in whole:
         for node, loops in _inside(expr.node, expr.source, ()):
-            yield Place(None, expr.source, node, loops)
+            yield ConditionalSite(None, expr.source, node, loops)
 
 
 def _of_body(body: Body, loops: Loops) -> Iterator[tuple[Expr, Loops]]:
@@ -94,7 +94,7 @@ def _of_dynamic(block: Block, loops: Loops) -> Iterator[tuple[Expr, Loops]]:
     yield collection, loops
     for inner in body.blocks:
         if inner.type == "content":
-            yield from _of_body(inner.body, (*loops, Loop(collection, (None, name), None, True)))
+            yield from _of_body(inner.body, (*loops, Iteration(collection, (None, name), None, True)))
 
 
 def _inside(node: Any, source: Source, loops: Loops) -> Iterator[tuple[nodes.Conditional, Loops]]:
@@ -104,22 +104,22 @@ def _inside(node: Any, source: Source, loops: Loops) -> Iterator[tuple[nodes.Con
     if isinstance(node, nodes.For | nodes.TemplateFor):
         condition = getattr(node, "condition", None)
         collection = Expr(node.collection, source)
-        loop = Loop(collection, (node.key, node.value), None)
-        inner = (*loops, Loop(collection, (node.key, node.value), Expr(condition, source) if condition else None))
+        loop = Iteration(collection, (node.key, node.value), None)
+        inner = (*loops, Iteration(collection, (node.key, node.value), Expr(condition, source) if condition else None))
     for name in getattr(node, "__slots__", ()):
         part = getattr(node, name, None)
         around = inner
         if inner is not loops and name in ("collection", "condition"):
             around = loops if name == "collection" else (*loops, loop)
         for one in part if part.__class__ is tuple else (part,):
-            if isinstance(one, nodes.Node):
+            if isinstance(one, nodes.SyntaxNode):
                 yield from _inside(one, source, around)
 
 
 # ---------------------------------------------------------------- what names stood for
 
 
-def truths(module: ModuleInstance, place: Place) -> set[bool]:
+def truths(module: ModuleInstance, place: ConditionalSite) -> set[bool]:
     """What the condition was, of the instances of its resource and for the elements of what it stands in."""
     found: set[bool] = set()
     everything = (inner for scope in _scopes(module, place.owner) for inner in _repeated(scope, place.loops))

@@ -23,7 +23,7 @@ NOTHING: Reached = frozenset()
 
 
 @frozen(eq=False)
-class Item:
+class CoverageItem:
     """Something that tests can reach; `ways` are how. `kind` is resource, conditional, repetition, validation,
     output or policy."""
 
@@ -41,7 +41,7 @@ class Item:
 class Coverage:
     """All items of a configuration, by place, with the ways in which each was reached."""
 
-    items: tuple[tuple[Item, frozenset[str]], ...]
+    items: tuple[tuple[CoverageItem, frozenset[str]], ...]
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -57,35 +57,35 @@ def coverage(config: Config, reached: Iterable[Reached], policies: Mapping[str, 
             seen.setdefault(key, set()).add(way)
     found = {item.key: item for item in items(config)}
     for code, span in policies.items():
-        found["policy", code, 0] = Item("policy", code, span, ("objecting", "silent"))
+        found["policy", code, 0] = CoverageItem("policy", code, span, ("objecting", "silent"))
     ordered = sorted(found.items(), key=lambda it: (it[1].span.filename, it[1].span.start, it[1].kind, it[1].name))
     return Coverage(tuple((item, frozenset(seen.get(key, set()) & set(item.ways))) for key, item in ordered))
 
 
-def items(config: Config) -> Iterator[Item]:
+def items(config: Config) -> Iterator[CoverageItem]:
     """Everything that tests of a configuration can reach."""
     for module in config.root.walk():
         place = ".".join(f"module.{name}" for name in module.path)
         for key, resource in module.resources.items():
-            yield Item("resource", join(place, key), resource.span, ("planned",))
+            yield CoverageItem("resource", join(place, key), resource.span, ("planned",))
             yield from _repetition(resource, join(place, key))
         for name, call in module.calls.items():
             yield from _repetition(call, join(place, f"module.{name}"))
         for output in module.outputs.values():
-            yield Item("output", join(place, f"output.{output.name}"), output.span, ("evaluated",))
+            yield CoverageItem("output", join(place, f"output.{output.name}"), output.span, ("evaluated",))
         for variable in module.variables.values():
             for rule in variable.validations:
-                yield Item("validation", join(place, f"var.{variable.name}"), rule.span, ("held", "failed"))
+                yield CoverageItem("validation", join(place, f"var.{variable.name}"), rule.span, ("held", "failed"))
         for found in conditionals(module):
             span = Span(found.source, found.node.start, found.node.end)
-            yield Item("conditional", span.text.split("\n")[0], span, ("true", "false"))
+            yield CoverageItem("conditional", span.text.split("\n")[0], span, ("true", "false"))
 
 
-def _repetition(block: Any, name: str) -> Iterator[Item]:
+def _repetition(block: Any, name: str) -> Iterator[CoverageItem]:
     for argument in ("count", "for_each", "enabled"):
         expr: Expr | None = getattr(block, argument)
         if expr is not None:
-            yield Item("repetition", f"{name}.{argument}", expr.span, ("some", "none"))
+            yield CoverageItem("repetition", f"{name}.{argument}", expr.span, ("some", "none"))
 
 
 # ---------------------------------------------------------------- one run

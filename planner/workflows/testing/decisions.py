@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from planner.foundation.vocabulary.diagnostic import Checked, Diagnostic
+from planner.foundation.vocabulary.diagnostic import CheckedObject, Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
@@ -21,7 +21,7 @@ def counts_as(problem: Diagnostic, expected: bool) -> str:
     return _counts_as(problem.severity, _without_address(problem.checked), expected)
 
 
-def _without_address(checked: Checked | None) -> tuple[str, str, bool] | None:
+def _without_address(checked: CheckedObject | None) -> tuple[str, str, bool] | None:
     return None if checked is None else (checked.kind, checked.rule, checked.was_error)
 
 
@@ -61,7 +61,7 @@ class RunFacts:
 
 
 @frozen
-class Judged:
+class RunDecisions:
     """What the rules say of the runs of a file, in their order."""
 
     statuses: tuple[str, ...]
@@ -83,7 +83,7 @@ class Order:
     skipped: frozenset[int]
 
 
-def judge(runs: Sequence[RunFacts]) -> Judged:
+def judge(runs: Sequence[RunFacts]) -> RunDecisions:
     """What comes of the runs of a file."""
     return _judge(tuple(runs))
 
@@ -146,13 +146,13 @@ def _order(runs: tuple[RunFacts, ...]) -> Order:
 
 
 @cache
-def _judge(runs: tuple[RunFacts, ...]) -> Judged:
+def _judge(runs: tuple[RunFacts, ...]) -> RunDecisions:
     wanted = ["run_status", "tests_status", "tests_fail", "last_change", "cleaned_up", "cleaned_before", "state_kept"]
     found = evaluate(suite_program(), _facts(runs), wanted)
     statuses = {row[0]: str(row[1]) for row in found.sorted("run_status")}
     cleaned = {str(row[0]): int(row[1]) for row in found.sorted("cleaned_up")}
     last = {str(row[0]): int(row[1]) for row in found.sorted("last_change")}
-    return Judged(
+    return RunDecisions(
         tuple(statuses[str(index)] for index in range(len(runs))),
         str(found.sorted("tests_status")[0][0]),
         tuple(str(row[0]) for row in found.sorted("tests_fail")),

@@ -25,10 +25,10 @@ from planner.language.syntax import nodes
 from planner.language.syntax.files import load_text
 from planner.language.syntax.references import function_calls, variables
 from planner.operations.providers_needed import needed_providers
-from planner.workflows.testing.candidates import Mentions, candidates, refused
+from planner.workflows.testing.candidates import VariableMentions, candidates, refused
 from planner.workflows.testing.conditionals import conditionals
 from planner.workflows.testing.coverage import Key, items
-from planner.workflows.testing.results import FileResult
+from planner.workflows.testing.results import TestFileResult
 from planner.workflows.testing.runs import FileRunner, Subjects
 from planner.workflows.testing.suite import Suite, TestOptions, load_suite
 
@@ -56,7 +56,7 @@ class GeneratedRun:
 
 
 @frozen(eq=False)
-class Generated:
+class GeneratedTests:
     """A test file: mocked providers (name, alias), runs, and what there is to say of the file."""
 
     mocks: tuple[tuple[str, str], ...]
@@ -76,12 +76,12 @@ class _Tried:
         return self.status == "pass"
 
 
-def generate(suite: Suite) -> Generated:
+def generate(suite: Suite) -> GeneratedTests:
     """A test file for the module of a suite."""
     return _Generator(suite).generate()
 
 
-def generate_into(options: TestOptions, written: Callable[[Generated], str]) -> str:
+def generate_into(options: TestOptions, written: Callable[[GeneratedTests], str]) -> str:
     """Write a test file for a module into its test directory; gives its name. Raises Failure, also when there is one of
     that name already."""
     name = posixpath.normpath(posixpath.join(options.test_directory or DEFAULT_DIRECTORY, NAME))
@@ -126,7 +126,7 @@ class _Generator:
         self.runs: list[GeneratedRun] = []
         self.trials = 0
 
-    def generate(self) -> Generated:
+    def generate(self) -> GeneratedTests:
         base = self._base()
         first = self._try(base)
         if not first.passes:
@@ -136,7 +136,7 @@ class _Generator:
             self._single(base)
             self._combined(base)
             self._refused(base)
-        return Generated(tuple(self.mocks), tuple(self.runs), tuple(self.remarks))
+        return GeneratedTests(tuple(self.mocks), tuple(self.runs), tuple(self.remarks))
 
     # ---------------------------------------------------------------- values
 
@@ -189,7 +189,7 @@ class _Generator:
 
     def _combined(self, base: dict[str, Value]) -> None:
         """Values of several variables for conditions that hinge on several."""
-        mentions = Mentions(self.config)
+        mentions = VariableMentions(self.config)
         accepted: dict[str, list[Value]] = {}
         for name, value in self._others(base):
             accepted.setdefault(name, []).append(value)
@@ -238,7 +238,7 @@ class _Generator:
         given = {name: Expr(nodes.Literal(value, 0, 0), _SOURCE) for name, value in values.items()}
         expected = _reference(refused) if refused else ()
         run = TestRun("x", "plan", Span(_SOURCE, 0, 0), variables=given, expected=expected)
-        result = FileResult.of(evolve(self.file, runs=(run,)))
+        result = TestFileResult.of(evolve(self.file, runs=(run,)))
         runner = FileRunner(result, self.subjects, _Nobody(), lambda: False, covers=True)
         runner.carry_out()
         self.subjects.forget()

@@ -17,7 +17,7 @@ from planner.language.config.variables import RootVariable
 from planner.logic.model.plan import Plan
 from planner.operations.load import Loaded
 from planner.operations.options import OperationOptions, Options
-from planner.operations.plan import Made
+from planner.operations.plan import MadePlan
 from planner.operations.policies import judged_plainly
 from planner.operations.policy_documents import policies_of
 from planner.operations.query import answers_about
@@ -59,12 +59,12 @@ def _as_made(
     loaded: Loaded[Options],
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
-) -> Made[Loaded[OperationOptions]]:
+) -> MadePlan[Loaded[OperationOptions]]:
     named, standing = policies
     directory, rules = loaded.options.directory, loaded.options.rules
     options = OperationOptions(directory=directory, rules=rules, policies=named, standing_policies=standing)
     whole = Loaded(options, loaded.workspace, loaded.given, loaded.config, loaded.schemas, loaded.rules)
-    return Made(made, whole, dict(variables))
+    return MadePlan(made, whole, dict(variables))
 
 
 def policy_places(loaded: Loaded[Options], policies: tuple[tuple[str, ...], tuple[str, ...]]) -> dict[str, Span]:
@@ -142,7 +142,7 @@ def _placed(problems: Iterable[Diagnostic], query: QueryExpectation) -> Iterator
         yield evolve(problem, subject=query.span, detail=f"{problem.detail}\n\nThe question is {query.question}")
 
 
-def _answered(query: QueryExpectation, plan: Made[Loaded[OperationOptions]]) -> list[Diagnostic]:
+def _answered(query: QueryExpectation, plan: MadePlan[Loaded[OperationOptions]]) -> list[Diagnostic]:
     found, problems = answers_about(plan, query.question)
     problems = list(_placed(problems, query))
     if has_errors(problems):

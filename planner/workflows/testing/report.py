@@ -11,7 +11,7 @@ from planner.render.diagnostics_json import by_place
 from planner.render.json_ui import JsonLines
 from planner.render.streams import cell
 from planner.render.terminal import Terminal, wrap
-from planner.workflows.testing.results import FileResult, Interrupted, Left, RunResult, object_addresses
+from planner.workflows.testing.results import Interrupted, Left, RunResult, TestFileResult, object_addresses
 from planner.world.state.model import State
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def word(status: str) -> str:
     return _WORDS.get(status, status)
 
 
-def summary(status: str, files: Iterable[FileResult]) -> str:
+def summary(status: str, files: Iterable[TestFileResult]) -> str:
     """The sum of all runs in one line."""
     counts = _counts(files)
     skipped = f", {counts['skip']} skipped" if counts["skip"] else ""
@@ -36,7 +36,7 @@ def summary(status: str, files: Iterable[FileResult]) -> str:
     return f"{title} {counts['pass']} passed, {counts['fail'] + counts['error']} failed{skipped}."
 
 
-def _counts(files: Iterable[FileResult]) -> dict[str, int]:
+def _counts(files: Iterable[TestFileResult]) -> dict[str, int]:
     counts = dict.fromkeys(("pass", "fail", "error", "skip", "pending"), 0)
     for file in files:
         for run in file.runs:
@@ -52,20 +52,20 @@ class TestView:
     def start(self) -> None:
         """Nothing is known yet."""
 
-    def abstract(self, files: list[FileResult]) -> None:
+    def abstract(self, files: list[TestFileResult]) -> None:
         """These are going to be carried out."""
 
-    def file(self, file: FileResult) -> None:
+    def file(self, file: TestFileResult) -> None:
         """All runs of a file are over."""
 
-    def cleaned(self, file: FileResult, run: RunResult, left: Left) -> None:
+    def cleaned(self, file: TestFileResult, run: RunResult, left: Left) -> None:
         """A state was cleaned up, with the settings of this run."""
 
-    def saving(self, file: FileResult, run: RunResult, path: str) -> None:
+    def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
         """What is left of a state is written to a file."""
 
     def diagnostics(
-        self, found: Iterable[Diagnostic], file: FileResult | None = None, run: RunResult | None = None
+        self, found: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
     ) -> None:
         """Problems, perhaps about a file and a run of it."""
 
@@ -75,7 +75,7 @@ class TestView:
     def interrupted(self, what: Interrupted) -> None:
         """Everything stopped at once."""
 
-    def conclusion(self, status: str, files: list[FileResult]) -> None:
+    def conclusion(self, status: str, files: list[TestFileResult]) -> None:
         """All is over."""
 
     def coverage(self, found: Coverage) -> None:
@@ -92,7 +92,7 @@ class HumanTestView(TestView):
         shown = word(status)
         return self.terminal.paint(shown, _COLOURS[shown])
 
-    def file(self, file: FileResult) -> None:
+    def file(self, file: TestFileResult) -> None:
         self.terminal.out(f"{cell(file.name)}... {self._status(file.status)}")
         for run in file.runs:
             self.terminal.out(f'  run "{run.name}"... {self._status(run.status)}')
@@ -118,11 +118,11 @@ class HumanTestView(TestView):
             StateText(lookup.resource_schema, lookup.decode, self.terminal).show(run.shown.state)
 
     def diagnostics(
-        self, found: Iterable[Diagnostic], file: FileResult | None = None, run: RunResult | None = None
+        self, found: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
     ) -> None:
         show(sorted(found, key=by_place), self.terminal, is_ordered=True)
 
-    def cleaned(self, file: FileResult, run: RunResult, left: Left) -> None:
+    def cleaned(self, file: TestFileResult, run: RunResult, left: Left) -> None:
         name = f"{cell(file.name)}/{run.name}"
         if has_errors(left.diagnostics):
             self._say(f"planner encountered an error destroying resources created while executing {name}.")
@@ -135,7 +135,7 @@ class HumanTestView(TestView):
             )
             self._objects(left.state)
 
-    def saving(self, file: FileResult, run: RunResult, path: str) -> None:
+    def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
         self.terminal.err(f"\nWriting state to file: {path}")
 
     def _say(self, text: str) -> None:
@@ -172,7 +172,7 @@ class HumanTestView(TestView):
             for address in addresses:
                 self.terminal.err(f"  - {address}")
 
-    def conclusion(self, status: str, files: list[FileResult]) -> None:
+    def conclusion(self, status: str, files: list[TestFileResult]) -> None:
         text = summary(status, files)
         title, _, rest = text.partition(" ")
         self.terminal.out(f"\n{self.terminal.paint(title, 'green' if status == 'pass' else 'red')} {rest}")
@@ -197,13 +197,13 @@ class JsonTestView(TestView):
         text: str,
         type: str,
         data: Any,
-        file: FileResult | None = None,
+        file: TestFileResult | None = None,
         run: RunResult | None = None,
         level: str = "info",
     ) -> None:
         self.lines.message(text, type, level, **{type: data}, **_about(file, run))
 
-    def abstract(self, files: list[FileResult]) -> None:
+    def abstract(self, files: list[TestFileResult]) -> None:
         count = sum(len(file.runs) for file in files)
         text = (
             f"Found {len(files)} file{'' if len(files) == 1 else 's'} and {count} run block{'' if count == 1 else 's'}"
@@ -211,7 +211,7 @@ class JsonTestView(TestView):
         names = {file.name: [run.name for run in file.runs] or None for file in files}
         self._message(text, "test_abstract", names)
 
-    def file(self, file: FileResult) -> None:
+    def file(self, file: TestFileResult) -> None:
         data = {"path": file.name, "status": file.status}
         self._message(f"{file.name}... {word(file.status)}", "test_file", data, file)
         for run in file.runs:
@@ -221,7 +221,7 @@ class JsonTestView(TestView):
                 self._shown(file, run)
             self.diagnostics(run.diagnostics, file, run)
 
-    def _shown(self, file: FileResult, run: RunResult) -> None:
+    def _shown(self, file: TestFileResult, run: RunResult) -> None:
         from planner.answers.documents.json_plan import plan_json
         from planner.answers.documents.json_state import state_json
 
@@ -236,11 +236,11 @@ class JsonTestView(TestView):
             self._message("-verbose flag enabled, printing state", "test_state", data, file, run)
 
     def diagnostics(
-        self, found: Iterable[Diagnostic], file: FileResult | None = None, run: RunResult | None = None
+        self, found: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
     ) -> None:
         self.lines.diagnostics(found, **_about(file, run))
 
-    def cleaned(self, file: FileResult, run: RunResult, left: Left) -> None:
+    def cleaned(self, file: TestFileResult, run: RunResult, left: Left) -> None:
         if left.has_objects:
             objects = [
                 {"instance": address, "deposed_key": deposed} if deposed else {"instance": address}
@@ -254,7 +254,7 @@ class JsonTestView(TestView):
             self._message(text, "test_cleanup", {"failed_resources": objects}, file, run, "error")
         self.diagnostics(left.diagnostics, file, run)
 
-    def saving(self, file: FileResult, run: RunResult, path: str) -> None:
+    def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
         self.lines.message(f"Writing state to file: {path}")
 
     def stopping(self) -> None:
@@ -282,7 +282,7 @@ class JsonTestView(TestView):
             )
             self._message(text, "test_interrupt", data, what.file, None, "error")
 
-    def conclusion(self, status: str, files: list[FileResult]) -> None:
+    def conclusion(self, status: str, files: list[TestFileResult]) -> None:
         counts = _counts(files)
         data = {
             "status": status,
@@ -310,24 +310,24 @@ class TestViews(TestView):
         for view in self.views:
             view.start()
 
-    def abstract(self, files: list[FileResult]) -> None:
+    def abstract(self, files: list[TestFileResult]) -> None:
         for view in self.views:
             view.abstract(files)
 
-    def file(self, file: FileResult) -> None:
+    def file(self, file: TestFileResult) -> None:
         for view in self.views:
             view.file(file)
 
-    def cleaned(self, file: FileResult, run: RunResult, left: Left) -> None:
+    def cleaned(self, file: TestFileResult, run: RunResult, left: Left) -> None:
         for view in self.views:
             view.cleaned(file, run, left)
 
-    def saving(self, file: FileResult, run: RunResult, path: str) -> None:
+    def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
         for view in self.views:
             view.saving(file, run, path)
 
     def diagnostics(
-        self, found: Iterable[Diagnostic], file: FileResult | None = None, run: RunResult | None = None
+        self, found: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
     ) -> None:
         found = list(found)
         for view in self.views:
@@ -341,7 +341,7 @@ class TestViews(TestView):
         for view in self.views:
             view.interrupted(what)
 
-    def conclusion(self, status: str, files: list[FileResult]) -> None:
+    def conclusion(self, status: str, files: list[TestFileResult]) -> None:
         for view in self.views:
             view.conclusion(status, files)
 
@@ -350,7 +350,7 @@ class TestViews(TestView):
             view.coverage(found)
 
 
-def _about(file: FileResult | None, run: RunResult | None) -> dict[str, str]:
+def _about(file: TestFileResult | None, run: RunResult | None) -> dict[str, str]:
     return {
         **({} if file is None else {"@testfile": file.name}),
         **({} if run is None else {"@testrun": run.name}),

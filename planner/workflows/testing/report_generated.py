@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from planner.foundation.values.value import List, Map, Set, Value, is_null
 from planner.render.literals import attribute_name, number_text
-from planner.workflows.testing.generate import Generated, GeneratedRun
+from planner.workflows.testing.generate import GeneratedRun, GeneratedTests
 
 _HEAD = (
     "A first test file, made by planner test -generate: a run for each combination of variables that reaches something "
@@ -17,7 +17,7 @@ _HEAD = (
 )
 
 
-def generated_text(made: Generated) -> str:
+def generated_text(made: GeneratedTests) -> str:
     """The file."""
     parts = ["\n".join(_comment([_HEAD, *made.remarks]))]
     parts += ["\n".join(_mock(name, alias)) for name, alias in made.mocks]

@@ -7,14 +7,14 @@ import time
 from collections.abc import Iterable
 from xml.sax.saxutils import quoteattr
 
-from planner.workflows.testing.results import FileResult, RunResult
+from planner.workflows.testing.results import RunResult, TestFileResult
 
 # XML 1.0 has no other characters, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _COUNTED = ("skip", "fail", "error")
 
 
-def junit(files: Iterable[FileResult]) -> str:
+def junit(files: Iterable[TestFileResult]) -> str:
     """A run with an assertion that does not hold is a failure, one that could not be carried out an error."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?><testsuites>']
     for file in files:
@@ -27,7 +27,7 @@ def junit(files: Iterable[FileResult]) -> str:
     return "\n".join([*lines, "</testsuites>", ""])
 
 
-def _case(file: FileResult, run: RunResult) -> list[str]:
+def _case(file: TestFileResult, run: RunResult) -> list[str]:
     began = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(run.began)) if run.began else ""
     stamp = f' timestamp="{began}"' if began else ""
     head = (

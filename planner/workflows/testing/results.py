@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @frozen(eq=False)
-class Shown:
+class RunView:
     """What a run came to, for those who want to see it: its plan, and the state after an apply."""
 
     loaded: Loaded[Options]
@@ -39,7 +39,7 @@ class RunResult:
     index: int
     status: Status = "pending"
     diagnostics: list[Diagnostic] = field(factory=list)
-    shown: Shown | None = None
+    shown: RunView | None = None
     seconds: float = 0.0
     began: float = 0.0
     """when, in seconds since 1970"""
@@ -59,7 +59,7 @@ class RunResult:
 
 
 @define(eq=False)
-class FileResult:
+class TestFileResult:
     """One test file."""
 
     file: TestFile
@@ -76,7 +76,7 @@ class FileResult:
         return self.file.name
 
     @classmethod
-    def of(cls, file: TestFile) -> FileResult:
+    def of(cls, file: TestFile) -> TestFileResult:
         return cls(file, [RunResult(run, index) for index, run in enumerate(file.runs)])
 
 
@@ -103,27 +103,27 @@ class Interrupted:
     """What there was when everything was to stop at once: states by the name of the run that last changed them (the one
     of the module under test under None), and the objects that were being created, with the runs that created them."""
 
-    file: FileResult
+    file: TestFileResult
     states: tuple[tuple[RunResult | None, State], ...]
     creating: tuple[tuple[RunResult, tuple[str, ...]], ...]
 
 
-class Listener(Protocol):
+class TestListener(Protocol):
     """Hears what happens while tests run."""
 
-    def abstract(self, files: list[FileResult]) -> None:
+    def abstract(self, files: list[TestFileResult]) -> None:
         """These are going to be carried out."""
 
-    def file(self, file: FileResult) -> None:
+    def file(self, file: TestFileResult) -> None:
         """All runs of a file are over; nothing is cleaned up yet."""
 
-    def cleaned(self, file: FileResult, run: RunResult, left: Left) -> None:
+    def cleaned(self, file: TestFileResult, run: RunResult, left: Left) -> None:
         """A state was cleaned up, with the settings of this run."""
 
-    def saving(self, file: FileResult, run: RunResult, path: str) -> None:
+    def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
         """What is left of a state is written to a file."""
 
-    def diagnostics(self, found: Iterable[Diagnostic], file: FileResult, run: RunResult) -> None:
+    def diagnostics(self, found: Iterable[Diagnostic], file: TestFileResult, run: RunResult) -> None:
         """Problems about a run that do not count for it."""
 
     def interrupted(self, what: Interrupted) -> None:

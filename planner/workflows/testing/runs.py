@@ -22,17 +22,17 @@ from planner.operations.graphs import build
 from planner.operations.load import Loaded
 from planner.operations.options import Options
 from planner.workflows.testing.assertions import AssertionScope, check, mentions
-from planner.workflows.testing.decisions import Judged, RunFacts, judge, order
+from planner.workflows.testing.decisions import RunDecisions, RunFacts, judge, order
 from planner.workflows.testing.expected_failures import Expectation, expectations, settle, spoils_apply
 from planner.workflows.testing.left_states import LEFT_OVER, kept_path, left_before, save, save_beside
 from planner.workflows.testing.parallel_runs import in_order
 from planner.workflows.testing.plan_options import is_limited, limits_of
-from planner.workflows.testing.results import FileResult, Interrupted, Left, Listener, RunResult, Shown
+from planner.workflows.testing.results import Interrupted, Left, RunResult, RunView, TestFileResult, TestListener
 from planner.workflows.testing.transform import depends_on_values, duplicates, transformed
 from planner.workflows.testing.variables import Outputs, RunValues, mentioned_runs, run_values
 from planner.workflows.testing.walks import (
-    Asked,
-    Subject,
+    RunPlanOptions,
+    TestedConfiguration,
     UnderWay,
     apply,
     destroy,
@@ -43,7 +43,7 @@ from planner.workflows.testing.walks import (
 from planner.world.state.model import State
 
 if TYPE_CHECKING:
-    from planner.answers.explain.assertions import Cause
+    from planner.answers.explain.assertions import AssertionCause
     from planner.workflows.testing.coverage import Reached
 
 
@@ -58,7 +58,7 @@ class Subjects:
     """the folders and files of policies, and those of the organisation"""
     others: tuple[Config, ...] = ()
     """the modules of all runs, without whose providers the root module is not tested"""
-    _made: dict[tuple[int, int, int], Subject] = field(factory=dict)
+    _made: dict[tuple[int, int, int], TestedConfiguration] = field(factory=dict)
     _loaded: dict[int, Loaded[Options]] = field(factory=dict)
 
     def config(self, run: TestRun) -> Config:
@@ -73,7 +73,7 @@ class Subjects:
                     self.of_root.schemas.resolvers.pop(module, None)
         self._made = plain
 
-    def subject(self, file: TestFile, run: TestRun, values: RunValues) -> Subject:
+    def subject(self, file: TestFile, run: TestRun, values: RunValues) -> TestedConfiguration:
         """The configuration that a run sees, with what there is to say about making it."""
         config = self.config(run)
         of_file = file.mocks or file.overrides or file.module_overrides or file.providers
@@ -85,7 +85,9 @@ class Subjects:
             return known
         changed, remarks = transformed(config, file, run, values.scope)
         hidden = (config,) if run.module_overrides or file.module_overrides else ()
-        made = Subject(self.loaded(changed), tuple(remarks), (*hidden, *(self.others if run.config is None else ())))
+        made = TestedConfiguration(
+            self.loaded(changed), tuple(remarks), (*hidden, *(self.others if run.config is None else ()))
+        )
         if not changes:
             self._made[key] = made
         return made
@@ -103,7 +105,7 @@ class _Kept:
 
     state: State = field(factory=State)
     run: RunResult | None = None
-    subject: Subject | None = None
+    subject: TestedConfiguration | None = None
 
 
 class FileRunner:
@@ -111,9 +113,9 @@ class FileRunner:
 
     def __init__(
         self,
-        result: FileResult,
+        result: TestFileResult,
         subjects: Subjects,
-        listener: Listener,
+        listener: TestListener,
         stopping: Callable[[], bool],
         shows: bool = False,
         tells_causes: bool = False,
@@ -166,7 +168,7 @@ class FileRunner:
         )
 
     @property
-    def judged(self) -> Judged:
+    def judged(self) -> RunDecisions:
         return judge(self.facts)
 
     def _values(self, it: RunResult) -> tuple[RunValues | None, list[Diagnostic]]:
@@ -225,14 +227,16 @@ class FileRunner:
     def _kept(self, run: TestRun) -> _Kept:
         return self.states.setdefault(state_name(run), _Kept())
 
-    def _asked(self, it: RunResult, limits: Limits, keep: Callable[[EvaluationContext], None] | None = None) -> Asked:
+    def _asked(
+        self, it: RunResult, limits: Limits, keep: Callable[[EvaluationContext], None] | None = None
+    ) -> RunPlanOptions:
         settings = it.run.settings
-        return Asked(settings.mode, settings.refresh, limits, keep)
+        return RunPlanOptions(settings.mode, settings.refresh, limits, keep)
 
     def _plan(
         self,
         it: RunResult,
-        subject: Subject,
+        subject: TestedConfiguration,
         values: RunValues,
         limits: Limits,
         expected: tuple[Expectation, ...],
@@ -250,7 +254,7 @@ class FileRunner:
         known = {name: outputs.get(name, UNKNOWN) for name in subject.loaded.config.root.outputs}
         self.outputs.by_run[it.index] = it.name, known
         if self.shows:
-            it.shown = Shown(subject.loaded, made)
+            it.shown = RunView(subject.loaded, made)
         self._ask(it, made, subject, values)
         if contexts:
             self._assert(it, AssertionScope(contexts[0], values.known, outputs), values, lambda: contexts[0])
@@ -259,7 +263,7 @@ class FileRunner:
     def _apply(
         self,
         it: RunResult,
-        subject: Subject,
+        subject: TestedConfiguration,
         values: RunValues,
         limits: Limits,
         expected: tuple[Expectation, ...],
@@ -291,7 +295,7 @@ class FileRunner:
         known = {name: value for name, value in outputs.items() if name in state.outputs}
         self.outputs.by_run[it.index] = it.name, known
         if self.shows:
-            it.shown = Shown(subject.loaded, made, state)
+            it.shown = RunView(subject.loaded, made, state)
         self._ask(it, made, subject, values)
         if it.run.assertions:
             is_whole = bool({"local", "module", "output"} & set(mentions(it.run.assertions)))
@@ -302,7 +306,12 @@ class FileRunner:
             context.take_apart()
 
     def _cover(
-        self, it: RunResult, contexts: list[EvaluationContext], made: Plan | None, subject: Subject, values: RunValues
+        self,
+        it: RunResult,
+        contexts: list[EvaluationContext],
+        made: Plan | None,
+        subject: TestedConfiguration,
+        values: RunValues,
     ) -> None:
         """Keep in mind what the run has reached of the module that is tested."""
         if self.covers and it.run.module is None:
@@ -310,7 +319,7 @@ class FileRunner:
             if made is not None and self.covers_policies:
                 self.result.reached.append(_policies_reached(made, subject, values, self.subjects.policies))
 
-    def _ask(self, it: RunResult, made: Plan, subject: Subject, values: RunValues) -> None:
+    def _ask(self, it: RunResult, made: Plan, subject: TestedConfiguration, values: RunValues) -> None:
         """What policies are to say of the plan, and what is to be so in its graph."""
         if it.run.policies or it.run.queries:
             found = _asked(it.run, made, subject, values, self.subjects.policies)
@@ -417,7 +426,7 @@ def _reached(context: EvaluationContext, made: Plan | None) -> Reached:
 
 
 def _policies_reached(
-    made: Plan, subject: Subject, values: RunValues, policies: tuple[tuple[str, ...], tuple[str, ...]]
+    made: Plan, subject: TestedConfiguration, values: RunValues, policies: tuple[tuple[str, ...], tuple[str, ...]]
 ) -> Reached:
     from planner.workflows.testing.questions import policies_reached
 
@@ -425,20 +434,28 @@ def _policies_reached(
 
 
 def _asked(
-    run: TestRun, made: Plan, subject: Subject, values: RunValues, policies: tuple[tuple[str, ...], tuple[str, ...]]
+    run: TestRun,
+    made: Plan,
+    subject: TestedConfiguration,
+    values: RunValues,
+    policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> list[Diagnostic]:
     from planner.workflows.testing.questions import answers
 
     return answers(run, made, subject.loaded, values.root, policies)
 
 
-def _causes(condition: Expr, context: EvaluationContext, values: RunValues, scope: AssertionScope) -> tuple[Cause, ...]:
+def _causes(
+    condition: Expr, context: EvaluationContext, values: RunValues, scope: AssertionScope
+) -> tuple[AssertionCause, ...]:
     from planner.answers.explain.assertions import causes
 
     return tuple(causes(condition, context, values.root, scope.outputs))
 
 
-def _context(subject: Subject, made: Plan, state: State, values: RunValues, is_whole: bool) -> EvaluationContext:
+def _context(
+    subject: TestedConfiguration, made: Plan, state: State, values: RunValues, is_whole: bool
+) -> EvaluationContext:
     """What names mean after an apply. `is_whole`: all values, and not only those of resources and variables."""
     loaded = subject.loaded
     objects = StateObjects(state, loaded.schemas)

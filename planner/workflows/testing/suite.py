@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.foundation.support.files_read import files_read, forget_files_read
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import field, frozen
@@ -21,7 +21,7 @@ from planner.operations.options import Options
 from planner.operations.providers_needed import needed_providers
 from planner.operations.test_modules import beside_tests
 from planner.workflows.testing.decisions import RunFacts, suite
-from planner.workflows.testing.results import FileResult
+from planner.workflows.testing.results import TestFileResult
 from planner.workflows.testing.runs import FileRunner, Subjects
 from planner.workflows.testing.variables import global_values
 from planner.world.state.workspace import data_directory
@@ -29,7 +29,7 @@ from planner.world.state.workspace import data_directory
 if TYPE_CHECKING:
     from planner.language.config.model import Config
     from planner.language.config.test_files.model import TestFile
-    from planner.workflows.testing.results import Listener
+    from planner.workflows.testing.results import TestListener
 
 
 _WORTH_IT = 4
@@ -73,13 +73,13 @@ class Suite:
 
 def load_suite(options: TestOptions) -> tuple[Suite | None, list[Diagnostic]]:
     """The test files of a directory with all that they need; None with errors. No backend is opened."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         return _load(options, told), told
     return None, told
 
 
-def _load(options: TestOptions, told: Told) -> Suite:
+def _load(options: TestOptions, told: Diagnostics) -> Suite:
     begun, problems = begin(options)
     told.check(problems)
     given, problems = global_values(options.directory, options.test_directory or DEFAULT_DIRECTORY, begun.given)
@@ -98,7 +98,7 @@ def _load(options: TestOptions, told: Told) -> Suite:
     return Suite(options, loaded, files, tuple(told), dict(given), tuple(others.values()))
 
 
-def _chosen(files: tuple[TestFile, ...], filters: tuple[str, ...], told: Told) -> tuple[TestFile, ...]:
+def _chosen(files: tuple[TestFile, ...], filters: tuple[str, ...], told: Diagnostics) -> tuple[TestFile, ...]:
     """The files that the filters name. Raises Failure for one that names none."""
     if not filters:
         return files
@@ -147,13 +147,13 @@ class SuiteRunner:
 
     def __init__(self, suite: Suite) -> None:
         self.suite = suite
-        self.results = [FileResult.of(file) for file in suite.files]
+        self.results = [TestFileResult.of(file) for file in suite.files]
         policies = (suite.options.policies, suite.options.standing_policies)
         self._subjects = Subjects(
             suite.loaded, suite.loaded.given, suite.options.walk_parallelism, policies, suite.others
         )
 
-    def carry_out(self, index: int, listener: Listener, stopping: Callable[[], bool]) -> FileResult:
+    def carry_out(self, index: int, listener: TestListener, stopping: Callable[[], bool]) -> TestFileResult:
         """All runs of a file, and cleaning up after it."""
         result, options = self.results[index], self.suite.options
         tells = options.verbose, options.tells_causes, options.covers
@@ -175,7 +175,7 @@ class SuiteRunner:
         self.suite.loaded.schemas.close()
 
 
-def suite_status(results: list[FileResult]) -> tuple[str, bool]:
+def suite_status(results: list[TestFileResult]) -> tuple[str, bool]:
     """What came of all files, and whether the exit code is to say that something is wrong."""
     runs = []
     for result in results:

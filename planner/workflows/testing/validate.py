@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Told
+from planner.foundation.vocabulary.diagnostic_list import Diagnostics
 from planner.language.config.test_files.discover import DEFAULT_DIRECTORY, find_test_files
 from planner.operations.load import Loaded, load
 from planner.operations.providers_needed import override_warnings
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def validate_with_tests(options: Options, test_directory: str = "") -> list[Diagnostic]:
     """Everything that is wrong with the configuration by itself, and with its test files. `test_directory`: "" for the
     usual one."""
-    told = Told()
+    told = Diagnostics()
     with told.until_an_error():
         loaded = load(options, told)
         names, is_there = find_test_files(options.directory, test_directory or DEFAULT_DIRECTORY)
         tests = _of_tests(loaded, test_directory) if names or (test_directory and not is_there) else []
         return [*override_warnings(loaded.config), *told, *validate_loaded(loaded), *tests]
-    beside = Told()
+    beside = Diagnostics()
     with beside.until_an_error():
         broken = read_tests(options.directory, test_directory)
         beside += () if broken is None else broken.problems

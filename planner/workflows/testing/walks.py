@@ -32,7 +32,7 @@ Variables = Mapping[str, RootVariable]
 
 
 @define(eq=False)
-class Subject:
+class TestedConfiguration:
     """A configuration as runs see it; what is wrong with it by itself is looked for once."""
 
     loaded: Loaded[Options]
@@ -62,7 +62,7 @@ class Subject:
 
 
 @frozen(eq=False)
-class Asked:
+class RunPlanOptions:
     """How to plan."""
 
     mode: Mode = "normal"
@@ -80,10 +80,10 @@ class UnderWay:
 
 
 def plan(
-    subject: Subject, state: State, variables: Variables, asked: Asked, parallelism: int
+    subject: TestedConfiguration, state: State, variables: Variables, asked: RunPlanOptions, parallelism: int
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """A plan from a state; none where something is wrong with the configuration by itself, which `Subject.validate`
-    says."""
+    """A plan from a state; none where something is wrong with the configuration by itself, which
+    `TestedConfiguration.validate` says."""
     loaded = subject.loaded
     options = PlanOptions(
         mode=asked.mode,
@@ -105,7 +105,9 @@ def plan(
     return make_plan(loaded.config, state, variables, loaded.schemas, options, graph, Hooks())
 
 
-def apply(subject: Subject, made: Plan, variables: Variables, parallelism: int) -> tuple[State, list[Diagnostic]]:
+def apply(
+    subject: TestedConfiguration, made: Plan, variables: Variables, parallelism: int
+) -> tuple[State, list[Diagnostic]]:
     """The state after doing what a plan says, as far as that came."""
     loaded = subject.loaded
     try:
@@ -117,9 +119,11 @@ def apply(subject: Subject, made: Plan, variables: Variables, parallelism: int) 
     return outcome.state, list(outcome.diagnostics)
 
 
-def destroy(subject: Subject, state: State, variables: Variables, parallelism: int) -> tuple[State, list[Diagnostic]]:
+def destroy(
+    subject: TestedConfiguration, state: State, variables: Variables, parallelism: int
+) -> tuple[State, list[Diagnostic]]:
     """The state after destroying everything in it, as far as that came."""
-    made, problems = plan(subject, state, variables, Asked("destroy"), parallelism)
+    made, problems = plan(subject, state, variables, RunPlanOptions("destroy"), parallelism)
     if made is None or has_errors(problems):
         return state, problems
     after, found = apply(subject, made, variables, parallelism)

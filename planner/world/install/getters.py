@@ -20,7 +20,7 @@ from pathlib import Path
 from shlex import quote
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from planner.foundation.support.archive import Limits, check_links, unpack
+from planner.foundation.support.archive import ArchiveLimits, check_links, unpack
 from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import copied
 from planner.foundation.vocabulary.records import field, frozen
@@ -58,7 +58,7 @@ class Fetcher:
     progress: Callable[[str, int, int], None] | None = None
     environ: Mapping[str, str] = field(factory=lambda: os.environ, repr=False)
     terminal: bool = field(factory=lambda: sys.stdin is not None and sys.stdin.isatty())
-    limits: Limits | None = None
+    limits: ArchiveLimits | None = None
 
     def fetch(self, address: str, target: Path, redirects: int = 0) -> None:
         """The package into a directory that does not exist yet (a link, for a directory of this machine).
@@ -277,14 +277,14 @@ def _meta(body: bytes) -> str:
     """What a page names in <meta name="terraform-get" content="...">."""
     contents: list[str] = []
 
-    class Reader(HTMLParser):
+    class MetaTagReader(HTMLParser):
         def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
             given = dict(attrs)
             if tag == "meta" and given.get("name") == "terraform-get":
                 contents.append(given.get("content") or "")
 
     with suppress(AssertionError):  # what html.parser ends in at some pages; what it found before that counts
-        Reader().feed(body.decode("utf-8", "replace"))
+        MetaTagReader().feed(body.decode("utf-8", "replace"))
     return contents[0] if contents else ""
 
 

@@ -13,10 +13,10 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.version_constraints import Version
 from planner.world.install.package import authenticate
 from planner.world.install.placing import Placer
-from planner.world.install.sources import Source, file_name
+from planner.world.install.sources import PackageSource, file_name
 from planner.world.provider.lock_file import Locks
 from planner.world.provider.package_hashes import content_hash
-from planner.world.provider.version_sets import Wanted
+from planner.world.provider.version_sets import VersionSet
 
 
 @frozen(eq=False)
@@ -24,13 +24,13 @@ class Mirroring:
     """Copies packages below `target` and remembers which checksums are known of them."""
 
     target: Path
-    source: Source
+    source: PackageSource
     placer: Placer
     say: Callable[[str], None]
     known: dict[str, frozenset[str]] = field(factory=dict)
     """by path of the archive"""
 
-    def copy(self, address: str, wanted: Wanted, locks: Locks, platforms: tuple[str, ...]) -> None:
+    def copy(self, address: str, wanted: VersionSet, locks: Locks, platforms: tuple[str, ...]) -> None:
         """One provider for all platforms: the version that the lock file selects, else the newest that is allowed.
         Raises InstallError."""
         version = self._version(address, wanted, locks)
@@ -47,7 +47,7 @@ class Mirroring:
             self.known[str(place)] = proof.own
             self.say(f"  - package is authenticated: {proof.summary}")
 
-    def _version(self, address: str, wanted: Wanted, locks: Locks) -> Version:
+    def _version(self, address: str, wanted: VersionSet, locks: Locks) -> Version:
         if locks:
             lock = locks.get(address)
             if lock is None:

@@ -20,7 +20,7 @@ from planner.world.install.answers import list_in
 from planner.world.install.getters import Fetcher, below
 from planner.world.install.hosts import MODULES, Hosts
 from planner.world.install.web import Web, resolve, status_text
-from planner.world.provider.version_sets import Wanted
+from planner.world.provider.version_sets import VersionSet
 
 
 @frozen
@@ -167,7 +167,10 @@ class ModuleInstaller:
 
 def _newest(versions: list[Version], constraint: str) -> Version:
     """The newest version that is allowed; prereleases only where the constraint names them exactly."""
-    wanted, exact = parse_constraints(constraint) if constraint else None, Wanted((constraint,) if constraint else ())
+    wanted, exact = (
+        parse_constraints(constraint) if constraint else None,
+        VersionSet((constraint,) if constraint else ()),
+    )
     candidates = [v for v in versions if not v.prerelease or exact.allows(v)]
     fitting = [v for v in candidates if wanted is None or wanted.allows(v)]
     if not fitting:

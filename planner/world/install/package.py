@@ -28,7 +28,7 @@ class RegistryClaims:
 
 
 @frozen
-class Package:
+class InstallablePackage:
     """A package that can be installed. `location` is an URL, or the path of an archive or directory; `hashes` are what
     a network mirror reports for it; `trusted`: whether these may be recorded though not all were compared."""
 
@@ -48,7 +48,7 @@ class Package:
 
 
 @frozen
-class Proof:
+class PackageProof:
     """What was found to be true of a package: checksums by how they are known. `key_ids` are those of signers."""
 
     verified: frozenset[str] = frozenset()
@@ -79,30 +79,32 @@ def must_be_signed(address: str, environ: Mapping[str, str]) -> bool:
     return environ.get("OPENTOFU_ENFORCE_GPG_VALIDATION") == "true"
 
 
-def authenticate(package: Package, local: Path, environ: Mapping[str, str]) -> Proof:
+def authenticate(package: InstallablePackage, local: Path, environ: Mapping[str, str]) -> PackageProof:
     """Compare what has arrived with everything that is said about it. Raises InstallError when anything disagrees."""
     if package.claims is not None:
         return _by_registry(package, package.claims, local, environ)
     if package.hashes:
         return _by_mirror(package, local)
-    return Proof()
+    return PackageProof()
 
 
-def _by_mirror(package: Package, local: Path) -> Proof:
+def _by_mirror(package: InstallablePackage, local: Path) -> PackageProof:
     wanted = known(package.hashes)
     if not wanted:
         raise InstallError("the mirror gives checksums only of kinds that this program does not know")
     verified = frozenset(matching(local, wanted))
     if not verified:
         raise InstallError(f"the package has none of the checksums that the mirror gives for it ({', '.join(wanted)})")
-    return Proof(
+    return PackageProof(
         verified=verified, by_mirror=frozenset(wanted) - verified if package.trusted else frozenset(), own=verified
     )
 
 
-def _by_registry(package: Package, claims: RegistryClaims, local: Path, environ: Mapping[str, str]) -> Proof:
+def _by_registry(
+    package: InstallablePackage, claims: RegistryClaims, local: Path, environ: Mapping[str, str]
+) -> PackageProof:
     wanted = f"zh:{claims.sha256}"
-    proof = Proof(verified=frozenset((wanted,)), own=frozenset((wanted,)))
+    proof = PackageProof(verified=frozenset((wanted,)), own=frozenset((wanted,)))
     if claims.packages:
         proof = _of_all_platforms(package, claims, local, proof)
     listed = _listed(claims)
@@ -123,7 +125,9 @@ def _by_registry(package: Package, claims: RegistryClaims, local: Path, environ:
     return _signed(claims, environ, proof, documented)
 
 
-def _signed(claims: RegistryClaims, environ: Mapping[str, str], proof: Proof, documented: frozenset[str]) -> Proof:
+def _signed(
+    claims: RegistryClaims, environ: Mapping[str, str], proof: PackageProof, documented: frozenset[str]
+) -> PackageProof:
     try:
         by = signer(claims.document, claims.signature, claims.keys, environ)
     except InstallError as bad:
@@ -132,7 +136,9 @@ def _signed(claims: RegistryClaims, environ: Mapping[str, str], proof: Proof, do
     return evolve(proof, signed=documented, key_ids=(by.key_id,), expired=by.expired)
 
 
-def _of_all_platforms(package: Package, claims: RegistryClaims, local: Path, proof: Proof) -> Proof:
+def _of_all_platforms(
+    package: InstallablePackage, claims: RegistryClaims, local: Path, proof: PackageProof
+) -> PackageProof:
     if package.platform not in claims.packages:
         raise InstallError(f"the registry lists packages, but none for {package.platform}")
     size, hashes = claims.packages[package.platform]

@@ -12,7 +12,7 @@ from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import beside, copied, locked, remove
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.version_constraints import Version
-from planner.world.install.package import Package, Proof, authenticate
+from planner.world.install.package import InstallablePackage, PackageProof, authenticate
 from planner.world.install.sources import with_retries
 from planner.world.install.web import Web
 from planner.world.provider.package_hashes import EMPTY, content_hash, known, matching
@@ -45,16 +45,16 @@ class Placer:
         except InstallError:
             return False
 
-    def place(self, package: Package, allowed: tuple[str, ...], unchecked: bool = False) -> Proof:
+    def place(self, package: InstallablePackage, allowed: tuple[str, ...], unchecked: bool = False) -> PackageProof:
         """Install a package; `allowed` are the checksums of which it must have one (any, when there are none);
         `unchecked`: what is there already will do when nothing is known about it. Raises InstallError."""
         folder = self.folder(package.address, package.version)
         with locked(folder.with_name(f"{folder.name}.lock"), self.waiting, self.stop):
             if folder.is_dir():
                 if unchecked and not allowed and program(folder, package.address):
-                    return Proof()
+                    return PackageProof()
                 if hashes := matching(folder, allowed):
-                    return Proof(verified=frozenset(hashes))
+                    return PackageProof(verified=frozenset(hashes))
             if package.is_remote:
                 return self._from_web(package, folder, allowed)
             source = Path(package.location)
@@ -66,7 +66,7 @@ class Placer:
                     _from_archive(package, source, folder, work, allowed)
             return proof
 
-    def _from_web(self, package: Package, folder: Path, allowed: tuple[str, ...]) -> Proof:
+    def _from_web(self, package: InstallablePackage, folder: Path, allowed: tuple[str, ...]) -> PackageProof:
         with beside(folder) as work:
             archive = work / "package.zip"
             self.download(package, archive)
@@ -74,7 +74,7 @@ class Placer:
             _from_archive(package, archive, folder, work, allowed)
             return proof
 
-    def download(self, package: Package, target: Path) -> None:
+    def download(self, package: InstallablePackage, target: Path) -> None:
         """Fetch the archive of a package. Raises InstallError."""
         name = f"{package.address} {package.version}"
 
@@ -118,7 +118,9 @@ def program(folder: Path, address: str) -> str:
     return ""
 
 
-def _from_archive(package: Package, archive: Path, folder: Path, work: Path, allowed: tuple[str, ...]) -> None:
+def _from_archive(
+    package: InstallablePackage, archive: Path, folder: Path, work: Path, allowed: tuple[str, ...]
+) -> None:
     if allowed and not matching(archive, known(allowed)):
         raise InstallError(
             "the package has none of the checksums in the lock file: it is not the one that was selected before, or "

@@ -12,13 +12,13 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_erro
 from planner.foundation.vocabulary.provider_address import BUILTIN, DEFAULT_HOST, is_builtin
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.version_constraints import Version
-from planner.world.install.package import Proof, must_be_signed
+from planner.world.install.package import PackageProof, must_be_signed
 from planner.world.install.placing import Placer, link
-from planner.world.install.sources import Source
+from planner.world.install.sources import PackageSource
 from planner.world.provider.lock_file import Lock, Locks, lock, lockable
 from planner.world.provider.package_hashes import content_hash, known
 from planner.world.provider.registry import versions_of_builtin
-from planner.world.provider.version_sets import Wanted
+from planner.world.provider.version_sets import VersionSet
 
 WORKERS = 4
 """how many packages are downloaded at once"""
@@ -52,7 +52,7 @@ class Installer:
     which package may be fetched (for `providers lock`). `optional` providers are in development elsewhere: that one
     cannot be had is only a warning."""
 
-    source: Source
+    source: PackageSource
     placer: Placer
     say: Callable[[str], None]
     cache: Placer | None = None
@@ -62,7 +62,7 @@ class Installer:
     optional: frozenset[str] = frozenset()
     environ: Mapping[str, str] = field(factory=dict, repr=False)
 
-    def install(self, locks: Locks, wanted: Mapping[str, Wanted], upgrade: bool = False) -> Installed:
+    def install(self, locks: Locks, wanted: Mapping[str, VersionSet], upgrade: bool = False) -> Installed:
         """Install every provider that is wanted. With `upgrade`, selections are made anew. Never raises; with errors
         among the diagnostics, the locks are those of what could be installed."""
         problems: list[Diagnostic] = []
@@ -106,7 +106,7 @@ class Installer:
     def _weighed(self, address: str, found: Iterable[Diagnostic]) -> list[Diagnostic]:
         return [evolve(d, severity="warning") if address in self.optional else d for d in found]
 
-    def _builtin(self, address: str, wanted: Wanted) -> list[Diagnostic]:
+    def _builtin(self, address: str, wanted: VersionSet) -> list[Diagnostic]:
         if address == BUILTIN and not wanted.texts:
             self.say(f"- {display(address)} is part of this program")
             return []
@@ -118,7 +118,7 @@ class Installer:
     # ------------------------------------------------------------ which version
 
     def _select(
-        self, address: str, old: Lock | None, wanted: Wanted, upgrade: bool
+        self, address: str, old: Lock | None, wanted: VersionSet, upgrade: bool
     ) -> tuple[Version | None, list[str], list[Diagnostic]]:
         name = display(address)
         locked = None if upgrade else old
@@ -156,7 +156,7 @@ class Installer:
 
     # ------------------------------------------------------------ its package
 
-    def _install(self, address: str, version: Version, old: Lock | None, wanted: Wanted) -> _Done:
+    def _install(self, address: str, version: Version, old: Lock | None, wanted: VersionSet) -> _Done:
         prior = known(old.hashes) if old is not None and old.version == version else ()
         name = f"{display(address)} v{version}"
         if prior and old is not None and self.placer.has(address, version, prior):
@@ -185,7 +185,7 @@ class Installer:
         address: str,
         version: Version,
         prior: tuple[str, ...],
-        wanted: Wanted,
+        wanted: VersionSet,
         lines: list[str],
     ) -> _Done:
         name = f"{display(address)} v{version}"
@@ -211,7 +211,7 @@ class Installer:
             signed=bool(proof.signed and proof.key_ids),
         )
 
-    def _recordable(self, address: str, proof: Proof) -> frozenset[str]:
+    def _recordable(self, address: str, proof: PackageProof) -> frozenset[str]:
         if must_be_signed(address, self.environ):
             return proof.signed
         return proof.by_registry | proof.by_mirror
@@ -222,11 +222,11 @@ def display(address: str) -> str:
     return address.removeprefix(f"{DEFAULT_HOST}/")
 
 
-def _how(proof: Proof) -> str:
+def _how(proof: PackageProof) -> str:
     return f"{proof.summary}, key ID {', '.join(proof.key_ids)}" if proof.key_ids else proof.summary
 
 
-def _none_fits(wanted: Wanted, versions: list[Version]) -> InstallError:
+def _none_fits(wanted: VersionSet, versions: list[Version]) -> InstallError:
     some = [str(v) for v in versions[-5:]]
     there = f"; available are {'..., ' if len(versions) > 5 else ''}{', '.join(some)}" if some else ""
     fitting = f'matches the constraints "{wanted}"' if wanted.items else "is a release"
@@ -244,7 +244,7 @@ def _not_selected(address: str, problem: InstallError) -> Diagnostic:
     return error(code, title, f"The versions of provider {display(address)} cannot be determined: {problem}.")
 
 
-def _with_hint(address: str, found: list[Diagnostic], wanted: Mapping[str, Wanted]) -> list[Diagnostic]:
+def _with_hint(address: str, found: list[Diagnostic], wanted: Mapping[str, VersionSet]) -> list[Diagnostic]:
     """A provider that a registry does not know is often one that a module forgot to require."""
     if not has_errors(found) or not any(d.code == "install.unknown_provider" for d in found):
         return found

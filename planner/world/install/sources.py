@@ -7,25 +7,25 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
-from planner.foundation.clients.cli_config import Method
+from planner.foundation.clients.cli_config import InstallMethod
 from planner.foundation.support.problem import InstallError
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.version_constraints import Version
 from planner.world.install.answers import list_in, object_in, texts_in
 from planner.world.install.hosts import PROVIDERS, Hosts
-from planner.world.install.package import Package, RegistryClaims
-from planner.world.install.web import Answer, Web, resolve, status_text
+from planner.world.install.package import InstallablePackage, RegistryClaims
+from planner.world.install.web import Web, WebResponse, resolve, status_text
 from planner.world.provider.locate import packages_in
 from planner.world.provider.version_sets import readable
 
 
-class Source(Protocol):
+class PackageSource(Protocol):
     """Both raise InstallError, whose kind says whether the source just does not have it."""
 
     def versions(self, address: str) -> tuple[list[Version], list[str]]:
         """All versions of a provider, and remarks of the source about it."""
 
-    def package(self, address: str, version: Version, platform: str) -> Package:
+    def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
         """Where one package is."""
 
 
@@ -57,10 +57,10 @@ class MirrorDirectory:
                 texts.append(name[len(prefix) :].partition("_")[0])
         return readable(texts)
 
-    def package(self, address: str, version: Version, platform: str) -> Package:
+    def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
         for candidate in packages_in(self.path, address, platform):
             if candidate.version == version:
-                return Package(
+                return InstallablePackage(
                     address, version, platform, str(candidate.path.absolute()), file_name(address, version, platform)
                 )
         raise no_platform(address, version, platform)
@@ -83,7 +83,7 @@ class NetworkMirror:
         listed = object_in(self._accepted(answer).json(), "versions", self.url)
         return readable(listed), []
 
-    def package(self, address: str, version: Version, platform: str) -> Package:
+    def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
         answer = self._get(address, f"{version}.json")
         if answer.status == 404:
             raise InstallError(f"{self.url} lists version {version} of {address}, but says nothing about it")
@@ -94,7 +94,7 @@ class NetworkMirror:
         reported = archives.values() if self.trusted else [one]
         hashes = [h for a in reported for h in texts_in(a, "hashes", self.url)]
         url = resolve(answer.url, one["url"])
-        return Package(
+        return InstallablePackage(
             address,
             version,
             platform,
@@ -105,11 +105,11 @@ class NetworkMirror:
             retries=self.retries,
         )
 
-    def _get(self, address: str, name: str) -> Answer:
+    def _get(self, address: str, name: str) -> WebResponse:
         url = resolve(self.url, f"{address}/{quote(name)}")
         return self.web.get(url, self.hosts.credentials_for(self.url))
 
-    def _accepted(self, answer: Answer) -> Answer:
+    def _accepted(self, answer: WebResponse) -> WebResponse:
         if answer.status in (401, 403):
             raise InstallError(f"{self.url} does not accept these credentials, or needs some")
         if answer.status != 200:
@@ -149,7 +149,7 @@ class Registry:
         self._remarks[address] = [str(r) for r in list_in(body, "warnings", where)]
         self._known[address] = protocols
 
-    def package(self, address: str, version: Version, platform: str) -> Package:
+    def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
         system, _, machine = platform.partition("_")
         answer = self._get(address, f"{version}/download/{system}/{machine}")
         if answer.status == 404:
@@ -176,7 +176,7 @@ class Registry:
             tuple(str(key.get("ascii_armor") or "") for key in keys if isinstance(key, dict)),
             _packages(object_in(body, "packages", where), where),
         )
-        return Package(address, version, platform, url, claims.file_name, claims, retries=self.retries)
+        return InstallablePackage(address, version, platform, url, claims.file_name, claims, retries=self.retries)
 
     def _check_protocols(self, address: str, version: Version, body: dict[str, Any]) -> None:
         spoken = texts_in(body, "protocols", _registry_of(address))
@@ -188,13 +188,13 @@ class Registry:
             detail += f". Its newest version that can be used is {usable[-1]}: select it by a version constraint"
         raise InstallError(detail, "protocol")
 
-    def _get(self, address: str, path: str) -> Answer:
+    def _get(self, address: str, path: str) -> WebResponse:
         host, _, rest = address.partition("/")
         return self.web.get(
             resolve(self.hosts.service(host, PROVIDERS), f"{rest}/{path}"), self.hosts.credentials(host)
         )
 
-    def _accepted(self, address: str, answer: Answer) -> Answer:
+    def _accepted(self, address: str, answer: WebResponse) -> WebResponse:
         host = address.partition("/")[0]
         if answer.status in (401, 403):
             raise InstallError(
@@ -209,7 +209,7 @@ class Registry:
 class Several:
     """Sources with the providers that each may be asked for; all versions of all of them count."""
 
-    def __init__(self, sources: Iterable[tuple[Source, Method]]) -> None:
+    def __init__(self, sources: Iterable[tuple[PackageSource, InstallMethod]]) -> None:
         self.sources = tuple(sources)
 
     def versions(self, address: str) -> tuple[list[Version], list[str]]:
@@ -234,7 +234,7 @@ class Several:
             raise InstallError(f"{address} was not found (looked at: {where})", "not_found")
         return sorted(by_text.values()), remarks
 
-    def package(self, address: str, version: Version, platform: str) -> Package:
+    def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
         for source, method in self.sources:
             if not method.serves(address):
                 continue
@@ -246,9 +246,9 @@ class Several:
         raise no_platform(address, version, platform)
 
 
-def all_of(methods: Iterable[Method], web: Web, hosts: Hosts) -> Several:
+def all_of(methods: Iterable[InstallMethod], web: Web, hosts: Hosts) -> Several:
     """The sources that settings name, in their order."""
-    sources: list[tuple[Source, Method]] = []
+    sources: list[tuple[PackageSource, InstallMethod]] = []
     for method in methods:
         if method.kind == "filesystem_mirror":
             sources.append((MirrorDirectory(method.location), method))
@@ -265,9 +265,9 @@ def all_of(methods: Iterable[Method], web: Web, hosts: Hosts) -> Several:
 def usual(directories: Iterable[str], web: Web, hosts: Hosts) -> Several:
     """Without settings: the usual mirror directories, then the registry for what these do not have at all."""
     present = [d for d in directories if Path(d).is_dir()]
-    methods = [Method("filesystem_mirror", d) for d in present]
+    methods = [InstallMethod("filesystem_mirror", d) for d in present]
     local = tuple(sorted({address for d in present for address in _addresses(Path(d))}))
-    return all_of([*methods, Method("direct", exclude=local)], web, hosts)
+    return all_of([*methods, InstallMethod("direct", exclude=local)], web, hosts)
 
 
 class Unsupported:
@@ -282,7 +282,7 @@ class Unsupported:
     def versions(self, address: str) -> tuple[list[Version], list[str]]:
         raise InstallError(f"providers from {self.name} cannot be installed: OCI registries are not supported yet")
 
-    def package(self, address: str, version: Version, platform: str) -> Package:
+    def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
         raise InstallError(f"providers from {self.name} cannot be installed: OCI registries are not supported yet")
 
 

@@ -43,7 +43,7 @@ Progress = Callable[[int, int], None]
 
 
 @frozen
-class Answer:
+class WebResponse:
     """A response whose body is in memory. `url` is where redirects led."""
 
     status: int
@@ -73,15 +73,15 @@ class Web:
     timeout: float = 10.0
     pause: Callable[[float], None] = field(default=time.sleep, repr=False)
 
-    def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
+    def get(self, url: str, headers: Mapping[str, str] | None = None) -> WebResponse:
         """The answer to a GET, whatever its status. Raises InstallError when there is none."""
 
-        def once() -> Answer:
+        def once() -> WebResponse:
             with self._open(url, headers or {}) as response:
                 body = response.read(LARGEST_DOCUMENT + 1)
                 if len(body) > LARGEST_DOCUMENT:
                     raise InstallError(f"the answer of {host_of(url)} is larger than {LARGEST_DOCUMENT >> 20} MiB")
-                return Answer(_status(response), response.headers, response.geturl(), body)
+                return WebResponse(_status(response), response.headers, response.geturl(), body)
 
         return self._patiently(url, once)
 
@@ -94,16 +94,16 @@ class Web:
 
     def download(
         self, url: str, target: str, headers: Mapping[str, str] | None = None, progress: Progress | None = None
-    ) -> Answer:
+    ) -> WebResponse:
         """Write the body to a file; after an interruption it is continued where the server allows. The answer has no
         body. Raises InstallError, also for any status but 200."""
-        part = _Part(self, url, target, dict(headers or {}), progress)
+        part = _Download(self, url, target, dict(headers or {}), progress)
         answer = self._patiently(url, part.fetch)
         if answer.status != 200:
             raise InstallError(f"{host_of(url)} answered {status_text(answer.status)} for {shown(url)}")
         return answer
 
-    def _patiently(self, url: str, once: Callable[[], Answer]) -> Answer:
+    def _patiently(self, url: str, once: Callable[[], WebResponse]) -> WebResponse:
         for attempt in range(self.retries + 1):
             last = attempt == self.retries
             try:
@@ -155,7 +155,7 @@ class Web:
             return answer
 
 
-class _Part:
+class _Download:
     """A file that arrives, perhaps in several parts."""
 
     def __init__(self, web: Web, url: str, target: str, headers: dict[str, str], progress: Progress | None) -> None:
@@ -163,7 +163,7 @@ class _Part:
         self.validator = ""
         self.total = 0
 
-    def fetch(self) -> Answer:
+    def fetch(self) -> WebResponse:
         begin = os.path.getsize(self.target) if self.validator and os.path.exists(self.target) else 0
         headers = dict(self.headers)
         if begin:
@@ -178,11 +178,11 @@ class _Part:
                 self.validator = ""
                 raise ConnectionError("the server answered with another part than was asked for")
             elif _may_pass(status):
-                return Answer(status, response.headers, response.geturl(), b"")
+                return WebResponse(status, response.headers, response.geturl(), b"")
             else:
                 raise InstallError(f"{host_of(self.url)} answered {status_text(status)} for {shown(self.url)}")
             self._receive(response, mode, begin)
-            return Answer(200, response.headers, response.geturl(), b"")
+            return WebResponse(200, response.headers, response.geturl(), b"")
 
     def _receive(self, response: Any, mode: str, begin: int) -> None:
         tag = response.headers.get("ETag") or ""

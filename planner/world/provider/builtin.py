@@ -18,7 +18,7 @@ from planner.world.provider.interface import (
     ImportedObject,
     MoveAnswer,
     MoveRequest,
-    Opened,
+    OpenedEphemeral,
     PlanAnswer,
     PlanRequest,
     ProviderSchema,
@@ -109,11 +109,11 @@ class BuiltinProvider:
             return remote_state.read(config, PLAIN if self._seal_of is None else self._seal_of(address))
         return ReadAnswer(Null(DYNAMIC), diagnostics=(_unknown(type),))
 
-    def open(self, type: str, config: Value) -> Opened:
-        return Opened(Null(DYNAMIC), diagnostics=(_unknown(type),))
+    def open(self, type: str, config: Value) -> OpenedEphemeral:
+        return OpenedEphemeral(Null(DYNAMIC), diagnostics=(_unknown(type),))
 
-    def renew(self, type: str, private: bytes | None) -> Opened:
-        return Opened(Null(DYNAMIC), diagnostics=(_unknown(type),))
+    def renew(self, type: str, private: bytes | None) -> OpenedEphemeral:
+        return OpenedEphemeral(Null(DYNAMIC), diagnostics=(_unknown(type),))
 
     def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
         return [_unknown(type)]

@@ -16,7 +16,7 @@ from planner.world.provider.interface import (
     ImportedObject,
     MoveAnswer,
     MoveRequest,
-    Opened,
+    OpenedEphemeral,
     PlanAnswer,
     PlanRequest,
     Provider,
@@ -102,12 +102,12 @@ class MockedProvider:
         value, problems = compose(type, self.schema().data_sources[type].block, config, self.values)
         return ReadAnswer(value, diagnostics=tuple(problems))
 
-    def open(self, type: str, config: Value) -> Opened:
+    def open(self, type: str, config: Value) -> OpenedEphemeral:
         value, problems = compose(type, self.schema().ephemeral[type].block, config, self.values)
-        return Opened(value, diagnostics=tuple(problems))
+        return OpenedEphemeral(value, diagnostics=tuple(problems))
 
-    def renew(self, type: str, private: bytes | None) -> Opened:
-        return Opened(None, private)
+    def renew(self, type: str, private: bytes | None) -> OpenedEphemeral:
+        return OpenedEphemeral(None, private)
 
     def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
         return []

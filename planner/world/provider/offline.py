@@ -21,7 +21,7 @@ from planner.world.provider.interface import (
     ImportedObject,
     MoveAnswer,
     MoveRequest,
-    Opened,
+    OpenedEphemeral,
     PlanAnswer,
     PlanRequest,
     Provider,
@@ -98,11 +98,11 @@ class OfflineProvider:
     def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
         return ReadAnswer(Null(DYNAMIC), diagnostics=(_refused("Nothing can be read without its provider."),))
 
-    def open(self, type: str, config: Value) -> Opened:
-        return Opened(Null(DYNAMIC), diagnostics=(_refused("Nothing can be opened without its provider."),))
+    def open(self, type: str, config: Value) -> OpenedEphemeral:
+        return OpenedEphemeral(Null(DYNAMIC), diagnostics=(_refused("Nothing can be opened without its provider."),))
 
-    def renew(self, type: str, private: bytes | None) -> Opened:
-        return Opened(None, private)
+    def renew(self, type: str, private: bytes | None) -> OpenedEphemeral:
+        return OpenedEphemeral(None, private)
 
     def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
         return []

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.provider_address import provider_source
 from planner.world.provider.lock_file import Locks, lockable
-from planner.world.provider.version_sets import Wanted
+from planner.world.provider.version_sets import VersionSet
 
 
 def unselected(
@@ -24,7 +24,7 @@ def unselected(
     for address in sorted(addresses):
         if not lockable(address) or address in overridden:
             continue
-        wanted = Wanted(constraints.get(address, ()))
+        wanted = VersionSet(constraints.get(address, ()))
         lock = locks.get(address)
         if lock is None:
             reasons.append(f"{address} is required, but no version of it is selected")

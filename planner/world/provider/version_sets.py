@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from planner.foundation.vocabulary.version_constraints import Constraint, Version, normal_constraints, parse_constraints
 
 
-class Wanted:
+class VersionSet:
     """The version constraints of all modules for one provider. Raises ValueError when a text is none."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:

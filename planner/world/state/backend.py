@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planner.world.state.journal import Journal
     from planner.world.state.lock import LockInfo, Stop
     from planner.world.state.model import State
-    from planner.world.state.verify import Checked
+    from planner.world.state.verify import VerifiedFile
 
 DEFAULT_WORKSPACE = "default"
 
@@ -85,7 +85,7 @@ class Store(Protocol):
     def put_beside(self, name: str, data: bytes) -> None:
         """Keep such a document. Where that is not possible nothing happens: nobody relies on it."""
 
-    def verify(self) -> tuple[list[Checked], list[Diagnostic]]:
+    def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
         """What is kept of the state and whether it can be relied on. Nothing is changed."""
 
     def erase(self) -> list[Diagnostic]:

@@ -37,7 +37,7 @@ class Seal(Protocol):
         """Whether what is kept can be read by everybody."""
 
 
-class Plain:
+class PlainSeal:
     """Bytes are kept as they are."""
 
     def seal(self, data: bytes) -> bytes:
@@ -57,4 +57,4 @@ class Plain:
         return True
 
 
-PLAIN = Plain()
+PLAIN = PlainSeal()

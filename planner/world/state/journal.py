@@ -29,7 +29,7 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.world.state.build import StateBuilder
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.file import state_document
-from planner.world.state.journal_lines import Lines, line_of, read_lines, text_of
+from planner.world.state.journal_lines import JournalLines, line_of, read_lines, text_of
 from planner.world.state.model import InstanceKey, InstanceState, ResourceState, State
 from planner.world.state.reader import StateReader
 from planner.world.state.shape import LARGEST, MalformedError
@@ -46,7 +46,7 @@ Save: TypeAlias = "Callable[[State, Mark], list[Diagnostic]]"
 
 
 @frozen
-class Begun:
+class OperationStart:
     """An operation that was begun: on the object of an address ("" or a deposed key), what, and when (RFC 3339)."""
 
     address: str
@@ -56,7 +56,7 @@ class Begun:
 
 
 @frozen
-class Change:
+class InstanceChange:
     """An instance as it was after a change; `resource` has it alone, None when nothing is left of it."""
 
     address: str
@@ -81,7 +81,7 @@ class Written:
 
 
 @frozen(eq=False)
-class Recorded:
+class JournalContent:
     """The content of a journal. `in_flight`: operations that never ended. `saved`: the state file that took in
     everything, if that was about to be written: then nothing came after it. `damage`: what is wrong with the journal.
     `is_torn`: its last line was cut off while it was written, so nothing went on from there."""
@@ -90,14 +90,14 @@ class Recorded:
     serial: int
     operation: str
     time: str
-    changes: list[Change] = field(factory=list)
-    in_flight: list[Begun] = field(factory=list)
+    changes: list[InstanceChange] = field(factory=list)
+    in_flight: list[OperationStart] = field(factory=list)
     saved: Written | None = None
     damage: tuple[str, ...] = ()
     is_torn: bool = False
     snapshots: tuple[Written, ...] = ()
 
-    def changes_after(self, state: State, checksum: str = "") -> list[Change]:
+    def changes_after(self, state: State, checksum: str = "") -> list[InstanceChange]:
         """The changes that a state does not include, as far as that is known: those recorded after the last snapshot
         that it is or follows. `checksum`: of the file that it was read from."""
         included = 0
@@ -350,7 +350,7 @@ def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> N
         os.close(descriptor)
 
 
-def _as_sealed(entry: dict[str, Any], lines: Lines, seal: Seal) -> dict[str, Any]:
+def _as_sealed(entry: dict[str, Any], lines: JournalLines, seal: Seal) -> dict[str, Any]:
     """What stands for an entry behind these lines. Raises Failure."""
     if seal is PLAIN or not lines.entries:
         return entry
@@ -397,7 +397,7 @@ def _mark(kind: str, state: State, **more: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- reading
 
 
-def read_journal(path: str, seal: Seal = PLAIN) -> tuple[Recorded | None, list[Diagnostic]]:
+def read_journal(path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, list[Diagnostic]]:
     """What a journal says; None when there is none, when it holds nothing, or with an error."""
     try:
         data = read_whole(path)
@@ -408,7 +408,7 @@ def read_journal(path: str, seal: Seal = PLAIN) -> tuple[Recorded | None, list[D
     return journal_in(data, path, seal)
 
 
-def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[Recorded | None, list[Diagnostic]]:
+def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, list[Diagnostic]]:
     """What the bytes of a journal say, which came from `path`; None when it holds nothing, or with an error."""
     lines = read_lines(data)
     move = "Move it away if the state is right without it."
@@ -442,18 +442,20 @@ def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[Recorded | N
     return recorded, [warning("state.journal_damaged", "The journal is damaged", detail)]
 
 
-def _recorded(lines: Lines, path: str) -> Recorded:
+def _recorded(lines: JournalLines, path: str) -> JournalContent:
     entries = lines.entries
     begin = entries[0]["begin"]
     if begin["version"] != 1:
         raise MalformedError(f"its version is {begin['version']}; this planner reads version 1")
-    changes: list[Change] = []
-    begun: dict[int, Begun] = {}
+    changes: list[InstanceChange] = []
+    begun: dict[int, OperationStart] = {}
     snapshots: list[Written] = []
     saved = None
     for entry in entries[1:]:
         if "start" in entry:
-            begun[_whole(entry, "start")] = Begun(*(_text(entry, n) for n in ("address", "deposed", "action", "time")))
+            begun[_whole(entry, "start")] = OperationStart(
+                *(_text(entry, n) for n in ("address", "deposed", "action", "time"))
+            )
         elif "end" in entry:
             begun.pop(_whole(entry, "end"), None)
         elif "instance" in entry:
@@ -467,7 +469,7 @@ def _recorded(lines: Lines, path: str) -> Recorded:
             saved = _written(entry["saving"])
     order = [begun[number] for number in sorted(begun)]
     head = _text(begin, "lineage"), _whole(begin, "serial"), _text(begin, "operation"), _text(begin, "time")
-    return Recorded(*head, changes, order, saved, lines.damage, lines.is_torn, tuple(snapshots))
+    return JournalContent(*head, changes, order, saved, lines.damage, lines.is_torn, tuple(snapshots))
 
 
 def _written(entry: dict[str, Any]) -> Written:
@@ -476,7 +478,7 @@ def _written(entry: dict[str, Any]) -> Written:
     return Written(_text(entry, "lineage"), _whole(entry, "serial"), checksum, changes)
 
 
-def _change(entry: dict[str, Any], path: str) -> Change:
+def _change(entry: dict[str, Any], path: str) -> InstanceChange:
     address, key, resource = _text(entry, "instance"), entry["key"], None
     if key is not None and key.__class__ is not str:
         key = _whole(entry, "key")
@@ -488,7 +490,7 @@ def _change(entry: dict[str, Any], path: str) -> Change:
         (resource,) = state.resources.values()
         if resource.address != address or [*resource.instances] != [key]:
             raise MalformedError(f"what it says of {address}{format_key(key)} is of something else")
-    return Change(address, key, resource)
+    return InstanceChange(address, key, resource)
 
 
 def _text(entry: dict[str, Any], name: str) -> str:
@@ -506,7 +508,7 @@ def _whole(entry: dict[str, Any], name: str) -> int:
     return int(value)
 
 
-def replayed(state: State, recorded: Recorded, checksum: str = "") -> State:
+def replayed(state: State, recorded: JournalContent, checksum: str = "") -> State:
     """The state, or a snapshot that the same apply wrote, with everything that the journal adds to it, under the next
     serial."""
     builder = StateBuilder(state)
@@ -522,7 +524,7 @@ _DOUBTS = {
 }
 
 
-def story(path: str, recorded: Recorded, count: int) -> list[Diagnostic]:
+def story(path: str, recorded: JournalContent, count: int) -> list[Diagnostic]:
     """Warnings about a journal that nobody finished, which adds `count` changes to the state."""
     how = "ended without warning before it could save the state"
     if recorded.saved is not None:
@@ -537,7 +539,7 @@ def story(path: str, recorded: Recorded, count: int) -> list[Diagnostic]:
     return [warning("state.recovered", "An interrupted operation was recovered", detail), *unfinished(recorded)]
 
 
-def unfinished(recorded: Recorded, has_moved_on: bool = False) -> list[Diagnostic]:
+def unfinished(recorded: JournalContent, has_moved_on: bool = False) -> list[Diagnostic]:
     """A warning for each operation that was begun and never ended. `has_moved_on`: the state was changed since, so
     those of objects that are on record are over."""
     problems = []
@@ -554,7 +556,7 @@ def unfinished(recorded: Recorded, has_moved_on: bool = False) -> list[Diagnosti
     return problems
 
 
-def _exists(recorded: Recorded, begun: Begun) -> bool:
+def _exists(recorded: JournalContent, begun: OperationStart) -> bool:
     """Whether the journal has the object of a creation that did not end."""
     last = None
     for change in recorded.changes:

@@ -30,7 +30,7 @@ def line_of(text: bytes, chain: int) -> tuple[bytes, int]:
 
 
 @frozen
-class Lines:
+class JournalLines:
     """What could be read. `chain`: that of the last line; `size`: bytes of all whole lines. `is_torn`: the last line
     was cut off while it was written, as when a process is killed. `damage`: what else is wrong, in words."""
 
@@ -42,7 +42,7 @@ class Lines:
     has_beginning: bool = True
 
 
-def read_lines(data: bytes) -> Lines:
+def read_lines(data: bytes) -> JournalLines:
     """The entries of the lines that are as they were written, in their order."""
     *lines, tail = data.split(b"\n")
     if _entry(tail)[0] is not None:  # only its line break is missing
@@ -68,7 +68,7 @@ def read_lines(data: bytes) -> Lines:
     if tail and not is_torn:
         damage.append(f"the last {len(tail)} bytes are not a line of a journal")
     has_beginning = not (damaged[:1] == [1] or missing[:1] == [1]) and bool(entries or not damage)
-    return Lines(entries, chain or 0, len(data) - len(tail), is_torn, tuple(damage), has_beginning)
+    return JournalLines(entries, chain or 0, len(data) - len(tail), is_torn, tuple(damage), has_beginning)
 
 
 def _entry(line: bytes) -> tuple[dict[str, Any] | None, int | None, bytes]:

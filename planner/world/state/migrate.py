@@ -19,7 +19,7 @@ Ask = Callable[[str, str], str]
 
 
 @frozen
-class Migration:
+class MigrationOptions:
     """How to go about it. `ask` is None when questions are not welcome; `force` answers all of them with yes."""
 
     source_type: str
@@ -51,7 +51,7 @@ class Migration:
         return False
 
 
-def migrate(source: Backend, target: Backend, how: Migration) -> list[str]:
+def migrate(source: Backend, target: Backend, how: MigrationOptions) -> list[str]:
     """Copy the state of every workspace, after asking, and name those whose state is there now. Empty states are left
     alone. Raises Failure."""
     try:
@@ -73,7 +73,7 @@ def migrate(source: Backend, target: Backend, how: Migration) -> list[str]:
     return _migrated(source, target, names, evolve(how, ask=None, force=True))
 
 
-def _only_the_current(source: Backend, target: Backend, how: Migration) -> list[str]:
+def _only_the_current(source: Backend, target: Backend, how: MigrationOptions) -> list[str]:
     """Several workspaces, and no place for them."""
     remark = (
         f'The present backend "{how.source_type}" has several workspaces, the new one has none: the state of the '
@@ -90,11 +90,11 @@ def _only_the_current(source: Backend, target: Backend, how: Migration) -> list[
     return [how.workspace] if came else []
 
 
-def _migrated(source: Backend, target: Backend, names: list[str], how: Migration) -> list[str]:
+def _migrated(source: Backend, target: Backend, names: list[str], how: MigrationOptions) -> list[str]:
     return [name for name in names if _migrate_one(source.store(name), target.store(name), how)]
 
 
-def _migrate_one(old: Store, new: Store, how: Migration) -> bool:
+def _migrate_one(old: Store, new: Store, how: MigrationOptions) -> bool:
     """Whether the state of one is that of the other now."""
     here, there = _read(old), _read(new)
     if old.missing:
@@ -120,7 +120,9 @@ def _migrate_one(old: Store, new: Store, how: Migration) -> bool:
 
 
 @contextmanager
-def _compared(here: State, there: State | None, how: Migration, may_show: bool) -> Iterator[tuple[str, str] | None]:
+def _compared(
+    here: State, there: State | None, how: MigrationOptions, may_show: bool
+) -> Iterator[tuple[str, str] | None]:
     """Files with both states while somebody is asked which one it shall be, unless they are kept encrypted."""
     if not may_show or there is None or there.is_empty or how.force or how.ask is None:
         yield None
@@ -136,7 +138,7 @@ def _compared(here: State, there: State | None, how: Migration, may_show: bool) 
         yield paths
 
 
-def _remark(old: Store, new: Store, there: State | None, how: Migration, files: tuple[str, str] | None) -> str:
+def _remark(old: Store, new: Store, there: State | None, how: MigrationOptions, files: tuple[str, str] | None) -> str:
     if _empty(there):
         return (
             f'The former backend "{how.source_type}" holds a state ({old.place}), the new backend "{how.target_type}" '
@@ -160,7 +162,7 @@ def _same(left: State | None, right: State | None) -> bool:
     return left.lineage == right.lineage and same_content(left, right)
 
 
-def _read(store: Store, how: Migration | None = None) -> State | None:
+def _read(store: Store, how: MigrationOptions | None = None) -> State | None:
     state, problems = store.read()
     if has_errors(problems):
         raise Failure(problems)
@@ -170,7 +172,7 @@ def _read(store: Store, how: Migration | None = None) -> State | None:
 
 
 @contextmanager
-def _locked(store: Store, operation: str, how: Migration) -> Iterator[None]:
+def _locked(store: Store, operation: str, how: MigrationOptions) -> Iterator[None]:
     problems: list[Diagnostic] = store.lock(operation, how.lock_timeout) if how.lock else []
     if has_errors(problems):
         raise Failure(problems)

@@ -15,7 +15,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.world.state.build import StateBuilder
 from planner.world.state.file import same_content
-from planner.world.state.journal import Recorded, replayed, story, unfinished
+from planner.world.state.journal import JournalContent, replayed, story, unfinished
 from planner.world.state.model import InstanceKey, InstanceState, ObjectState, ResourceState, State
 
 _MOST_LISTED = 20
@@ -52,7 +52,7 @@ class Strays:
 
 
 @frozen(eq=False)
-class Recovery:
+class StateRecovery:
     """What a journal came to: `adds` says whether it had anything that the state lacks, `missing` which instances have
     objects that are not part of `state`, because it has moved on since."""
 
@@ -64,43 +64,43 @@ class Recovery:
 
 def recovered(
     state: State | None,
-    recorded: Recorded,
+    recorded: JournalContent,
     journal: str,
     place: str,
     is_at_work: bool,
     checksum: str = "",
     adopts: bool = False,
-) -> Recovery:
+) -> StateRecovery:
     """The state (None: there is none) in `place` with what the journal called `journal` says. When the state has moved
     on since, only with `adopts` are the objects added that it does not have; else they are named in a warning.
     `is_at_work`: the writer of the journal is still running, so there is nothing to report. `checksum`: of the file
     that the state was read from."""
     base = state or State()
     if recorded.saved is not None and recorded.saved.is_it(base, checksum):
-        return Recovery(state)  # cut off between saving the state and removing the journal
+        return StateRecovery(state)  # cut off between saving the state and removing the journal
     if not recorded.in_flight and _has_all(base, recorded):
-        return Recovery(state)
+        return StateRecovery(state)
     is_its_own = recorded.serial == base.serial and base.lineage in ("", recorded.lineage)
     if is_its_own or any(snapshot.is_it(base, checksum) for snapshot in recorded.snapshots):
         count = len(recorded.changes_after(base, checksum))
         problems = () if is_at_work else tuple(story(journal, recorded, count))
-        return Recovery(replayed(base, recorded, checksum), problems, True)
+        return StateRecovery(replayed(base, recorded, checksum), problems, True)
     strays = strays_of(base, recorded)
     if is_at_work:
-        return Recovery(state)
+        return StateRecovery(state)
     if not adopts:
-        return Recovery(state, _diverged(strays, base, recorded, journal, place), missing=tuple(strays.addresses))
+        return StateRecovery(state, _diverged(strays, base, recorded, journal, place), missing=tuple(strays.addresses))
     problems = _diverged(evolve(strays, missing=[]), base, recorded, journal, place)
-    return Recovery(_adopted(base, strays), problems, True)
+    return StateRecovery(_adopted(base, strays), problems, True)
 
 
-def _has_all(state: State, recorded: Recorded) -> bool:
+def _has_all(state: State, recorded: JournalContent) -> bool:
     """Whether a state that was written after the journal was begun has everything that the journal says."""
     follows = state.lineage == recorded.lineage and state.serial > recorded.serial
     return follows and same_content(replayed(state, recorded), state)
 
 
-def strays_of(state: State, recorded: Recorded) -> Strays:
+def strays_of(state: State, recorded: JournalContent) -> Strays:
     """The objects recorded last for each instance that the state does not have. Data sources are read again anyway."""
     changes = recorded.changes_after(state)
     last = {(change.address, change.key): change.resource for change in changes}
@@ -200,7 +200,9 @@ def _adopted(state: State, strays: Strays) -> State:
     return evolve(builder.snapshot(), lineage=state.lineage, serial=state.serial + 1)
 
 
-def _diverged(strays: Strays, state: State, recorded: Recorded, journal: str, place: str) -> tuple[Diagnostic, ...]:
+def _diverged(
+    strays: Strays, state: State, recorded: JournalContent, journal: str, place: str
+) -> tuple[Diagnostic, ...]:
     """Warnings about a journal whose state has moved on since."""
     began = (
         f"An interrupted {recorded.operation} ({recorded.time}) left the journal {journal}. The state in {place} was "

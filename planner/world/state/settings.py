@@ -167,7 +167,7 @@ def _quoted(text: str) -> str:
 # ---------------------------------------------------------------- defaults
 
 
-class Reading:
+class SettingsReading:
     """Settings with what stands in for those that are not given: variables of the environment, then defaults. Gathers
     the problems."""
 

@@ -24,7 +24,7 @@ from planner.foundation.values.types import (
     Type,
     type_to_json,
 )
-from planner.foundation.vocabulary.address import AddressError, Step, scan_traversal, valid_identifier
+from planner.foundation.vocabulary.address import AddressError, TraversalStep, scan_traversal, valid_identifier
 from planner.world.state.shape import MalformedError, as_list, as_object, as_text, as_whole
 
 _WHOLE = re.compile(r"([+-]?)(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO]?[0-7_]+|[1-9][0-9_]*|0)")
@@ -115,7 +115,7 @@ def _provider(text: str, type_: str, path: list[str], place: str) -> str:
     if "provider." in text:
         return text
     try:
-        steps: list[Step] = scan_traversal(text)
+        steps: list[TraversalStep] = scan_traversal(text)
     except AddressError as e:
         raise MalformedError(f'{place}.provider, "{text}", is not a valid name of a provider') from e
     if any(step.is_index for step in steps[:2]):

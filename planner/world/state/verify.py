@@ -16,7 +16,7 @@ from planner.world.state.model import State
 
 
 @frozen
-class Checked:
+class VerifiedFile:
     """A file that was looked at: what it is (state, backup, journal, rescued), its path, and what it holds in words."""
 
     kind: str
@@ -39,9 +39,9 @@ class KeptFiles(Protocol):
         """The state with what the journal adds."""
 
 
-def verify(store: KeptFiles) -> tuple[list[Checked], list[Diagnostic]]:
+def verify(store: KeptFiles) -> tuple[list[VerifiedFile], list[Diagnostic]]:
     """What there is, and everything that is wrong with it. Nothing is changed."""
-    checked: list[Checked] = []
+    checked: list[VerifiedFile] = []
     problems: list[Diagnostic] = []
     state = _file("state", store.read_path, store.seal, checked, problems)
     backup = _file("backup", store.backup_path, store.seal, checked, problems) if store.backup_path else None
@@ -55,15 +55,15 @@ def verify(store: KeptFiles) -> tuple[list[Checked], list[Diagnostic]]:
 
 def verify_kept(
     place: str, state: State | None, journal_path: str, problems: list[Diagnostic], seal: Seal = PLAIN
-) -> tuple[list[Checked], list[Diagnostic]]:
+) -> tuple[list[VerifiedFile], list[Diagnostic]]:
     """The same of a state that was read from somewhere else than a file, with the problems of that."""
-    checked = [] if state is None else [Checked("state", place, _content(state))]
+    checked = [] if state is None else [VerifiedFile("state", place, _content(state))]
     _journal(journal_path, seal, checked, problems)
     _rescued(seal, checked, problems)
     return checked, list(dict.fromkeys(problems))
 
 
-def _journal(path: str, seal: Seal, checked: list[Checked], problems: list[Diagnostic]) -> bool:
+def _journal(path: str, seal: Seal, checked: list[VerifiedFile], problems: list[Diagnostic]) -> bool:
     """Whether there is one that says something."""
     recorded, more = read_journal(path, seal)
     problems += [problem for problem in more if problem not in problems]
@@ -71,11 +71,11 @@ def _journal(path: str, seal: Seal, checked: list[Checked], problems: list[Diagn
         return False
     content = f"{_count(len(recorded.changes), 'change')} to serial {recorded.serial}, {recorded.operation}"
     content += f", {_count(len(recorded.in_flight), 'operation')} under way" if recorded.in_flight else ""
-    checked.append(Checked("journal", path, content))
+    checked.append(VerifiedFile("journal", path, content))
     return True
 
 
-def _rescued(seal: Seal, checked: list[Checked], problems: list[Diagnostic]) -> None:
+def _rescued(seal: Seal, checked: list[VerifiedFile], problems: list[Diagnostic]) -> None:
     if not os.path.exists(ERRORED):
         return
     _file("rescued", ERRORED, seal, checked, problems)
@@ -86,7 +86,7 @@ def _rescued(seal: Seal, checked: list[Checked], problems: list[Diagnostic]) -> 
     problems.append(warning("state.rescued_left", "A rescued state is left", detail))
 
 
-def _file(kind: str, path: str, seal: Seal, checked: list[Checked], problems: list[Diagnostic]) -> State | None:
+def _file(kind: str, path: str, seal: Seal, checked: list[VerifiedFile], problems: list[Diagnostic]) -> State | None:
     try:
         data = read_whole(path)
     except FileNotFoundError:
@@ -102,9 +102,9 @@ def _file(kind: str, path: str, seal: Seal, checked: list[Checked], problems: li
     state, more = read_state(data, path)
     problems += more
     if state is not None:
-        checked.append(Checked(kind, path, _content(state)))
+        checked.append(VerifiedFile(kind, path, _content(state)))
     elif not data:
-        checked.append(Checked(kind, path, "empty"))
+        checked.append(VerifiedFile(kind, path, "empty"))
     return state
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from render.page.browser import needs_browser, opened
 
-from planner.render.page.document import Arrow, Change, Item, Page, Reason, View
+from planner.render.page.document import Arrow, Page, PageChange, PageNode, PageView, Reason
 from planner.render.page.page import page_html
 
 LAYERS = (("reference", "a value is read"), ("order", "it comes first"))
@@ -39,8 +39,8 @@ DIFFERENCE = """async ([one, other]) => {
 PAINTED = "() => performance.getEntriesByType('paint').length > 0"
 
 
-def item(name: str, box: str = "", changes: tuple[int, ...] = ()) -> Item:
-    return Item(name, "resource", name, box, name, ("main.tf:1", f"resource {name} {{"), changes)
+def item(name: str, box: str = "", changes: tuple[int, ...] = ()) -> PageNode:
+    return PageNode(name, "resource", name, box, name, ("main.tf:1", f"resource {name} {{"), changes)
 
 
 def arrow(a: str, b: str, layer: str = "reference", is_implied: bool = False) -> Arrow:
@@ -57,8 +57,8 @@ def small() -> Page:
         arrow("web", "db"),
         arrow("web", "net", is_implied=True),
     ]
-    view = View("plan", "What is declared", tuple(items), (*arrows, arrow("end", "web")), {"m": ("", "m")})
-    changes = (Change("db", "create", "", ("new",), ("because",)), Change("web", "delete", "", ("gone",)))
+    view = PageView("plan", "What is declared", tuple(items), (*arrows, arrow("end", "web")), {"m": ("", "m")})
+    changes = (PageChange("db", "create", "", ("new",), ("because",)), PageChange("web", "delete", "", ("gone",)))
     verdicts = (("deny", "code", "web", "must stay"),)
     return Page("Small", ("2 changes",), (view,), LAYERS, ACTIONS, changes, verdicts, asks="planner why -full")
 
@@ -70,8 +70,8 @@ def large(nodes: int, modules: int) -> Page:
     edges = {(i, chance.randrange(max(0, i - 50), i)) for i in range(1, nodes) for _ in range(3)}
     arrows = tuple(arrow(names[a], names[b]) for a, b in sorted(edges))
     boxes = {f"module.m{n}": ("", f"module.m{n}") for n in range(modules)}
-    changes = tuple(Change(name, "create", "", ("new",)) for name in names)
-    return Page("Large", (), (View("plan", "All", items, arrows, boxes),), LAYERS, ACTIONS, changes)
+    changes = tuple(PageChange(name, "create", "", ("new",)) for name in names)
+    return Page("Large", (), (PageView("plan", "All", items, arrows, boxes),), LAYERS, ACTIONS, changes)
 
 
 def written(folder: Path, page: Page) -> Path:
@@ -180,7 +180,7 @@ def test_large_graphs(nodes: int, modules: int, most: int, tmp_path: Path) -> No
 @pytest.mark.slow
 @needs_browser
 def test_nothing_to_draw(tmp_path: Path) -> None:
-    page = Page("Nothing", (), (View("plan", "Nothing", (), ()),), LAYERS, ())
+    page = Page("Nothing", (), (PageView("plan", "Nothing", (), ()),), LAYERS, ())
     with opened(written(tmp_path, page)) as tab:
         tab.locator("#graph").press("ArrowRight")
         tab.get_by_role("button", name="Whole graph").click()

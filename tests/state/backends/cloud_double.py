@@ -87,14 +87,14 @@ class Handler(BaseHTTPRequestHandler):
         resource = path if "/" in path[1:] else f"{path}/"
         resource += "?objectMeta" if "objectMeta" in query else ""
         return said.get("authorization") == aliyun.authorization(
-            self.command, resource, said, aliyun.Keys(ACCESS, SECRET)
+            self.command, resource, said, aliyun.AliyunKeys(ACCESS, SECRET)
         )
 
     def cos_is_signed(self, path: str, query: dict[str, str], said: dict[str, str]) -> bool:
         given = dict(pair.split("=", 1) for pair in said.get("authorization", "").split("&") if "=" in pair)
         signed = {name: said.get(name, "") for name in given.get("q-header-list", "").split(";")}
         wanted = tencent.authorization(
-            self.command, path, query, signed, tencent.Keys(ACCESS, SECRET), given.get("q-sign-time", "")
+            self.command, path, query, signed, tencent.TencentKeys(ACCESS, SECRET), given.get("q-sign-time", "")
         )
         if given.get("q-signature") == wanted.rpartition("=")[2] and "host" in signed:
             return True
@@ -147,7 +147,7 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(status, tablestore.field(1, code.encode()) + tablestore.field(2, message.encode()))
 
         own = {k: v for k, v in said.items() if k.startswith("x-ots-") and k != "x-ots-signature"}
-        if said["x-ots-signature"] != tablestore.signature(action, own, aliyun.Keys(ACCESS, SECRET)):
+        if said["x-ots-signature"] != tablestore.signature(action, own, aliyun.AliyunKeys(ACCESS, SECRET)):
             wrong("OTSAuthFailed", "Signature mismatch.", 403)
             return
         asked: dict[int, Any] = dict(tablestore.fields(data))
@@ -187,7 +187,7 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, body, {"Content-Type": "application/json"})
 
         now = int(said.get("x-tc-timestamp") or 0)
-        if said.get("authorization") != tencent.proof("tag", host, data, now, tencent.Keys(ACCESS, SECRET)):
+        if said.get("authorization") != tencent.proof("tag", host, data, now, tencent.TencentKeys(ACCESS, SECRET)):
             answered(Error={"Code": "AuthFailure.SignatureFailure", "Message": re.sub("[^ -~]", "", host)})
             return
         asked, action = json.loads(data), said.get("x-tc-action")

@@ -13,7 +13,13 @@ import pytest
 from state.backends.servers import SERVERS, moto
 
 from planner.foundation.clients.aws import AwsError, Credentials, elements, signed
-from planner.foundation.clients.aws_credentials import NO_CREDENTIALS, Chain, Given, Role, WebRole
+from planner.foundation.clients.aws_credentials import (
+    NO_CREDENTIALS,
+    CredentialChain,
+    CredentialRole,
+    CredentialSettings,
+    WebRole,
+)
 from planner.foundation.clients.aws_settings import aws_of
 from planner.foundation.clients.http import NONE, Http
 from planner.foundation.clients.problem import ServiceError
@@ -45,9 +51,11 @@ def test_the_signature_of_the_documentation() -> None:
     )
 
 
-def chain(tmp_path: Path, environment: dict[str, str], **given: Any) -> Chain:
+def chain(tmp_path: Path, environment: dict[str, str], **given: Any) -> CredentialChain:
     home = {"HOME": str(tmp_path), "AWS_EC2_METADATA_DISABLED": "true"}
-    return Chain(Given(environment={**home, **environment}, **given), Http(retries=NONE, proxies={}))
+    return CredentialChain(
+        CredentialSettings(environment={**home, **environment}, **given), Http(retries=NONE, proxies={})
+    )
 
 
 def files(tmp_path: Path, config: str, credentials: str = "") -> None:
@@ -104,18 +112,18 @@ def test_roles(tmp_path: Path) -> None:
     )
     found = chain(tmp_path, {}, profile="up", sts_endpoint=url, region="us-east-1")()
     assert found.access_key.startswith("ASIA") and found.token and found.expires
-    role = Role(ROLE, "s", tags=(("a", "b"),), transitive_tags=("a",), duration=900)
+    role = CredentialRole(ROLE, "s", tags=(("a", "b"),), transitive_tags=("a",), duration=900)
     assert chain(tmp_path, {}, profile="base", role=role, sts_endpoint=url, region="us-east-1")().token
     with pytest.raises(ServiceError, match="profiles name each other"):
         chain(tmp_path, {}, profile="round", sts_endpoint=url)()
     token = tmp_path / "token"
     token.write_text("e30.e30.e30\n")
-    web = WebRole(Role(ROLE), token_file=str(token))
+    web = WebRole(CredentialRole(ROLE), token_file=str(token))
     assert chain(tmp_path, {}, web_role=web, sts_endpoint=url, region="us-east-1")().token
     variables = {"AWS_WEB_IDENTITY_TOKEN_FILE": str(token), "AWS_ROLE_ARN": ROLE}
     assert chain(tmp_path, variables, sts_endpoint=url, region="us-east-1")().token
     with pytest.raises(ServiceError, match="cannot read the web identity token file"):
-        chain(tmp_path, {}, web_role=WebRole(Role(ROLE), token_file=str(tmp_path / "none")))()
+        chain(tmp_path, {}, web_role=WebRole(CredentialRole(ROLE), token_file=str(tmp_path / "none")))()
 
 
 def test_a_state_through_a_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from planner.foundation.clients.problem import ServiceError
 from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend, schema_of
 from planner.world.state.lock import LockInfo, new_lock_info
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Client, Held, Newer
+from planner.world.state.remote.client import Held, Newer, RemoteStateClient
 from planner.world.state.settings import settings_hash
 
 LARGEST = {"kubernetes": 500_000}
@@ -37,13 +37,13 @@ def opened(server: Server, settings: dict[str, Any]) -> RemoteBackend:
 
 
 @pytest.fixture
-def two(server: Server) -> tuple[Client, Client]:
+def two(server: Server) -> tuple[RemoteStateClient, RemoteStateClient]:
     """The same state, as two programs have it."""
     settings = server.settings()
     return opened(server, settings).client(DEFAULT_WORKSPACE), opened(server, settings).client(DEFAULT_WORKSPACE)
 
 
-def test_bytes(server: Server, two: tuple[Client, Client]) -> None:
+def test_bytes(server: Server, two: tuple[RemoteStateClient, RemoteStateClient]) -> None:
     one, other = two
     if server.type == "inmem":
         one.delete()
@@ -65,7 +65,7 @@ def test_bytes(server: Server, two: tuple[Client, Client]) -> None:
     assert other.get() is None
 
 
-def test_locks(server: Server, two: tuple[Client, Client]) -> None:
+def test_locks(server: Server, two: tuple[RemoteStateClient, RemoteStateClient]) -> None:
     one, other = two
     assert one.locks
     mine = one.lock(new_lock_info("OperationTypeApply", one.lock_path))
@@ -83,7 +83,7 @@ def test_locks(server: Server, two: tuple[Client, Client]) -> None:
     other.unlock(theirs.id)
 
 
-def test_a_lock_that_is_taken_away(server: Server, two: tuple[Client, Client]) -> None:
+def test_a_lock_that_is_taken_away(server: Server, two: tuple[RemoteStateClient, RemoteStateClient]) -> None:
     if server.type == "pg":
         pytest.skip("a lock of PostgreSQL cannot be taken away")
     one, other = two
@@ -95,7 +95,7 @@ def test_a_lock_that_is_taken_away(server: Server, two: tuple[Client, Client]) -
         assert not one.has_lock(mine.id)
 
 
-def test_documents_beside(two: tuple[Client, Client]) -> None:
+def test_documents_beside(two: tuple[RemoteStateClient, RemoteStateClient]) -> None:
     one, other = two
     if not one.has_place_beside:
         pytest.skip("there is no place for documents")

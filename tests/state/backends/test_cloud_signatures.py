@@ -9,7 +9,7 @@ import pytest
 from planner.foundation.clients import aliyun, tablestore, tencent
 from planner.foundation.clients.problem import ServiceError
 
-ALIYUN, TENCENT = aliyun.Keys("access", "secret"), tencent.Keys("access", "secret")
+ALIYUN, TENCENT = aliyun.AliyunKeys("access", "secret"), tencent.TencentKeys("access", "secret")
 
 
 def test_oss() -> None:

@@ -14,7 +14,7 @@ from planner.foundation.clients.http import shown
 from planner.foundation.clients.problem import ServiceError
 from planner.world.state.backend import module_of
 from planner.world.state.encryption_seal import PLAIN
-from planner.world.state.remote.client import Client
+from planner.world.state.remote.client import RemoteStateClient
 from planner.world.state.remote.copy import HEAD, PART, copied, forget
 
 STATE = b'{"version": 4, "serial": 1, "lineage": "l"}'
@@ -66,7 +66,7 @@ def server() -> Iterator[Any]:
     server.shutdown()
 
 
-def client(server: Any, path: str, user: str = "", **settings: Any) -> Client:
+def client(server: Any, path: str, user: str = "", **settings: Any) -> RemoteStateClient:
     server.seen = []
     address = f"http://{user}127.0.0.1:{server.server_address[1]}/{path}"
     backend, problems = module_of("http").open({"address": address, "retry_max": 0, **settings}, PLAIN)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.facts.changes import Changes, Dependencies
-from planner.answers.policy.facts.configuration import Declared
+from planner.answers.policy.facts.configuration import ConfigurationFacts
 from planner.answers.policy.facts.contents import Contents
 from planner.answers.policy.facts.deferred import left
 from planner.answers.policy.facts.owners import ConfiguredOwners
-from planner.answers.policy.facts.relations import PolicyFacts, Reads
-from planner.answers.policy.facts.surroundings import NOTHING, Around, Surroundings
+from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
+from planner.answers.policy.facts.surroundings import NOTHING, Around, PlanSurroundings
 from planner.answers.policy.impact import Impact
 from planner.answers.policy.planned_values import ValueRows
 from planner.logic.datalog.language.values import Row
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def plan_facts(
-    plan: Plan, config: Config, reads: Reads, graph: Callable[[], Graph], around: Surroundings = NOTHING
+    plan: Plan, config: Config, reads: PolicyInputs, graph: Callable[[], Graph], around: PlanSurroundings = NOTHING
 ) -> PolicyFacts:
     """The facts that policies read. `graph` makes the plan graph, for the few that read it."""
     owners = ConfiguredOwners(plan, config)
-    declared = Declared(plan, config, owners, reads)
+    declared = ConfigurationFacts(plan, config, owners, reads)
     contents = Contents(plan, owners, reads, declared.root_variables, ValueRows)
     contents.read()
     surroundings = Around(plan, around, contents.after)
@@ -42,7 +42,7 @@ def plan_facts(
     return PolicyFacts(everything, contents.hidden, owners, mentions, reads.given, unknown=unknown, later=later)
 
 
-def told(reads: Reads, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:
+def told(reads: PolicyInputs, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:
     """The relations that policies read and one of the tellers has a method for."""
     relations: dict[str, Iterable[Row]] = {}
     for predicate in sorted(reads.predicates):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from planner.answers.policy.facts.owners import ConfiguredOwners
-from planner.answers.policy.facts.relations import Reads
+from planner.answers.policy.facts.relations import PolicyInputs
 from planner.answers.policy.values_read import kind_of
 from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from planner.language.config.model import Config, ModuleConfig, ResourceDecl
 
 
-class Declared:
+class ConfigurationFacts:
     """The configuration that a plan was made from."""
 
-    def __init__(self, plan: Plan, config: Config, owners: ConfiguredOwners, reads: Reads) -> None:
+    def __init__(self, plan: Plan, config: Config, owners: ConfiguredOwners, reads: PolicyInputs) -> None:
         self.plan, self.config, self.owners, self.reads = plan, config, owners, reads
 
     def root_variables(self) -> Iterable[tuple[str, bool]]:

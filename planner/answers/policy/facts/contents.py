@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Generic, TypeVar
 
-from planner.answers.policy.facts.relations import VALUE, Owners, Reads
+from planner.answers.policy.facts.relations import VALUE, Owners, PolicyInputs
 from planner.answers.policy.paths_read import Looked
 from planner.answers.policy.planned_values import END, ValueRows, root_of
 from planner.foundation.values.value import SENSITIVE, Null, Unknown, Value, mark
@@ -23,7 +23,7 @@ class Contents(Generic[R]):
     """The relations about values of one plan."""
 
     def __init__(
-        self, plan: Plan, owners: Owners, reads: Reads, root_variables: RootVariables, kind: Callable[[bool], R]
+        self, plan: Plan, owners: Owners, reads: PolicyInputs, root_variables: RootVariables, kind: Callable[[bool], R]
     ) -> None:
         self.plan, self.owners, self.reads, self.root_variables = plan, owners, reads, root_variables
         self.kind = kind

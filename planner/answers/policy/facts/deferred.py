@@ -12,7 +12,7 @@ Deferred: TypeAlias = tuple[tuple[str, str, str], ...]
 
 
 @frozen
-class Later:
+class DeferredResource:
     """A resource that is left: its mode and type, and the block and argument that it waits for."""
 
     address: str
@@ -24,7 +24,7 @@ class Later:
 
 def left(
     deferred: Deferred, resources: Iterable[tuple[str, str, str]], dependents: Callable[[], Mapping[str, list[str]]]
-) -> Iterator[Later]:
+) -> Iterator[DeferredResource]:
     """What stands in the deferred blocks, and what depends on it. `resources` have the address, mode and type."""
     declared = {address: (mode, type) for address, mode, type in resources}
     seen: set[str] = set()
@@ -34,5 +34,5 @@ def left(
             address = waiting.pop(0)
             if address in declared and address not in seen:
                 seen.add(address)
-                yield Later(address, *declared[address], block, argument)
+                yield DeferredResource(address, *declared[address], block, argument)
                 waiting += dependents().get(address, ())

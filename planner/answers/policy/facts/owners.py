@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.address import AddressError, format_resource,
 from planner.foundation.vocabulary.provider_address import ProviderConfiguration, parse_provider_configuration
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import ProviderDecl, ResourceDecl
-from planner.language.syntax.body import BlockSchema, BodySchema
+from planner.language.syntax.body import BodySchema, ExpectedBlock
 from planner.logic.datalog.language.values import Row
 from planner.logic.facts.from_state import module_path
 from planner.logic.model.plan import Plan, ResourceChange, change_name
@@ -151,7 +151,7 @@ def _split(address: str) -> tuple[str, str, str]:
 
 def argument_spans(decl: ResourceDecl | ProviderDecl, name: str) -> list[Span]:
     """Where an argument or the nested blocks of this name stand in a resource block, `dynamic` blocks included."""
-    schema = BodySchema({name: False}, (BlockSchema(name), BlockSchema("dynamic", ("type",))))
+    schema = BodySchema({name: False}, (ExpectedBlock(name), ExpectedBlock("dynamic", ("type",))))
     content, _ = decl.body.partial_content(schema)
     spans = [Span(a.source, a.start, a.end) for a in content.attributes.values()]
     for block in content.blocks:
@@ -162,7 +162,7 @@ def argument_spans(decl: ResourceDecl | ProviderDecl, name: str) -> list[Span]:
 
 def arguments(decl: ResourceDecl) -> frozenset[str]:
     """The names of the arguments and nested blocks that a resource block sets."""
-    content, rest = decl.body.partial_content(BodySchema({}, (BlockSchema("dynamic", ("type",)),)))
+    content, rest = decl.body.partial_content(BodySchema({}, (ExpectedBlock("dynamic", ("type",)),)))
     names = {block.labels[0].value for block in content.blocks if block.labels}
     names.update(rest.just_attributes()[0])
     names.update(block.type for block in getattr(rest, "blocks", ()) if block.type != "dynamic")

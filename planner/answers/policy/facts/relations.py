@@ -15,7 +15,7 @@ from planner.logic.datalog.language.values import Row
 from planner.logic.model.plan import ResourceChange
 
 if TYPE_CHECKING:
-    from planner.answers.policy.facts.deferred import Later
+    from planner.answers.policy.facts.deferred import DeferredResource
     from planner.language.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 
 VALUE = "value"
@@ -70,7 +70,7 @@ KEYED = frozenset(PATHS) | {
 
 
 @frozen
-class Reads:
+class PolicyInputs:
     """What policies read: input predicates, and of which values (None: of all). `given` are facts that are about no
     plan: what packs bring."""
 
@@ -130,7 +130,7 @@ class PolicyFacts(FactBase):
         given: FactBase | None = None,
         untold: frozenset[str] = frozenset(),
         unknown: Mapping[tuple[str, str], Unknown] | None = None,
-        later: tuple[Later, ...] = (),
+        later: tuple[DeferredResource, ...] = (),
     ) -> None:
         self.given = given if given is not None else FactBase({}, {})
         elsewhere = {name: self.given.rows(name) for name in self.given.predicates}

@@ -21,7 +21,7 @@ RECORDED = ("run", "now", "variable_origin", "module_version", "locked_provider"
 
 
 @frozen(eq=False)
-class Surroundings:
+class PlanSurroundings:
     """What is known around a plan. `recorded`: rows (relation, columns...) of the relations RECORDED; `references` and
     `data` are asked when policies read them."""
 
@@ -31,13 +31,13 @@ class Surroundings:
     """the address and the value of every data source that was read while planning"""
 
 
-NOTHING = Surroundings()
+NOTHING = PlanSurroundings()
 
 
 class Around:
     """The relations about what is around a plan; `rows` is where unknown and sensitive values are told."""
 
-    def __init__(self, plan: Plan, around: Surroundings, rows: ValueRows) -> None:
+    def __init__(self, plan: Plan, around: PlanSurroundings, rows: ValueRows) -> None:
         self.plan, self.surroundings, self.rows = plan, around, rows
         self.unknown: dict[tuple[str, str], Unknown] = {}
         """what is not known of the values that were told"""

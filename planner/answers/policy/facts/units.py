@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from planner.language.config.model import Config
-    from planner.logic.datalog.engine.program import Program
+    from planner.logic.datalog.engine.program import RuleProgram
     from planner.logic.model.plan import Plan
 
 CONTENTS = "batch/contents.dl"
@@ -35,7 +35,7 @@ _POLICY_NAMES = {
 """relations of rules/batch/contents.dl, and those of rules/policy/inputs.dl that they are made from"""
 
 
-def contents_needed(program: Program, want: Iterable[str]) -> tuple[str, ...]:
+def contents_needed(program: RuleProgram, want: Iterable[str]) -> tuple[str, ...]:
     """The relations about plans that these predicates rest on."""
     needed = program.needed(tuple(want))
     contents = (p.name for p in program.predicates.values() if p.number in needed and p.span.filename == CONTENTS)
@@ -45,10 +45,10 @@ def contents_needed(program: Program, want: Iterable[str]) -> tuple[str, ...]:
 def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list[list[Any]]]:
     """The rows of the wanted relations, without the unit. Sensitive values are left out."""
     from planner.answers.policy.facts.build import plan_facts
-    from planner.answers.policy.facts.relations import Reads
+    from planner.answers.policy.facts.relations import PolicyInputs
 
     wanted = {name: _POLICY_NAMES[name] for name in names if name in _POLICY_NAMES}
-    reads = Reads(frozenset({*wanted.values(), "sensitive_at"}))
+    reads = PolicyInputs(frozenset({*wanted.values(), "sensitive_at"}))
 
     def graph() -> Any:
         raise AssertionError("none of these relations reads the graph")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
-from planner.answers.policy.facts.relations import Reads
+from planner.answers.policy.facts.relations import PolicyInputs
 from planner.answers.policy.from_json.configuration import ShownConfiguration
 from planner.answers.policy.from_json.document import Document, Misshapen, objects, table, text
 from planner.answers.policy.from_json.rows import is_nothing
@@ -35,7 +35,7 @@ def _actions() -> dict[tuple[str, ...], str]:
 def plan_of(
     document: Document,
     configuration: ShownConfiguration,
-    reads: Reads,
+    reads: PolicyInputs,
     seen: set[tuple[str, str]] | None = None,
     matters: Matters | None = None,
 ) -> Plan:
@@ -88,7 +88,7 @@ def _value(entry: Any, name: str) -> Any:
 _NO_VALUE = (None, None, None)
 
 
-def _kept(change: ResourceChange, reads: Reads) -> ResourceChange:
+def _kept(change: ResourceChange, reads: PolicyInputs) -> ResourceChange:
     """The change with those attributes that are read; nobody else has seen it yet."""
     looked = reads.looked(change)
     if not looked.all:

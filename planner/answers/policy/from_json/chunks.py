@@ -13,7 +13,7 @@ from planner.answers.policy.from_json.document import Document, Misshapen
 from planner.answers.policy.from_json.excerpt import Excerpt
 from planner.answers.policy.from_json.facts import OF_THE_REST, piece_facts
 from planner.answers.policy.independence import can_be_judged_apart, kinds_that_matter
-from planner.answers.policy.judge import Judging, Said
+from planner.answers.policy.judge import Judging, PolicyFindings
 from planner.answers.policy.model import ALL_STEPS, Finding
 from planner.answers.policy.program import Policies
 from planner.foundation.support.exact_json import JsonError
@@ -34,7 +34,7 @@ _MANY = 4
 """where more than one of so many objects would be set aside, the piece is judged at once"""
 
 
-def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> Said | None:
+def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:
     """What policies say of a plan whose changes were suggested (excerpt.suggested), in at most so many processes; None
     when it has to be judged as a whole."""
     reads = policies.reads
@@ -48,10 +48,10 @@ def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes
 
 
 @frozen(eq=False)
-class _Part:
+class _ChunkResult:
     """What comes of a share of the pieces: `findings` are what the forks found; `addresses` are hashes."""
 
-    said: Said
+    said: PolicyFindings
     findings: list[tuple[Any, ...]]
     addresses: list[int]
 
@@ -64,7 +64,7 @@ class _Work:
     bounds: list[tuple[int, int]]
     shares: int
 
-    def share(self, number: int) -> _Part | None:
+    def share(self, number: int) -> _ChunkResult | None:
         """One share of the pieces; None when anything is unusual."""
         try:
             if not self.document.confirm(number, self.shares):
@@ -80,8 +80,8 @@ class _Work:
         hashes = list(map(hash, share.seen)) if self.shares > 1 else []
         said = _together(share.said)
         if number == 0:
-            return _Part(said, [], hashes)
-        return _Part(evolve(said, findings=[]), [_packed(finding) for finding in said.findings], hashes)
+            return _ChunkResult(said, [], hashes)
+        return _ChunkResult(evolve(said, findings=[]), [_packed(finding) for finding in said.findings], hashes)
 
 
 class _Share:
@@ -95,7 +95,7 @@ class _Share:
         self.has_outputs = has_outputs
         self.matters = kinds_that_matter(work.policies)
         self.seen: set[tuple[str, str]] = set()
-        self.said: list[Said] = []
+        self.said: list[PolicyFindings] = []
         self.suspects: list[Any] = []
 
     def look_at(self, piece: Excerpt) -> None:
@@ -143,9 +143,9 @@ def _unpacked(packed: tuple[Any, ...], policies: Policies, spans: dict[str, Span
     return Finding(kind, code, address, message, rule, span, None, proof, would, waits_for, **more)
 
 
-def _joined(parts: list[_Part | None], policies: Policies) -> Said | None:
+def _joined(parts: list[_ChunkResult | None], policies: Policies) -> PolicyFindings | None:
     """What the processes found; None when something in one concerns the others."""
-    found: list[_Part] = [part for part in parts if part is not None]
+    found: list[_ChunkResult] = [part for part in parts if part is not None]
     addresses = [address for part in found for address in part.addresses]
     if len(found) < len(parts) or len(set(addresses)) < len(addresses):
         return None
@@ -159,14 +159,14 @@ def _joined(parts: list[_Part | None], policies: Policies) -> Said | None:
     return said
 
 
-def _together(said: Iterable[Said]) -> Said:
+def _together(said: Iterable[PolicyFindings]) -> PolicyFindings:
     """What is said of several pieces."""
     every = list(said)
     judged: dict[str, int] = {}
     for one in every:
         for code, count in one.judged.items():
             judged[code] = judged.get(code, 0) + count
-    return Said(
+    return PolicyFindings(
         [finding for one in every for finding in one.findings],
         judged,
         sum(one.steps for one in every),

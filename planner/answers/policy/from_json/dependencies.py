@@ -52,7 +52,7 @@ class ShownImpact(Impact):
     ) -> None:
         super().__init__(plan, _no_graph, ConfiguredOwners(plan, config) if config is not None else None)
         self.document, self.configuration = document, configuration
-        self.mentions = Mentions(configuration, config)
+        self.mentions = ObjectReferences(configuration, config)
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
@@ -130,7 +130,7 @@ def _no_graph() -> Graph:
     raise AssertionError("a document has no graph")
 
 
-class Mentions:
+class ObjectReferences:
     """Which objects of a configuration refer to which."""
 
     def __init__(self, configuration: ShownConfiguration, config: Config | None) -> None:

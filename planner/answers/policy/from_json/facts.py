@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.facts.build import told
 from planner.answers.policy.facts.changes import Changes
-from planner.answers.policy.facts.configuration import Declared
+from planner.answers.policy.facts.configuration import ConfigurationFacts
 from planner.answers.policy.facts.contents import Contents
-from planner.answers.policy.facts.deferred import Later, left
+from planner.answers.policy.facts.deferred import DeferredResource, left
 from planner.answers.policy.facts.owners import ConfiguredOwners, arguments
-from planner.answers.policy.facts.relations import VALUE, PolicyFacts, Reads
+from planner.answers.policy.facts.relations import VALUE, PolicyFacts, PolicyInputs
 from planner.answers.policy.from_json.changes import Matters, plan_of
 from planner.answers.policy.from_json.configuration import ShownConfiguration
 from planner.answers.policy.from_json.dependencies import ShownImpact
@@ -70,7 +70,10 @@ OF_THE_REST = frozenset(
 
 
 def shown_facts(
-    document: Document, reads: Reads, config: Config | None = None, locked: Callable[[], Iterable[Row]] | None = None
+    document: Document,
+    reads: PolicyInputs,
+    config: Config | None = None,
+    locked: Callable[[], Iterable[Row]] | None = None,
 ) -> PolicyFacts:
     """The facts that policies read of a document. `config` is the configuration of the working directory, which says
     where things stand if it is the one that the plan was made from; `locked` reads the rows of locked_provider beside
@@ -89,7 +92,7 @@ def shown_facts(
         raise not_usable(document.name, "it is nested too deeply") from None
 
 
-def piece_facts(document: Document, reads: Reads, seen: set[tuple[str, str]], matters: Matters) -> PolicyFacts:
+def piece_facts(document: Document, reads: PolicyInputs, seen: set[tuple[str, str]], matters: Matters) -> PolicyFacts:
     """The facts of a piece of a plan (an excerpt's); `seen` are the objects of other pieces, to which those of this one
     are added. Objects of kinds that do not matter may be left out. Raises Misshapen, and JsonError when the document
     has to be read as a whole."""
@@ -98,7 +101,7 @@ def piece_facts(document: Document, reads: Reads, seen: set[tuple[str, str]], ma
 
 def _facts(
     document: Document,
-    reads: Reads,
+    reads: PolicyInputs,
     config: Config | None,
     seen: set[tuple[str, str]] | None = None,
     matters: Matters | None = None,
@@ -120,7 +123,7 @@ def _facts(
     untold = set(UNTOLD)
     if config is not None and owners.configured is not None:
         untold -= OF_CONFIGURATION
-        tellers += [Declared(plan, config, owners.configured, reads), _Beside(config, locked)]
+        tellers += [ConfigurationFacts(plan, config, owners.configured, reads), _Beside(config, locked)]
         if locked is not None:
             untold.discard("locked_provider")
     if is_plan and reads.predicates & OF_REFERENCES:
@@ -142,7 +145,7 @@ def _facts(
     if not plan.timestamp:
         untold.add("now")
     untold |= configuration.untold if is_plan else OF_PLANS
-    relations = told(Reads(reads.predicates - untold), tellers)
+    relations = told(PolicyInputs(reads.predicates - untold), tellers)
     unknown = {**contents.after.unknown, **contents.elsewhere, **shown.unknown}
     if is_plan and config is not None and owners.configured is not None and unknown and _stands(config, plan):
         unknown |= _documents(owners.configured, unknown)
@@ -158,7 +161,9 @@ def _facts(
     )
 
 
-def _later(document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> Iterator[Later]:
+def _later(
+    document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None
+) -> Iterator[DeferredResource]:
     """What the plan leaves for a later one: as planner prints it, and as Terraform does."""
     entries = objects(document.root, "deferred", "")
     deferred = tuple((text(e, "address", "deferred"), text(e, "argument", "deferred", ""), "") for e in entries)
@@ -168,7 +173,7 @@ def _later(document: Document, plan: Plan, configuration: ShownConfiguration, co
     for entry in objects(document.root, "deferred_changes", ""):
         change, path = table(entry, "resource_change", "deferred_changes"), "deferred_changes.resource_change"
         address = text(change, "address", path)
-        yield Later(address, text(change, "mode", path), text(change, "type", path), address, "")
+        yield DeferredResource(address, text(change, "mode", path), text(change, "type", path), address, "")
 
 
 def _documents(owners: ConfiguredOwners, unknown: dict[tuple[str, str], Unknown]) -> dict[tuple[str, str], Unknown]:

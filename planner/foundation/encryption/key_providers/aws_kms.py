@@ -9,7 +9,7 @@ from planner.foundation.clients.aws_settings import aws_of
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.encryption.base64 import Base64Error, decode, encode
 from planner.foundation.encryption.keys import Key, Keys, Metadata, ProviderError, bytes_of
-from planner.foundation.encryption.settings import Given, Setting, Settings
+from planner.foundation.encryption.settings import EncryptionArguments, Given, Setting
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, Type
 from planner.foundation.vocabulary.records import frozen
 
@@ -51,7 +51,7 @@ _FLAGS = (
     "use_fips_endpoint",
 )
 _LISTS = ("shared_credentials_files", "shared_config_files", "allowed_account_ids", "forbidden_account_ids")
-SETTINGS = Settings(
+SETTINGS = EncryptionArguments(
     {
         "kms_key_id": Setting(required=True),
         "key_spec": Setting(required=True),

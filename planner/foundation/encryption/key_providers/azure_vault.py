@@ -15,7 +15,7 @@ from planner.foundation.clients.http import Http
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.encryption.base64 import encode
 from planner.foundation.encryption.keys import Key, Keys, Metadata, ProviderError, bytes_of, text_of
-from planner.foundation.encryption.settings import Given, Setting, Settings
+from planner.foundation.encryption.settings import EncryptionArguments, Given, Setting
 from planner.foundation.values.types import BOOL, NUMBER
 from planner.foundation.vocabulary.records import frozen
 
@@ -37,7 +37,7 @@ _TEXTS = (
     "subscription_id",
     "tenant_id",
 )
-SETTINGS = Settings(
+SETTINGS = EncryptionArguments(
     {
         "vault_uri": Setting(required=True),
         "vault_key_name": Setting(required=True),

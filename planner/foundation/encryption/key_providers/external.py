@@ -8,11 +8,11 @@ from planner.foundation.encryption.base64 import Base64Error, decode
 from planner.foundation.encryption.go_json import go_json
 from planner.foundation.encryption.keys import Key, Keys, Metadata, MetadataError, ProviderError
 from planner.foundation.encryption.programs import AnswerError, ExitError, Kind, ProtocolError, ask, only, stderr_of
-from planner.foundation.encryption.settings import Given, Setting, Settings
+from planner.foundation.encryption.settings import EncryptionArguments, Given, Setting
 from planner.foundation.values.types import STRING, ListType
 from planner.foundation.vocabulary.records import frozen
 
-SETTINGS = Settings({"command": Setting(ListType(STRING), required=True)})
+SETTINGS = EncryptionArguments({"command": Setting(ListType(STRING), required=True)})
 _KIND = Kind("OpenTofu-External-Key-Provider", "key provider", "binary")
 
 

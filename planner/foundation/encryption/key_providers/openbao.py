@@ -12,11 +12,11 @@ from planner.foundation.clients.http import Http, Retries, Tls, proxies_of
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.encryption.base64 import Base64Error, decode, encode
 from planner.foundation.encryption.keys import Key, Keys, Metadata, ProviderError, bytes_of
-from planner.foundation.encryption.settings import Given, Setting, Settings
+from planner.foundation.encryption.settings import EncryptionArguments, Given, Setting
 from planner.foundation.values.types import NUMBER
 from planner.foundation.vocabulary.records import frozen
 
-SETTINGS = Settings(
+SETTINGS = EncryptionArguments(
     {
         "key_name": Setting(required=True),
         "address": Setting(),

@@ -17,11 +17,11 @@ from planner.foundation.encryption.keys import (
     number_of,
     text_of,
 )
-from planner.foundation.encryption.settings import Given, Setting, Settings
+from planner.foundation.encryption.settings import EncryptionArguments, Given, Setting
 from planner.foundation.values.types import NUMBER
 from planner.foundation.vocabulary.records import frozen
 
-SETTINGS = Settings(
+SETTINGS = EncryptionArguments(
     {
         "passphrase": Setting(),
         "chain": Setting(keys=True),

@@ -6,11 +6,11 @@ import os
 
 from planner.foundation.encryption.keys import Key, Keys
 from planner.foundation.encryption.method import DecryptionError, EncryptionError, InvalidMethodError, NoKeyError
-from planner.foundation.encryption.settings import Given, Setting, Settings
+from planner.foundation.encryption.settings import EncryptionArguments, Given, Setting
 from planner.foundation.values.types import NUMBER, ListType
 from planner.foundation.vocabulary.records import frozen
 
-SETTINGS = Settings({"keys": Setting(required=True, keys=True), "aad": Setting(ListType(NUMBER))})
+SETTINGS = EncryptionArguments({"keys": Setting(required=True, keys=True), "aad": Setting(ListType(NUMBER))})
 _LENGTHS = (16, 24, 32)
 _NONCE = 12
 _random = os.urandom

@@ -6,13 +6,13 @@ from planner.foundation.encryption.base64 import Base64Error, decode, encode
 from planner.foundation.encryption.keys import Key, Keys
 from planner.foundation.encryption.method import DecryptionError, EncryptionError, InvalidMethodError, NoKeyError
 from planner.foundation.encryption.programs import AnswerError, ExitError, Kind, ProtocolError, ask, only, stderr_of
-from planner.foundation.encryption.settings import Given, Setting, Settings
+from planner.foundation.encryption.settings import EncryptionArguments, Given, Setting
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.types import STRING, ListType
 from planner.foundation.vocabulary.records import frozen
 
 _COMMAND = Setting(ListType(STRING), required=True)
-SETTINGS = Settings({"keys": Setting(keys=True), "encrypt_command": _COMMAND, "decrypt_command": _COMMAND})
+SETTINGS = EncryptionArguments({"keys": Setting(keys=True), "encrypt_command": _COMMAND, "decrypt_command": _COMMAND})
 _KIND = Kind("OpenTofu-External-Encryption-Method", "method", "method")
 
 
@@ -21,7 +21,7 @@ class _FailedError(Exception):
 
 
 @frozen(eq=False, repr=False)
-class External:
+class ExternalMethod:
     """The programs, and the keys that they are given, if any."""
 
     keys: Keys | None
@@ -70,7 +70,7 @@ def _run(command: tuple[str, ...], key: Key | None, data: bytes) -> bytes:
         raise _FailedError(f"{what}\n-----\n{stderr_of(bad.stderr)}\n") from None
 
 
-def build(settings: Given) -> External:
+def build(settings: Given) -> ExternalMethod:
     """Raises InvalidMethodError."""
     for name in ("encrypt_command", "decrypt_command"):
         command = settings.get(name, ())
@@ -78,4 +78,4 @@ def build(settings: Given) -> External:
             raise InvalidMethodError(f"the {name} option is required")
         if not command[0]:
             raise InvalidMethodError(f"the first entry of {name} must not be empty")
-    return External(settings.get("keys"), settings["encrypt_command"], settings["decrypt_command"])
+    return ExternalMethod(settings.get("keys"), settings["encrypt_command"], settings["decrypt_command"])

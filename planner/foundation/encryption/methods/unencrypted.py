@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from planner.foundation.encryption.settings import Settings
+from planner.foundation.encryption.settings import EncryptionArguments
 
-SETTINGS = Settings({})
+SETTINGS = EncryptionArguments({})

@@ -29,20 +29,20 @@ def check_stack(config: StackConfig) -> list[Diagnostic]:
     """All that is wrong with what a loaded stack refers to, stack by stack, then with its deployments."""
     problems = Problems()
     for module in config.root.walk():
-        _Checks(module, problems).check()
+        _StackChecks(module, problems).check()
     check_deployments(config, problems)
     return problems
 
 
 @frozen
-class Place:
+class ExpressionSite:
     """Where an expression stands: `what` names it in sentences; `each` is there with for_each only."""
 
     what: str
     has_each: bool = False
 
 
-class _Checks:
+class _StackChecks:
     """The checks of one stack."""
 
     def __init__(self, module: StackModule, problems: Problems) -> None:
@@ -51,9 +51,9 @@ class _Checks:
     def check(self) -> None:
         module = self.module
         for local in module.locals.values():
-            self.expression(local.expr, Place(f"local.{local.name}"))
+            self.expression(local.expr, ExpressionSite(f"local.{local.name}"))
         for output in module.outputs.values():
-            self.expression(output.value, Place(f"output.{output.name}"))
+            self.expression(output.value, ExpressionSite(f"output.{output.name}"))
         for key, provider in module.providers.items():
             if provider.type not in module.required_providers:
                 detail = (
@@ -61,9 +61,9 @@ class _Checks:
                     f"{did_you_mean(provider.type, module.required_providers)}"
                 )
                 self.error("provider_not_required", "Provider is not required", detail, provider.span)
-            self.expression(provider.for_each, Place(f"for_each of {key}"))
+            self.expression(provider.for_each, ExpressionSite(f"for_each of {key}"))
             if provider.config is not None:
-                place = Place(f"the configuration of {key}", provider.for_each is not None)
+                place = ExpressionSite(f"the configuration of {key}", provider.for_each is not None)
                 for node in variables(provider.config):
                     self.mention(node, provider.span.source, place)
         for component in module.components.values():
@@ -77,8 +77,8 @@ class _Checks:
     # ------------------------------------------------------------ components
 
     def component(self, component: ComponentDecl) -> None:
-        place = Place(component.key, component.for_each is not None)
-        self.expression(component.for_each, Place(f"for_each of {component.key}"))
+        place = ExpressionSite(component.key, component.for_each is not None)
+        self.expression(component.for_each, ExpressionSite(f"for_each of {component.key}"))
         self.expression(component.inputs, place)
         self.providers(component.providers, place)
         for reference in component.depends_on:
@@ -92,8 +92,8 @@ class _Checks:
 
     def removed(self, removed: RemovedComponent) -> None:
         key = f"{removed.kind}.{removed.name}"
-        place = Place(f"the removed {key}", removed.for_each is not None)
-        self.expression(removed.for_each, Place(f"for_each of the removed {key}"))
+        place = ExpressionSite(f"the removed {key}", removed.for_each is not None)
+        self.expression(removed.for_each, ExpressionSite(f"for_each of the removed {key}"))
         self.expression(removed.inputs, place)
         self.expression(removed.key, place)
         self.providers(removed.providers, place)
@@ -107,7 +107,7 @@ class _Checks:
     def dependency(self, reference: Reference) -> None:
         node = reference.node
         if isinstance(node, nodes.Traversal) and node.root in ("component", "stack"):
-            self.mention(node, reference.source, Place("depends_on"), whole=True)
+            self.mention(node, reference.source, ExpressionSite("depends_on"), whole=True)
             return
         detail = "depends_on names component.NAME and stack.NAME."
         self.error("invalid_dependency", "Invalid depends_on reference", detail, reference.span)
@@ -132,7 +132,7 @@ class _Checks:
 
     # ------------------------------------------------------------ providers
 
-    def providers(self, given: Iterable[tuple[ProviderRef, ProviderSource]], place: Place) -> None:
+    def providers(self, given: Iterable[tuple[ProviderRef, ProviderSource]], place: ExpressionSite) -> None:
         for _, source in given:
             provider = self.module.providers.get(source.name)
             if provider is None:
@@ -174,12 +174,12 @@ class _Checks:
 
     # ------------------------------------------------------------ references
 
-    def expression(self, expr: Expr | None, place: Place) -> None:
+    def expression(self, expr: Expr | None, place: ExpressionSite) -> None:
         if expr is not None:
             for node in variables(expr.node):
                 self.mention(node, expr.source, place)
 
-    def mention(self, node: Mention, source: Source, place: Place, whole: bool = False) -> None:
+    def mention(self, node: Mention, source: Source, place: ExpressionSite, whole: bool = False) -> None:
         """A reference. `whole`: to a component itself rather than to what it gives."""
         root = node.name if isinstance(node, nodes.Variable) else node.root
         steps = () if isinstance(node, nodes.Variable) else node.steps

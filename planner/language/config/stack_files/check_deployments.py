@@ -18,7 +18,7 @@ _SHARED = ("local", "identity_token", "store", "upstream_input")
 
 def check_deployments(config: StackConfig, problems: Problems) -> None:
     """What deployments and what decides about them refer to, and whether inputs fit the stack's variables."""
-    _Checks(config, problems).check()
+    _DeploymentChecks(config, problems).check()
 
 
 def check_inputs(
@@ -53,7 +53,7 @@ def check_inputs(
         problems.error("missing_input", "Missing input", detail, inputs.span if inputs is not None else span)
 
 
-class _Checks:
+class _DeploymentChecks:
     def __init__(self, config: StackConfig, problems: Problems) -> None:
         self.all, self.root, self.problems = config.deployments, config.root, problems
 

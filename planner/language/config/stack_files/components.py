@@ -10,7 +10,7 @@ from planner.language.config.named_values import label_span, output_block, varia
 from planner.language.config.provider_blocks import check_provider_name, provider_reference, version_constraint
 from planner.language.config.reading import (
     BAD_NAME,
-    Piece,
+    ExpressionPiece,
     Problems,
     constant_bool,
     constant_string,
@@ -34,16 +34,16 @@ from planner.language.config.stack_files.model import (
 )
 from planner.language.expressions.constraints import parse_type_constraint
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Attribute, Block, Body, BodySchema, ExpectedBlock
 
 _COMPONENT = BodySchema(
     {"source": True, **dict.fromkeys(("version", "inputs", "providers", "for_each", "depends_on"), False)}
 )
 _STACK = BodySchema({"source": True, **dict.fromkeys(("version", "inputs", "for_each", "depends_on"), False)})
-_PROVIDER = BodySchema({"for_each": False}, (BlockSchema("config"),))
+_PROVIDER = BodySchema({"for_each": False}, (ExpectedBlock("config"),))
 _REMOVED = BodySchema(
     {"from": True, "source": True, **dict.fromkeys(("version", "inputs", "providers", "for_each"), False)},
-    (BlockSchema("lifecycle"),),
+    (ExpectedBlock("lifecycle"),),
 )
 _LIFECYCLE = BodySchema({"destroy": False})
 _VARIABLE = BodySchema(
@@ -115,7 +115,7 @@ def module_call(name: str, attributes: dict[str, Attribute], block: Block, probl
 # ---------------------------------------------------------------- providers
 
 
-def given_providers(expr: Piece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderSource], ...]:
+def given_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderSource], ...]:
     """What a `providers` argument says: names in the module, each with a configuration of the stack."""
     entries = pairs(expr)
     if entries is None:
@@ -138,12 +138,12 @@ def given_providers(expr: Piece, problems: Problems) -> tuple[tuple[ProviderRef,
     return tuple(given.values())
 
 
-def _unquoted_key(key: Piece, bare: bool) -> Piece:
+def _unquoted_key(key: ExpressionPiece, bare: bool) -> ExpressionPiece:
     """`"aws.west"`: the quotes are needed there, so they are no old style."""
     return key if bare or not isinstance(key.node, nodes.Literal) else evolve(key, json=True)
 
 
-def provider_source(expr: Piece, problems: Problems) -> ProviderSource | None:
+def provider_source(expr: ExpressionPiece, problems: Problems) -> ProviderSource | None:
     """`provider.TYPE.ALIAS`, `[...]` perhaps; None when it is none (reported)."""
     written = native(interpolated(expr), problems)
     if written is None:
@@ -156,13 +156,13 @@ def provider_source(expr: Piece, problems: Problems) -> ProviderSource | None:
     return None
 
 
-def _keyed(written: Piece) -> tuple[list[str], Expr | None]:
+def _keyed(written: ExpressionPiece) -> tuple[list[str], Expr | None]:
     """`a.b.c[key]` as names and the key; no names where it is something else."""
     node, key = written.node, None
     if isinstance(node, nodes.Index):
         key = Expr(node.key, written.source)
         node = node.collection
-    traversal = traversal_node(Piece(node, written.source))
+    traversal = traversal_node(ExpressionPiece(node, written.source))
     if not isinstance(traversal, nodes.Traversal):
         return [], None
     steps = traversal.steps
@@ -259,7 +259,7 @@ def removed_component(block: Block, problems: Problems) -> RemovedComponent | No
     )
 
 
-def _removed_from(expr: Piece, problems: Problems) -> tuple[Kind, str, Expr | None, Span] | None:
+def _removed_from(expr: ExpressionPiece, problems: Problems) -> tuple[Kind, str, Expr | None, Span] | None:
     written = native(interpolated(expr), problems)
     if written is None:
         return None

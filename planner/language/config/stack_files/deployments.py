@@ -11,7 +11,7 @@ from planner.language.config.model import Expr
 from planner.language.config.named_values import label_span, locals_block
 from planner.language.config.reading import (
     BAD_NAME,
-    Piece,
+    ExpressionPiece,
     Problems,
     constant_string,
     elements,
@@ -34,21 +34,21 @@ from planner.language.config.stack_files.model import (
     ValueStore,
 )
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Attribute, Block, Body, BodySchema, ExpectedBlock
 
 FILE = BodySchema(
     {},
     (
-        *(BlockSchema(kind, ("name",)) for kind in ("deployment", "deployment_group", "deployment_auto_approve")),
-        *(BlockSchema(kind, ("name",)) for kind in ("identity_token", "publish_output", "upstream_input")),
-        BlockSchema("store", ("type", "name")),
-        BlockSchema("orchestrate", ("type", "name")),
-        BlockSchema("locals"),
+        *(ExpectedBlock(kind, ("name",)) for kind in ("deployment", "deployment_group", "deployment_auto_approve")),
+        *(ExpectedBlock(kind, ("name",)) for kind in ("identity_token", "publish_output", "upstream_input")),
+        ExpectedBlock("store", ("type", "name")),
+        ExpectedBlock("orchestrate", ("type", "name")),
+        ExpectedBlock("locals"),
     ),
 )
 _DEPLOYMENT = BodySchema(dict.fromkeys(("inputs", "variables", "deployment_group", "destroy", "import"), False))
 _GROUP = BodySchema({"auto_approve_checks": False})
-_RULE = BodySchema({}, (BlockSchema("check"),))
+_RULE = BodySchema({}, (ExpectedBlock("check"),))
 _CHECK = BodySchema({"condition": True, "reason": False})
 _TOKEN = BodySchema({"audience": True})
 _PUBLISHED = BodySchema({"value": True, "description": False})
@@ -151,7 +151,7 @@ def _deployment(block: Block, problems: Problems) -> Deployment:
     )
 
 
-def _named(expr: Piece, root: str, problems: Problems) -> tuple[str, Span] | None:
+def _named(expr: ExpressionPiece, root: str, problems: Problems) -> tuple[str, Span] | None:
     """The name in `ROOT.NAME`, which some write as a text, with or without the root; None for others (reported)."""
     if isinstance(expr.node, nodes.Literal) and expr.node.value.__class__ is str:
         text = interpolated(expr).node

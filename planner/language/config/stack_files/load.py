@@ -44,7 +44,7 @@ from planner.language.config.stack_files.model import (
     StackModule,
     StackProvider,
 )
-from planner.language.syntax.body import BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Body, BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_text
 
 T = TypeVar("T")
@@ -52,11 +52,11 @@ T = TypeVar("T")
 _FILE = BodySchema(
     {},
     (
-        *(BlockSchema(kind, ("name",)) for kind in ("component", "stack", "variable", "output")),
-        BlockSchema("provider", ("type", "name")),
-        BlockSchema("required_providers"),
-        BlockSchema("locals"),
-        BlockSchema("removed"),
+        *(ExpectedBlock(kind, ("name",)) for kind in ("component", "stack", "variable", "output")),
+        ExpectedBlock("provider", ("type", "name")),
+        ExpectedBlock("required_providers"),
+        ExpectedBlock("locals"),
+        ExpectedBlock("removed"),
     ),
 )
 DEEPEST = 32
@@ -67,7 +67,7 @@ _INIT = "planner stacks init"
 
 
 @frozen(eq=False)
-class Places:
+class StackSources:
     """Where what a stack calls is: `locate` finds a component's module or a child stack, `below` gives what finds the
     modules that one calls."""
 
@@ -79,7 +79,7 @@ class Places:
     """what is there for a removed component of the stack at a path, which was another one when that was installed"""
 
 
-def installed(root_dir: str, manifest: Manifest) -> Places:
+def installed(root_dir: str, manifest: Manifest) -> StackSources:
     """What `init` recorded."""
     found = InstalledModules(manifest, root_dir, init=_INIT)
 
@@ -94,11 +94,11 @@ def installed(root_dir: str, manifest: Manifest) -> Places:
     def below(path: ModulePath) -> Locate:
         return InstalledModules(manifest, root_dir, below=path, init=_INIT).locate
 
-    return Places(found.locate, below, alike=alike)
+    return StackSources(found.locate, below, alike=alike)
 
 
 def load_stack(
-    root_dir: str = ".", *, places: Places | None = None, data_dir: str = DATA_DIRECTORY
+    root_dir: str = ".", *, places: StackSources | None = None, data_dir: str = DATA_DIRECTORY
 ) -> tuple[StackConfig, list[Diagnostic]]:
     """The stack in a directory as far as it can be loaded, and what is wrong with its text, in the order of files.
     `places`: other than those that `init` recorded. What its blocks refer to is not looked at."""
@@ -107,7 +107,7 @@ def load_stack(
         manifest, found = read_manifest(root_dir, data_dir)
         problems.extend(found)
         places = installed(root_dir, manifest)
-    loader = _Loader(root_dir, places)
+    loader = _StackLoader(root_dir, places)
     root = loader.stack((), ".", (os.path.realpath(root_dir),), problems)
     deployments = loader.deployments(problems)
     return StackConfig(root, deployments, loader.files), problems
@@ -176,8 +176,8 @@ _KINDS: Mapping[type, str] = {
 }
 
 
-class _Loader:
-    def __init__(self, root_dir: str, places: Places) -> None:
+class _StackLoader:
+    def __init__(self, root_dir: str, places: StackSources) -> None:
         self.root_dir, self.places = root_dir, places
         self.files: dict[str, str] = {}
         self.known: dict[tuple[str, str], Config] = {}

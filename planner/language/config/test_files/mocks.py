@@ -28,13 +28,13 @@ from planner.language.config.reading import (
     steps_of,
 )
 from planner.language.config.test_files.model import ModuleOverride
-from planner.language.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Attribute, Block, Body, BodySchema, ExpectedBlock
 
 RESOURCE_OVERRIDES = ("override_resource", "override_data")
 _MOCKS = {"mock_resource": "managed", "mock_data": "data"}
 _PROVIDER = BodySchema(
     dict.fromkeys(("alias", "for_each"), False),
-    (*(BlockSchema(kind, ("type",)) for kind in _MOCKS), *map(BlockSchema, RESOURCE_OVERRIDES)),
+    (*(ExpectedBlock(kind, ("type",)) for kind in _MOCKS), *map(ExpectedBlock, RESOURCE_OVERRIDES)),
 )
 _OWN_PROVIDER = BodySchema(
     {**_PROVIDER.attributes, **dict.fromkeys(("source", "override_during"), False)}, _PROVIDER.blocks

@@ -41,27 +41,33 @@ from planner.language.config.test_files.model import (
     TestFile,
     TestRun,
 )
-from planner.language.syntax.body import Block, BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Block, Body, BodySchema, ExpectedBlock
 
-_OVERRIDES = (*map(BlockSchema, RESOURCE_OVERRIDES), BlockSchema("override_module"))
+_OVERRIDES = (*map(ExpectedBlock, RESOURCE_OVERRIDES), ExpectedBlock("override_module"))
 _FILE = BodySchema(
     {},
     (
-        BlockSchema("run", ("name",)),
-        BlockSchema("provider", ("name",)),
-        BlockSchema("variables"),
+        ExpectedBlock("run", ("name",)),
+        ExpectedBlock("provider", ("name",)),
+        ExpectedBlock("variables"),
         *_OVERRIDES,
-        BlockSchema("mock_provider", ("name",)),
+        ExpectedBlock("mock_provider", ("name",)),
     ),
 )
 _RUN = BodySchema(
     dict.fromkeys(("command", "providers", "expect_failures"), False),
-    (BlockSchema("plan_options"), BlockSchema("assert"), BlockSchema("variables"), BlockSchema("module"), *_OVERRIDES),
+    (
+        ExpectedBlock("plan_options"),
+        ExpectedBlock("assert"),
+        ExpectedBlock("variables"),
+        ExpectedBlock("module"),
+        *_OVERRIDES,
+    ),
 )
-_OWN_FILE = BodySchema({}, (*_FILE.blocks, BlockSchema("test")))
+_OWN_FILE = BodySchema({}, (*_FILE.blocks, ExpectedBlock("test")))
 _OWN_RUN = BodySchema(
     {**_RUN.attributes, **dict.fromkeys(("state_key", "parallel", "skip_cleanup"), False)},
-    (*_RUN.blocks, BlockSchema("policy", ("code",)), BlockSchema("query")),
+    (*_RUN.blocks, ExpectedBlock("policy", ("code",)), ExpectedBlock("query")),
 )
 _TEST = BodySchema(dict.fromkeys(("parallel", "skip_cleanup"), False))
 _POLICY = BodySchema({"verdict": True, "address": False})

@@ -22,20 +22,20 @@ from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
-    Call,
     Comparison,
     Constant,
     Literal,
+    RuleCall,
+    RuleVariable,
     Term,
     Test,
-    Variable,
 )
 from planner.logic.datalog.ask.limit import run_limited
 from planner.logic.datalog.engine.compile import index_code
 from planner.logic.datalog.engine.compile_rule import BodyCompiler, Indexes
 from planner.logic.datalog.engine.compiled import namespace
 from planner.logic.datalog.engine.evaluate import Database
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language import checks
 from planner.logic.datalog.language.alternatives import expanded_body
 from planner.logic.datalog.language.link import linked_body
@@ -66,7 +66,7 @@ class Query:
 
 
 @frozen
-class Answer:
+class QueryResult:
     """`columns` are variables; `rows` are sorted, in the engine's form (see values.decode). A question without
     variables has no columns, and one row if it holds."""
 
@@ -77,7 +77,7 @@ class Answer:
         return bool(self.rows)
 
 
-def parse_query(program: Program, text: str) -> tuple[Query | None, list[Diagnostic]]:
+def parse_query(program: RuleProgram, text: str) -> tuple[Query | None, list[Diagnostic]]:
     """A question, checked against the declarations: unknown predicates, arities, types, variables without a value."""
     written, source, diagnostics = parse(text)
     if has_errors(diagnostics):
@@ -93,7 +93,7 @@ def parse_query(program: Program, text: str) -> tuple[Query | None, list[Diagnos
     first = mentioned[0] if mentioned else []
     columns = tuple(dict.fromkeys(name for name in first if all(name in own for own in mentioned)))
     span = Span(source, 0, len(text))
-    head = Atom(_HEAD, tuple(Variable(name, 0, 0) for name in columns), 0, 0)
+    head = Atom(_HEAD, tuple(RuleVariable(name, 0, 0) for name in columns), 0, 0)
     predicate = Predicate(
         len(program.predicates), _HEAD, tuple(Column(c, ANY) for c in columns), "", span, False, True, False, False
     )
@@ -113,7 +113,7 @@ def parse_query(program: Program, text: str) -> tuple[Query | None, list[Diagnos
     return Query(text, columns, rules, predicate, read), diagnostics
 
 
-def ask(program: Program, database: Database, query: Query, seconds: float | None = None) -> Answer:
+def ask(program: RuleProgram, database: Database, query: Query, seconds: float | None = None) -> QueryResult:
     """Answer a question. With `seconds` it is answered in a process of its own, which is ended when they have passed.
 
     Raises Failure when the time or the memory does not suffice, KeyError when a predicate was not evaluated."""
@@ -125,7 +125,7 @@ def ask(program: Program, database: Database, query: Query, seconds: float | Non
         return way(program, database, query)
 
     rows = work() if seconds is None else _limited(work, seconds)
-    return Answer(query.columns, sorted_rows(rows))
+    return QueryResult(query.columns, sorted_rows(rows))
 
 
 def _limited(work: Callable[[], set[Row]], seconds: float) -> set[Row]:
@@ -140,7 +140,7 @@ def is_goal_directed(query: Query) -> bool:
     for literal in join_order(query.literals, (), set(query.columns)):
         if isinstance(literal, Atom) and literal.arguments:
             terms = literal.arguments
-            if not any(isinstance(t, Constant) or (isinstance(t, Variable) and t.name in known) for t in terms):
+            if not any(isinstance(t, Constant) or (isinstance(t, RuleVariable) and t.name in known) for t in terms):
                 return False
         known |= names(literal)
     return True
@@ -150,19 +150,19 @@ def _is_plain(literal: Literal) -> bool:
     """Whether a literal computes nothing."""
     if isinstance(literal, Comparison):
         terms: tuple[Term, ...] = (literal.left, literal.right)
-        return literal.operator != "=" and not any(isinstance(t, Call) for t in terms)
+        return literal.operator != "=" and not any(isinstance(t, RuleCall) for t in terms)
     if isinstance(literal, Test):
-        return not any(isinstance(t, Call) for t in literal.arguments)
+        return not any(isinstance(t, RuleCall) for t in literal.arguments)
     return not isinstance(literal, Aggregate | Builtin)
 
 
-def _top_down(program: Program, database: Database, query: Query) -> set[Row]:
+def _top_down(program: RuleProgram, database: Database, query: Query) -> set[Row]:
     from planner.logic.datalog.ask.pydatalog_goal import solve
 
     return solve(database, query.literals, query.columns)
 
 
-def _bottom_up(program: Program, database: Database, query: Query) -> set[Row]:
+def _bottom_up(program: RuleProgram, database: Database, query: Query) -> set[Row]:
     """Compile the question as rules and run them."""
     predicates = {**program.predicates, _HEAD: query.head}
     indexes = Indexes()

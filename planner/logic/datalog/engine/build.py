@@ -8,7 +8,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import RuleFile
 from planner.logic.datalog.engine.compile import compile_program
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language import checks
 from planner.logic.datalog.language.link import Linker
 from planner.logic.datalog.language.reasons import with_reason
@@ -23,7 +23,7 @@ def build_program(
     made: Sequence[RuleFile] = (),
     beside: Sequence[tuple[str, str]] = (),
     spaces: Spaces | None = None,
-) -> tuple[Program | None, list[Diagnostic]]:
+) -> tuple[RuleProgram | None, list[Diagnostic]]:
     """See load_program."""
     diagnostics: list[Diagnostic] = []
     linker = Linker(core, spaces)
@@ -68,7 +68,7 @@ def build_program(
     diagnostics += checks.unproduced(rules, predicates)
     compiled = compile_program(predicates, rules, strata)
     code = compile(compiled.source, "<rules>", "exec")
-    return Program(predicates, strata, compiled, code, lambda: rules), _in_order(diagnostics)
+    return RuleProgram(predicates, strata, compiled, code, lambda: rules), _in_order(diagnostics)
 
 
 def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

@@ -14,7 +14,7 @@ from planner.foundation.support.store import Shelf
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.span import Source
 from planner.language.syntax.rule_syntax import RuleFile
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 
 if TYPE_CHECKING:
     from planner.logic.datalog.language.spaces import Spaces
@@ -31,7 +31,7 @@ def load_program(
     made: Sequence[RuleFile] = (),
     beside: Beside | None = None,
     spaces: Spaces | None = None,
-) -> tuple[Program | None, list[Diagnostic]]:
+) -> tuple[RuleProgram | None, list[Diagnostic]]:
     """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them;
     without `.dl` they begin the names of rules that have none of their own (`house.dl` gives `house.1`...).
 
@@ -57,7 +57,7 @@ def _kept_or_built(
     made: Sequence[RuleFile],
     beside: Beside | None,
     spaces: Spaces,
-) -> tuple[Program | None, list[Diagnostic]]:
+) -> tuple[RuleProgram | None, list[Diagnostic]]:
     name = PROGRAMS.name(*parts(files, core), *spaces_parts(spaces))
     known = _read(name, {name: Source(name, text) for name, text in files})
     if known is not None:
@@ -74,7 +74,7 @@ def _built(
     made: Sequence[RuleFile],
     beside: Beside | None,
     spaces: Spaces,
-) -> tuple[Program | None, list[Diagnostic]]:
+) -> tuple[RuleProgram | None, list[Diagnostic]]:
     from planner.logic.datalog.engine.build import build_program
 
     return build_program(files, core, made, beside() if beside is not None else (), spaces)
@@ -121,12 +121,12 @@ def unpickled(data: bytes, sources: dict[str, Source]) -> Any:
     return _Unpickler(data, sources).load()
 
 
-def _write(name: str, program: Program, diagnostics: list[Diagnostic]) -> None:
+def _write(name: str, program: RuleProgram, diagnostics: list[Diagnostic]) -> None:
     model = (program.predicates, program.strata, program.compiled._replace(source=""), diagnostics)
     PROGRAMS.store(name, marshal.dumps((program.code, pickled(model), pickled(program.rules))))
 
 
-def _read(name: str, sources: dict[str, Source]) -> tuple[Program, list[Diagnostic]] | None:
+def _read(name: str, sources: dict[str, Source]) -> tuple[RuleProgram, list[Diagnostic]] | None:
     data = PROGRAMS.load(name)
     if data is None:
         return None
@@ -135,4 +135,4 @@ def _read(name: str, sources: dict[str, Source]) -> tuple[Program, list[Diagnost
         predicates, strata, compiled, diagnostics = _Unpickler(model, sources).load()
     except Exception:  # of another shape than today's: made again
         return None
-    return Program(predicates, strata, compiled, code, lambda: _Unpickler(rules, sources).load()), diagnostics
+    return RuleProgram(predicates, strata, compiled, code, lambda: _Unpickler(rules, sources).load()), diagnostics

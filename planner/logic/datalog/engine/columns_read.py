@@ -11,13 +11,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Failure, error
-from planner.language.syntax.rule_syntax import Aggregate, Atom, Constant, Negation, Variable
+from planner.language.syntax.rule_syntax import Aggregate, Atom, Constant, Negation, RuleVariable
 from planner.logic.datalog.engine.compiled import UNSEEN, Look
 from planner.logic.datalog.language.literals import inner_variables, variables
 from planner.logic.datalog.language.model import Predicate, Rule
 
 if TYPE_CHECKING:
-    from planner.logic.datalog.engine.program import Program
+    from planner.logic.datalog.engine.program import RuleProgram
 
 _Place = tuple[str, int]
 _Looks = dict[_Place, Look]
@@ -50,7 +50,7 @@ def looks(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> dict[st
     }
 
 
-def collapsed(program: Program, name: str, column: int) -> Program:
+def collapsed(program: RuleProgram, name: str, column: int) -> RuleProgram:
     """The program, whose evaluator puts one word in the place of several values of this column. Raises Failure when a
     rule looks at them: it could not fire as it is written."""
     look = program.compiled.looks[name][column]
@@ -70,7 +70,7 @@ def _look(rule: Rule, seen: _Looks, passed: dict[_Place, set[_Place]]) -> None:
     heads: dict[str, set[_Place]] = {}
     for n, argument in enumerate(rule.head.arguments):
         place = (rule.head.predicate, n)
-        if isinstance(argument, Variable):
+        if isinstance(argument, RuleVariable):
             heads.setdefault(argument.name, set()).add(place)
         else:
             for variable in variables(argument):  # something is computed from it
@@ -88,9 +88,9 @@ def _look(rule: Rule, seen: _Looks, passed: dict[_Place, set[_Place]]) -> None:
             place = (atom.predicate, n)
             if isinstance(argument, Constant):
                 _see(seen, (place,), Look(frozenset((argument.value,))))
-            elif isinstance(argument, Variable) and times[argument.name] > 1:
+            elif isinstance(argument, RuleVariable) and times[argument.name] > 1:
                 _see(seen, (place,), Look(compared=True))
-            elif isinstance(argument, Variable):
+            elif isinstance(argument, RuleVariable):
                 passed.setdefault(place, set()).update(heads.get(argument.name, ()))
 
 

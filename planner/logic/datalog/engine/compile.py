@@ -12,14 +12,14 @@ from typing import Any
 from planner.language.syntax.rule_syntax import Atom, Constant
 from planner.logic.datalog.engine.columns_read import looks
 from planner.logic.datalog.engine.compile_rule import BodyCompiler, Indexes, key_code, tuple_code
-from planner.logic.datalog.engine.compiled import Compiled, Function, Index, Step
+from planner.logic.datalog.engine.compiled import CompiledFunction, CompiledIndex, CompiledRules, CompiledStratum
 from planner.logic.datalog.language.literals import atoms
 from planner.logic.datalog.language.model import Predicate, Rule, Stratum
 from planner.logic.datalog.language.strata import dependencies
 from planner.logic.datalog.language.values import encode
 
 
-def index_code(number: int, index: Index) -> str:
+def index_code(number: int, index: CompiledIndex) -> str:
     """`x3(rows, d)`: enter rows into an index."""
     if index.has_rows:
         key = key_code([f"row[{i}]" for i in index.keys])
@@ -45,15 +45,15 @@ def _description(rule: Rule, predicates: Mapping[str, Predicate]) -> tuple[Any, 
     )
 
 
-def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], strata: list[Stratum]) -> Compiled:
+def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], strata: list[Stratum]) -> CompiledRules:
     indexes = Indexes()
     parts: list[str] = []
-    steps: list[Step] = []
+    steps: list[CompiledStratum] = []
     uses: set[tuple[str, str]] = set()
     count = 0
     for stratum in strata:
         members = set(stratum.predicates)
-        functions: list[Function] = []
+        functions: list[CompiledFunction] = []
         for number in stratum.rules:
             rule = rules[number]
             recursive: list[Atom | None] = [x for x in rule.body if isinstance(x, Atom) and x.predicate in members]
@@ -65,11 +65,11 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
                 source = predicates[delta.predicate].number if delta is not None else -1
                 needs = tuple(sorted(compiler.needs))
                 uses |= compiler.uses
-                functions.append(Function(count, number, head, source, needs, *_description(rule, predicates)))
+                functions.append(CompiledFunction(count, number, head, source, needs, *_description(rule, predicates)))
                 count += 1
         native = predicates[stratum.predicates[0]]
         steps.append(
-            Step(
+            CompiledStratum(
                 tuple(predicates[p].number for p in stratum.predicates),
                 stratum.is_recursive,
                 tuple(functions),
@@ -80,6 +80,6 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
     parts += [index_code(number, index) for index, number in indexes.numbers.items()]
     graph = dependencies(predicates.values(), rules)
     reads = [tuple(predicates[other].number for other in graph[name]) for name in predicates]
-    return Compiled(
+    return CompiledRules(
         "\n".join(parts), steps, list(indexes.numbers), reads, looks(rules, predicates), tuple(sorted(uses))
     )

@@ -27,19 +27,19 @@ from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
-    Call,
     Comparison,
     Constant,
     Literal,
     Negation,
+    RuleCall,
+    RuleVariable,
     Term,
     Test,
-    Variable,
     Wildcard,
 )
-from planner.logic.datalog.engine.compiled import Index, called
+from planner.logic.datalog.engine.compiled import CompiledIndex, called
 from planner.logic.datalog.language.builtins import FUNCTION_MODULE, FUNCTIONS, RELATIONS, TESTS
-from planner.logic.datalog.language.builtins import Builtin as Entry
+from planner.logic.datalog.language.builtins import BuiltinPredicate as Entry
 from planner.logic.datalog.language.checks import assigned
 from planner.logic.datalog.language.literals import inner_variables, outer_names, with_arguments
 from planner.logic.datalog.language.model import Predicate, Rule
@@ -102,9 +102,9 @@ class Indexes:
     """The indexes of a program, numbered as they are asked for."""
 
     def __init__(self) -> None:
-        self.numbers: dict[Index, int] = {}
+        self.numbers: dict[CompiledIndex, int] = {}
 
-    def number(self, index: Index) -> int:
+    def number(self, index: CompiledIndex) -> int:
         return self.numbers.setdefault(index, len(self.numbers))
 
 
@@ -137,11 +137,11 @@ class BodyCompiler:
 
     def term(self, term: Term, clauses: list[Clause]) -> str:
         """The expression of a term. What has to hold for it to have a value goes to `clauses` before."""
-        if isinstance(term, Variable):
+        if isinstance(term, RuleVariable):
             return self.names[term.name]
         if isinstance(term, Constant):
             return constant_code(term.value)
-        assert isinstance(term, Call)
+        assert isinstance(term, RuleCall)
         arguments = [self.term(a, clauses) for a in term.arguments]
         bases = [self.base(a) for a in term.arguments]
         inline = self._inline(term, arguments, bases)
@@ -158,7 +158,7 @@ class BodyCompiler:
         clauses += [Let(name, call), Check(f"{name} is not None")]
         return name
 
-    def _inline(self, term: Call, arguments: list[str], bases: list[str]) -> str | None:
+    def _inline(self, term: RuleCall, arguments: list[str], bases: list[str]) -> str | None:
         if term.function in ("+", "-") and bases == ["number", "number"]:
             return f"({arguments[0]} {term.function} {arguments[1]})"
         # With a constant the text grows by at most that much a rule; two variables may double it, which `join` limits.
@@ -170,7 +170,7 @@ class BodyCompiler:
     def base(self, term: Term) -> str:
         """The base type of a term where it is used: a variable of a column of any value may be narrowed only by a
         literal that is joined later."""
-        if isinstance(term, Variable) and term.name in self.bases:
+        if isinstance(term, RuleVariable) and term.name in self.bases:
             return self.bases[term.name]
         kind = self.types.of(term)
         return kind.base if kind is not None else "any"
@@ -182,7 +182,7 @@ class BodyCompiler:
 
     def optional(self, term: Term) -> str:
         """The expression of a term that is None where the term has no value."""
-        if not isinstance(term, Call):
+        if not isinstance(term, RuleCall):
             return self.term(term, [])
         function = FUNCTIONS.get(term.function) or RELATIONS[term.function]
         parts = [self.function(function), *map(self.optional, term.arguments)]
@@ -214,20 +214,20 @@ class BodyCompiler:
 
     def index(self, atom: Atom, keys: list[int], has_rows: bool) -> str:
         predicate = self.predicates[atom.predicate]
-        number = self.indexes.number(Index(predicate.number, predicate.arity, tuple(keys), has_rows))
+        number = self.indexes.number(CompiledIndex(predicate.number, predicate.arity, tuple(keys), has_rows))
         self.needs.add(number)
         if has_rows:
             return self.prelude.setdefault(f"I[{number}].get", f"i{number}")
         return self.prelude.setdefault(f"I[{number}]", f"i{number}")
 
     def is_known(self, term: Term) -> bool:
-        return isinstance(term, Constant) or (isinstance(term, Variable) and term.name in self.names)
+        return isinstance(term, Constant) or (isinstance(term, RuleVariable) and term.name in self.names)
 
     def atom(self, atom: Atom, clauses: list[Clause], is_delta: bool = False) -> None:
         """Range over an atom: bind its new variables, require its known ones."""
         arguments = atom.arguments
         keys = [i for i, a in enumerate(arguments) if self.is_known(a)]
-        rest = [i for i, a in enumerate(arguments) if isinstance(a, Variable) and i not in keys]
+        rest = [i for i, a in enumerate(arguments) if isinstance(a, RuleVariable) and i not in keys]
         scan = is_delta or not keys
         if len(keys) == len(arguments) and not is_delta:
             row = tuple_code([self.term(a, clauses) for a in arguments]) if arguments else "()"
@@ -250,7 +250,7 @@ class BodyCompiler:
                 targets.append(self.fresh())
                 conditions.append(Check(f"{targets[-1]} == {self.term(argument, clauses)}"))
             else:
-                assert isinstance(argument, Variable)
+                assert isinstance(argument, RuleVariable)
                 targets.append(self.fresh())
                 self.names[argument.name] = targets[-1]
                 self.bases[argument.name] = self.predicates[atom.predicate].columns[i].type.base
@@ -278,7 +278,7 @@ class BodyCompiler:
     def compare(self, literal: Comparison, clauses: list[Clause]) -> None:
         target = assigned(literal, set(self.names), self.outer)
         if target is not None:
-            is_left = isinstance(literal.left, Variable) and literal.left.name == target
+            is_left = isinstance(literal.left, RuleVariable) and literal.left.name == target
             value = self.term(literal.right if is_left else literal.left, clauses)
             self.names[target] = self.fresh()
             clauses.append(Let(self.names[target], value))
@@ -292,7 +292,7 @@ class BodyCompiler:
         inputs = [self.term(a, clauses) for a in literal.inputs]
         if literal.relation == MEMBER:
             (subject,) = literal.outputs
-            if isinstance(subject, Call) or self.is_known(subject):
+            if isinstance(subject, RuleCall) or self.is_known(subject):
                 word = "not in" if literal.negated else "in"
                 clauses.append(Check(f"{self.term(subject, clauses)} {word} {tuple_code(inputs)}"))
                 return
@@ -307,7 +307,7 @@ class BodyCompiler:
             if self.is_known(argument):
                 conditions.append(f"{targets[-1]} == {self.term(argument, clauses)}")
             else:
-                assert isinstance(argument, Variable)
+                assert isinstance(argument, RuleVariable)
                 if argument.name in self.names:
                     conditions.append(f"{targets[-1]} == {self.names[argument.name]}")
                 self.names[argument.name] = targets[-1]
@@ -336,7 +336,7 @@ class BodyCompiler:
                 for a in given:
                     if isinstance(a, Wildcard):
                         number += 1
-                        arguments.append(Variable(f" {number}", a.start, a.end))
+                        arguments.append(RuleVariable(f" {number}", a.start, a.end))
                     else:
                         arguments.append(a)
                 body.append(with_arguments(x, tuple(arguments)))
@@ -358,7 +358,7 @@ class BodyCompiler:
         else:
             code = f"sum({values})" if literal.function == "sum" else f"{literal.function}({values}, default=None)"
         result = literal.result
-        assert isinstance(result, Variable)
+        assert isinstance(result, RuleVariable)
         if result.name in self.names:
             clauses.append(Check(f"{code} == {self.names[result.name]}"))
             return

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from planner.logic.datalog.language.values import FALSE, TRUE, Fraction, Row, Rows
 
 
-class Index(NamedTuple):
+class CompiledIndex(NamedTuple):
     """The rows of a predicate by some columns (`keys`): a dictionary to the list of the rows, or, when none of their
     other columns is used (not `has_rows`), a set of keys. One column stands for itself, several as a tuple."""
 
@@ -19,7 +19,7 @@ class Index(NamedTuple):
     has_rows: bool
 
 
-class Function(NamedTuple):
+class CompiledFunction(NamedTuple):
     """A compiled rule: `f<number>(R, I, D, O)`. `head` is the predicate it derives, `delta` the one that D belongs to
     (-1: none), `needs` the indexes it reads, `positives` the predicates without whose rows it derives nothing, `reads`
     all that it reads; `constants` are its positive atoms with constants: the predicate, columns and values;
@@ -36,12 +36,12 @@ class Function(NamedTuple):
     head_columns: tuple[tuple[Any, ...] | None, ...]
 
 
-class Step(NamedTuple):
+class CompiledStratum(NamedTuple):
     """A stratum, compiled. `native` is the operator's name or empty, then `inputs` are its predicates."""
 
     predicates: tuple[int, ...]
     is_recursive: bool
-    functions: tuple[Function, ...]
+    functions: tuple[CompiledFunction, ...]
     native: str
     inputs: tuple[int, ...]
 
@@ -58,14 +58,14 @@ class Look(NamedTuple):
 UNSEEN = Look()
 
 
-class Compiled(NamedTuple):
+class CompiledRules(NamedTuple):
     """The program as code: `source` defines the functions f0, f1... and the index builders x0, x1... `reads` are the
     numbers of the predicates that each predicate, by number, depends on directly; `looks` says of inputs, by name, what
     the rules look at in their columns; `uses` are the built-in functions (module, name) that it needs loaded."""
 
     source: str
-    steps: list[Step]
-    indexes: list[Index]
+    steps: list[CompiledStratum]
+    indexes: list[CompiledIndex]
     reads: list[tuple[int, ...]]
     looks: dict[str, tuple[Look, ...]]
     uses: tuple[tuple[str, str], ...] = ()

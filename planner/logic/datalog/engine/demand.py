@@ -12,9 +12,9 @@ from collections.abc import Collection
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
-from planner.logic.datalog.engine.compiled import Function, Step
+from planner.logic.datalog.engine.compiled import CompiledFunction, CompiledStratum
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.logic.datalog.engine.program import Program, reached
+from planner.logic.datalog.engine.program import RuleProgram, reached
 from planner.logic.datalog.language.values import Rows
 
 Columns: TypeAlias = list[set[Any] | None]
@@ -24,17 +24,17 @@ Columns: TypeAlias = list[set[Any] | None]
 class Task(NamedTuple):
     """A step with the functions of rules that live; then the relations and the indexes that no later step reads."""
 
-    step: Step
+    step: CompiledStratum
     relations: tuple[int, ...]
     indexes: tuple[int, ...]
 
 
-def everything(program: Program, needed: Collection[int]) -> list[Task]:
+def everything(program: RuleProgram, needed: Collection[int]) -> list[Task]:
     """Every step for these predicates, nothing left out or dropped."""
     return [Task(step, (), ()) for step in program.compiled.steps if step.predicates[0] in needed]
 
 
-def demanded(program: Program, facts: FactBase, wanted: Collection[int]) -> list[Task]:
+def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> list[Task]:
     """What has to be done for the wanted predicates only. Relations that were given are never dropped."""
     given = [facts.rows(name) for name in program.predicates]
     living = _living(program, given)
@@ -56,7 +56,7 @@ def demanded(program: Program, facts: FactBase, wanted: Collection[int]) -> list
     return [Task(step, tuple(ends[at][0]), tuple(ends[at][1])) for at, step in enumerate(steps)]
 
 
-def _living(program: Program, given: list[Rows]) -> list[Step]:
+def _living(program: RuleProgram, given: list[Rows]) -> list[CompiledStratum]:
     """The steps without the functions that can derive nothing."""
     arities = [predicate.arity for predicate in program.predicates.values()]
     possible: list[Columns | None] = [
@@ -67,7 +67,7 @@ def _living(program: Program, given: list[Rows]) -> list[Step]:
         if columns is not None:
             columns[column] = set(map(itemgetter(column), given[number]))
 
-    def may_fire(function: Function) -> bool:
+    def may_fire(function: CompiledFunction) -> bool:
         if any(possible[number] is None for number in function.positives):
             return False
         for number, constants in function.constants:
@@ -78,7 +78,7 @@ def _living(program: Program, given: list[Rows]) -> list[Step]:
                     return False
         return True
 
-    found: list[Step] = []
+    found: list[CompiledStratum] = []
     for step in program.compiled.steps:
         if step.native and any(possible[number] is not None for number in step.inputs):
             for number in step.predicates:
@@ -92,7 +92,7 @@ def _living(program: Program, given: list[Rows]) -> list[Step]:
     return found
 
 
-def _compared(program: Program) -> set[tuple[int, int]]:
+def _compared(program: RuleProgram) -> set[tuple[int, int]]:
     """The columns, of which predicate, that rules compare with constants."""
     return {
         (number, column)
@@ -113,7 +113,7 @@ def _wider(known: Columns | None, head: tuple[tuple[Any, ...] | None, ...]) -> C
     ]
 
 
-def _needed(steps: list[Step], wanted: Collection[int]) -> set[int]:
+def _needed(steps: list[CompiledStratum], wanted: Collection[int]) -> set[int]:
     """The wanted predicates, and those that rules for needed ones read."""
     reads: dict[int, set[int]] = {}
     for step in steps:

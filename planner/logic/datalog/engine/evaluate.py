@@ -10,12 +10,12 @@ from operator import itemgetter
 from time import perf_counter
 from typing import Any, cast
 
-from planner.logic.datalog.engine.compiled import Function, Step
+from planner.logic.datalog.engine.compiled import CompiledFunction, CompiledStratum
 from planner.logic.datalog.engine.components import Shared
 from planner.logic.datalog.engine.demand import Task, demanded, everything
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.native import OPERATORS
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.values import Fraction, Row, Rows, sorted_rows
 
 Relation = AbstractSet[Row]
@@ -27,7 +27,7 @@ class Database(Mapping[str, Relation]):
     `facts` is what was given. A predicate that was not asked for (`want`) is missing: KeyError. One that was let go of
     on the way is derived again, with all that it rests on, when somebody asks for it after all."""
 
-    def __init__(self, program: Program, facts: FactBase, relations: dict[str, Rows]) -> None:
+    def __init__(self, program: RuleProgram, facts: FactBase, relations: dict[str, Rows]) -> None:
         self.program, self.facts = program, facts
         self._relations = relations
         self._let_go: frozenset[str] = frozenset()
@@ -88,7 +88,7 @@ class Database(Mapping[str, Relation]):
         copy.rounds, copy._ranks = self.rounds, self._ranks
         return copy
 
-    def beside(self, program: Program, relations: Mapping[str, Iterable[Row]]) -> Database:
+    def beside(self, program: RuleProgram, relations: Mapping[str, Iterable[Row]]) -> Database:
         """The same with relations of another program; `program` declares both (Program.beside)."""
         self._complete()
         more = {name: dict.fromkeys(rows) for name, rows in relations.items()}
@@ -98,7 +98,9 @@ class Database(Mapping[str, Relation]):
         return copy
 
 
-def evaluate(program: Program, facts: FactBase, want: Iterable[str] | None = None, let_go: bool = False) -> Database:
+def evaluate(
+    program: RuleProgram, facts: FactBase, want: Iterable[str] | None = None, let_go: bool = False
+) -> Database:
     """Derive the predicates in `want` and what they need (None: all). `let_go`: what is derived on the way only is
     dropped as soon as no rule needs it any more, which takes much less memory.
 
@@ -122,7 +124,7 @@ def evaluate(program: Program, facts: FactBase, want: Iterable[str] | None = Non
 _BASES = {"symbol": frozenset((str,)), "number": frozenset((int, Fraction))}
 
 
-def check_facts(program: Program, facts: FactBase, needed: frozenset[int]) -> None:
+def check_facts(program: RuleProgram, facts: FactBase, needed: frozenset[int]) -> None:
     """Facts have the columns that their predicate declares, of the right base types."""
     for predicate in program.predicates.values():
         if predicate.number not in needed:
@@ -141,7 +143,7 @@ def check_facts(program: Program, facts: FactBase, needed: frozenset[int]) -> No
 
 
 class _Evaluation:
-    def __init__(self, program: Program, facts: FactBase, needed: frozenset[int], is_sparing: bool) -> None:
+    def __init__(self, program: RuleProgram, facts: FactBase, needed: frozenset[int], is_sparing: bool) -> None:
         self.program, self.facts, self.needed, self.is_sparing = program, facts, needed, is_sparing
         self.functions = program.functions
         self.indexes: list[Any] = [None] * len(program.compiled.indexes)
@@ -170,7 +172,7 @@ class _Evaluation:
         self.database._let_go = frozenset(self.names[n] for n in let_go)
         return self.database
 
-    def step(self, step: Step) -> None:
+    def step(self, step: CompiledStratum) -> None:
         if step.native:
             (number,) = step.predicates
             derived = OPERATORS[step.native](*(self.relations[n] for n in step.inputs), self.shared)
@@ -208,7 +210,7 @@ class _Evaluation:
         reads = self.program.compiled.reads
         return any(number in reads[other] for other in self.needed if other != number)
 
-    def call(self, function: Function, delta: Rows | None, rows: Rows) -> Rows:
+    def call(self, function: CompiledFunction, delta: Rows | None, rows: Rows) -> Rows:
         """`rows` with what the rule gives, or only that, if it is rows of a relation."""
         begin, before = perf_counter(), len(rows)
         indexes, relations, rule = self.indexes, self.relations, function.rule
@@ -230,7 +232,7 @@ class _Evaluation:
         self.indexes[number] = made
         self.functions[f"x{number}"](self.relations[index.predicate], made)
 
-    def fixpoint(self, step: Step) -> None:
+    def fixpoint(self, step: CompiledStratum) -> None:
         """Rounds: each joins what the last one found with all that is known, until nothing new is found."""
         relations, members = self.relations, step.predicates
         used = {n for f in step.functions for n in f.needs if self.program.compiled.indexes[n].predicate in members}

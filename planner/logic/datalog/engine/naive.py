@@ -12,12 +12,12 @@ from planner.language.syntax.rule_syntax import (
     Comparison,
     Literal,
     Negation,
-    Variable,
+    RuleVariable,
     Wildcard,
 )
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.native import OPERATORS
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.engine.terms import Assignment, generated, holds, matched, value_of
 from planner.logic.datalog.language.functions import aggregate
 from planner.logic.datalog.language.literals import outer_names, with_arguments
@@ -28,7 +28,7 @@ Relations = dict[str, set[Row]]
 Known = Mapping[str, AbstractSet[Row]]
 
 
-def evaluate_naively(program: Program, facts: FactBase) -> Relations:
+def evaluate_naively(program: RuleProgram, facts: FactBase) -> Relations:
     """Every relation of the program: in each stratum, apply all rules to all that is known until nothing changes."""
     known: Relations = {name: set(facts.relation(name)) for name in program.predicates}
     for stratum in program.strata:
@@ -88,16 +88,16 @@ def extensions(literal: Literal, assignment: Assignment, known: Known, outer: se
         yield assignment
 
 
-def _unknown(literal: Comparison, assignment: Assignment) -> Variable | None:
+def _unknown(literal: Comparison, assignment: Assignment) -> RuleVariable | None:
     for side in (literal.left, literal.right):
-        if isinstance(side, Variable) and side.name not in assignment:
+        if isinstance(side, RuleVariable) and side.name not in assignment:
             return side
     return None
 
 
 def _bound(target: object, value: object, assignment: Assignment) -> Iterator[Assignment]:
     """The assignment in which the target has the value, if it can have it."""
-    assert isinstance(target, Variable)
+    assert isinstance(target, RuleVariable)
     if value is not None and assignment.get(target.name, value) == value:
         yield {**assignment, target.name: value}  # type: ignore[dict-item]
 
@@ -113,7 +113,7 @@ def aggregate_value(literal: Aggregate, assignment: Assignment, known: Known, ou
             for i, argument in enumerate(arguments):
                 if isinstance(argument, Wildcard):
                     number += 1
-                    arguments[i] = Variable(f"_ {number}", argument.start, argument.end)
+                    arguments[i] = RuleVariable(f"_ {number}", argument.start, argument.end)
             body.append(with_arguments(inner, tuple(arguments)))
         else:
             body.append(inner)

@@ -8,18 +8,18 @@ from types import CodeType
 from typing import Any
 
 from planner.foundation.vocabulary.records import evolve
-from planner.logic.datalog.engine.compiled import Compiled, namespace
+from planner.logic.datalog.engine.compiled import CompiledRules, namespace
 from planner.logic.datalog.language.model import Predicate, Rule, Stratum
 
 
-class Program:
+class RuleProgram:
     """Checked rules. `predicates` by name, `strata` lowest first, `files` (name, text) as loaded. Does not change."""
 
     def __init__(
         self,
         predicates: dict[str, Predicate],
         strata: list[Stratum],
-        compiled: Compiled,
+        compiled: CompiledRules,
         code: CodeType,
         rules: Callable[[], list[Rule]],
     ) -> None:
@@ -52,7 +52,7 @@ class Program:
                 self._by_head.setdefault(rule.head.predicate, []).append(rule)
         return self._by_head.get(predicate, [])
 
-    def beside(self, others: Mapping[str, Predicate]) -> Program:
+    def beside(self, others: Mapping[str, Predicate]) -> RuleProgram:
         """The same with predicates of another program, under these names: for questions about what both derive. They
         are inputs here; whoever asks brings their rows (Database.beside)."""
         predicates = dict(self.predicates)
@@ -61,7 +61,7 @@ class Program:
             predicates[name] = evolve(predicate, number=number, name=name, is_input=True, operator=None, inputs=())
         reads = [*self.compiled.reads, *(() for _ in others)]
         compiled = self.compiled._replace(reads=reads)
-        program = Program(predicates, self.strata, compiled, self.code, lambda: self.rules)
+        program = RuleProgram(predicates, self.strata, compiled, self.code, lambda: self.rules)
         program.files = self.files
         return program
 

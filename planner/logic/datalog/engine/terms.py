@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from planner.language.syntax.rule_syntax import (
     Atom,
     Builtin,
-    Call,
     Comparison,
     Constant,
+    RuleCall,
+    RuleVariable,
     Term,
     Test,
-    Variable,
     Wildcard,
 )
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
@@ -24,11 +24,11 @@ Assignment = dict[str, Value]
 
 def value_of(term: Term, assignment: Assignment) -> Value | None:
     """The value of a term; None if it has none: a variable without value, a partial function without answer."""
-    if isinstance(term, Variable):
+    if isinstance(term, RuleVariable):
         return assignment.get(term.name)
     if isinstance(term, Constant):
         return encode(term.value)
-    if isinstance(term, Call):
+    if isinstance(term, RuleCall):
         values = [value_of(a, assignment) for a in term.arguments]
         if None in values:
             return None
@@ -58,7 +58,7 @@ def generated(literal: Builtin, assignment: Assignment) -> Iterator[Assignment]:
     if rows is None:
         return
     outputs = literal.outputs
-    if any(value_of(term, assignment) is None for term in outputs if isinstance(term, Call)):
+    if any(value_of(term, assignment) is None for term in outputs if isinstance(term, RuleCall)):
         return
     found = (_fitting(outputs, row, assignment) for row in rows)
     if not literal.negated:
@@ -81,7 +81,7 @@ def _fitting(terms: tuple[Term, ...], row: Row, assignment: Assignment) -> Assig
         if known is not None:
             if known != value:
                 return None
-        elif isinstance(term, Variable):
+        elif isinstance(term, RuleVariable):
             if extended is None:
                 extended = dict(assignment)
             extended[term.name] = value

@@ -14,9 +14,9 @@ from typing import Any
 
 from planner.foundation.vocabulary.records import frozen
 from planner.language.syntax.rule_syntax import Atom, Literal
-from planner.logic.datalog.engine.compiled import Function
+from planner.logic.datalog.engine.compiled import CompiledFunction
 from planner.logic.datalog.engine.evaluate import Database
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.engine.terms import Assignment
 from planner.logic.datalog.explain.render import reason_text
 from planner.logic.datalog.explain.search import Relations, matched_head
@@ -38,7 +38,7 @@ class Maker:
     reason: str
 
 
-def makers(program: Program, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
+def makers(program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
     """The rules that derive each of these rows, without those that only pass another relation on; of these, what makes
     that one. What was given as a fact has none. For relations that do not rest on themselves."""
     found = _Makers(program, database)
@@ -47,12 +47,12 @@ def makers(program: Program, database: Database, predicate: str, rows: AbstractS
 
 
 class _Makers:
-    def __init__(self, program: Program, database: Database) -> None:
+    def __init__(self, program: RuleProgram, database: Database) -> None:
         self.program, self.database = program, database
         self.relations = Relations(database)
         self.found: dict[Row, list[Maker]] = defaultdict(list)
         self.numbers = {p.number: name for name, p in program.predicates.items()}
-        self.functions: dict[int, Function] = {}
+        self.functions: dict[int, CompiledFunction] = {}
         for step in program.compiled.steps:
             for function in step.functions:
                 self.functions.setdefault(function.rule, function)

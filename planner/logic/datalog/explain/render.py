@@ -10,14 +10,14 @@ from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
-    Call,
     Comparison,
     Constant,
     Literal,
     Negation,
+    RuleCall,
+    RuleVariable,
     Term,
     Test,
-    Variable,
     quote,
 )
 from planner.logic.datalog.engine.terms import Assignment
@@ -68,11 +68,11 @@ def short(text: str) -> str:
 
 
 def _term(term: Term, assignment: Assignment) -> str:
-    if isinstance(term, Variable):
+    if isinstance(term, RuleVariable):
         return plain(assignment[term.name]) if term.name in assignment else term.name
     if isinstance(term, Constant):
         return plain(term.value) if type(term.value) is str else str(term)
-    if isinstance(term, Call):
+    if isinstance(term, RuleCall):
         arguments = [_term(a, assignment) for a in term.arguments]
         if len(arguments) == 2 and not term.function.isidentifier():
             return f"{arguments[0]} {term.function} {arguments[1]}"

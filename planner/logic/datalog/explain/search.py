@@ -19,13 +19,13 @@ from planner.language.syntax.rule_syntax import (
     Comparison,
     Literal,
     Negation,
+    RuleVariable,
     Term,
-    Variable,
     Wildcard,
 )
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.engine.naive import aggregate_value
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.engine.terms import Assignment, generated, holds, matched, value_of
 from planner.logic.datalog.explain.render import Absence, AggregateValue, Condition, rendered
 from planner.logic.datalog.language.literals import outer_names
@@ -148,9 +148,9 @@ class Relations:
             yield from self._bound(literal.result, value, assignment)
         elif isinstance(literal, Comparison) and literal.operator == "=":
             left, right = value_of(literal.left, assignment), value_of(literal.right, assignment)
-            if left is None and isinstance(literal.left, Variable):
+            if left is None and isinstance(literal.left, RuleVariable):
                 yield from self._bound(literal.left, right, assignment)
-            elif right is None and isinstance(literal.right, Variable):
+            elif right is None and isinstance(literal.right, RuleVariable):
                 yield from self._bound(literal.right, left, assignment)
             elif holds(literal, assignment):
                 yield None, assignment
@@ -159,7 +159,7 @@ class Relations:
 
     @staticmethod
     def _bound(target: Term, value: Any, assignment: Assignment) -> Iterator[tuple[None, Assignment]]:
-        assert isinstance(target, Variable)
+        assert isinstance(target, RuleVariable)
         if value is not None and assignment.get(target.name, value) == value:
             yield None, {**assignment, target.name: value}
 
@@ -189,7 +189,7 @@ class Relations:
 class Prover:
     """Finds proofs in an evaluated database. Proofs are remembered: later ones share them."""
 
-    def __init__(self, program: Program, database: Database) -> None:
+    def __init__(self, program: RuleProgram, database: Database) -> None:
         self.program, self.database = program, database
         self.relations = Relations(database)
         self._proofs: dict[Goal, Proof] = {}
@@ -323,7 +323,7 @@ def matched_head(rule: Rule, row: Row) -> Assignment | None:
     """The assignment under which a head is a row, as far as plain arguments tell; None if there is none."""
     assignment: Assignment = {}
     for term, value in zip(rule.head.arguments, row, strict=True):
-        if isinstance(term, Variable):
+        if isinstance(term, RuleVariable):
             if assignment.setdefault(term.name, value) != value:
                 return None
         else:

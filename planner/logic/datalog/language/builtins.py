@@ -29,7 +29,7 @@ KINDS = {
 """kinds of text, with the tests that ask for them"""
 
 
-class Builtin(NamedTuple):
+class BuiltinPredicate(NamedTuple):
     """`inputs` and `outputs` are names with types or kinds. Of a test `result` is None and there are no outputs; of a
     relation there are. `may_fail`: it has no value for some of what fits its types; `seeks`: then what it looks for is
     not there, which is no mistake. `function` stands in `module` of this package under `attribute`."""
@@ -81,9 +81,9 @@ def resolved(module: str, attribute: str) -> Callable[..., Any]:
 
 FUNCTION_MODULE = "functions"
 """the one that is always loaded"""
-TESTS: dict[str, Builtin] = {}
-FUNCTIONS: dict[str, Builtin] = {}
-RELATIONS: dict[str, Builtin] = {}
+TESTS: dict[str, BuiltinPredicate] = {}
+FUNCTIONS: dict[str, BuiltinPredicate] = {}
+RELATIONS: dict[str, BuiltinPredicate] = {}
 _SHAPE = re.compile(r"(\S+?)\((.*?)\)(?: -> \((.*?)\)| = (\w+))?(?: \[(.*)\])?")
 _COLUMN = re.compile(r"(\w+): (\w+)")
 
@@ -101,7 +101,9 @@ def _enter(family: str, module: str, lines: str) -> None:
         attribute = next((w for w in words if w not in ("fails", "seeks")), name)
         inputs, outputs = tuple(_COLUMN.findall(given)), tuple(_COLUMN.findall(rows or ""))
         fails, seeks = "fails" in words, "seeks" in words
-        made = Builtin(name, family, inputs, outputs, result, meaning, example, module, attribute, fails, seeks)
+        made = BuiltinPredicate(
+            name, family, inputs, outputs, result, meaning, example, module, attribute, fails, seeks
+        )
         (RELATIONS if rows else FUNCTIONS if result else TESTS)[name] = made
 
 

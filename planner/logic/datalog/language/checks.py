@@ -16,19 +16,19 @@ from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
-    Call,
     Comparison,
     Constant,
     Literal,
     Negation,
-    Node,
+    RuleCall,
+    RuleNode,
+    RuleVariable,
     Term,
     Test,
-    Variable,
     Wildcard,
 )
 from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, RELATIONS, TESTS
-from planner.logic.datalog.language.builtins import Builtin as Entry
+from planner.logic.datalog.language.builtins import BuiltinPredicate as Entry
 from planner.logic.datalog.language.link import nearest
 from planner.logic.datalog.language.literals import atoms, inner_variables, names, outer_names, variables
 from planner.logic.datalog.language.model import Predicate, Rule, Stratum
@@ -37,7 +37,7 @@ from planner.logic.datalog.language.strata import components
 Predicates = Mapping[str, Predicate]
 
 
-def at(rule: Rule, node: Node) -> Span:
+def at(rule: Rule, node: RuleNode) -> Span:
     """The span of a part of a rule."""
     return Span(rule.span.source, node.start, node.end)
 
@@ -192,7 +192,7 @@ def _without_value(body: tuple[Literal, ...], name: str, bound: set[str]) -> tup
     return "Variable without a value", detail
 
 
-def _read(literal: Literal, outer: set[str]) -> Iterator[Variable]:
+def _read(literal: Literal, outer: set[str]) -> Iterator[RuleVariable]:
     """The variables that have to have a value: of an aggregate, the result and those from outside the braces."""
     if isinstance(literal, Aggregate):
         yield from variables(literal.result)
@@ -207,7 +207,7 @@ def bound_names(body: tuple[Literal, ...], given: set[str], outer: set[str]) -> 
     bound = set(given)
     for literal in body:
         if isinstance(literal, Atom):
-            bound |= {a.name for a in literal.arguments if isinstance(a, Variable)}
+            bound |= {a.name for a in literal.arguments if isinstance(a, RuleVariable)}
     changed = True
     while changed:
         changed = False
@@ -226,16 +226,16 @@ def generated(literal: Builtin, bound: set[str]) -> set[str]:
     """The variables that a built-in relation gives values to, once those in `bound` have theirs."""
     if literal.negated or not all(names(a) <= bound for a in literal.inputs):
         return set()
-    return {a.name for a in literal.outputs if isinstance(a, Variable)} - bound
+    return {a.name for a in literal.outputs if isinstance(a, RuleVariable)} - bound
 
 
 def assigned(literal: Literal, bound: set[str], outer: set[str]) -> str | None:
     """The variable that a literal gives a value to, once those in `bound` have theirs."""
     if isinstance(literal, Comparison) and literal.operator == "=":
         for target, value in ((literal.left, literal.right), (literal.right, literal.left)):
-            if isinstance(target, Variable) and target.name not in bound and names(value) <= bound:
+            if isinstance(target, RuleVariable) and target.name not in bound and names(value) <= bound:
                 return target.name
-    if isinstance(literal, Aggregate) and isinstance(literal.result, Variable) and literal.result.name not in bound:
+    if isinstance(literal, Aggregate) and isinstance(literal.result, RuleVariable) and literal.result.name not in bound:
         needed = {v.name for v in inner_variables(literal)} & outer
         if needed <= bound:
             return literal.result.name
@@ -249,22 +249,22 @@ def _wildcards(rule: Rule, literal: Literal, is_head: bool) -> Iterator[Diagnost
         yield error("rules.unsafe_variable", "Wildcard without a value", detail, at(rule, wildcard))
 
 
-def _misplaced(node: Node, strict: bool) -> Iterator[Wildcard]:
+def _misplaced(node: RuleNode, strict: bool) -> Iterator[Wildcard]:
     """Wildcards outside the arguments of a body atom."""
     if isinstance(node, Wildcard):
         if strict:
             yield node
     elif isinstance(node, Atom):
         for argument in node.arguments:
-            yield from _misplaced(argument, strict or isinstance(argument, Call))
+            yield from _misplaced(argument, strict or isinstance(argument, RuleCall))
     elif isinstance(node, Builtin):
         for argument in node.inputs:
             yield from _misplaced(argument, True)
         for argument in node.outputs:
-            yield from _misplaced(argument, node.relation == MEMBER or isinstance(argument, Call))
+            yield from _misplaced(argument, node.relation == MEMBER or isinstance(argument, RuleCall))
     elif isinstance(node, Negation):
         yield from _misplaced(node.atom, strict)
-    elif isinstance(node, Call | Test):
+    elif isinstance(node, RuleCall | Test):
         for argument in node.arguments:
             yield from _misplaced(argument, True)
     elif isinstance(node, Comparison):
@@ -299,22 +299,22 @@ def form(rules: Iterable[Rule], most: int = MOST_LITERALS) -> Iterator[Diagnosti
             yield error("rules.too_long", "Rule too long", detail, rule.span)
 
 
-def _form(rule: Rule, node: Node, is_head: bool, inside: bool) -> Iterator[Diagnostic]:
+def _form(rule: Rule, node: RuleNode, is_head: bool, inside: bool) -> Iterator[Diagnostic]:
     if isinstance(node, Negation):
         yield from _form(rule, node.atom, False, inside)
     elif isinstance(node, Atom):
         for argument in node.arguments:
-            if isinstance(argument, Call) and not is_head:
+            if isinstance(argument, RuleCall) and not is_head:
                 detail = f"Name the value first: X = {argument}, and write X here."
                 yield error("rules.form", "Computation inside a literal", detail, at(rule, argument))
             yield from _form(rule, argument, False, inside)
     elif isinstance(node, Builtin):
         yield from _builtin_form(rule, node, inside)
-    elif isinstance(node, Call | Test):
-        table = FUNCTIONS if isinstance(node, Call) else TESTS
+    elif isinstance(node, RuleCall | Test):
+        table = FUNCTIONS if isinstance(node, RuleCall) else TESTS
         signature = table.get(node.function)
         (asked, *_) = node.arguments or (None,)
-        if node.function == "undefined" and isinstance(asked, Call) and asked.function in RELATIONS:
+        if node.function == "undefined" and isinstance(asked, RuleCall) and asked.function in RELATIONS:
             table = RELATIONS  # whether it has rows at all
             node = asked
             signature = table[node.function]
@@ -339,7 +339,7 @@ def _form(rule: Rule, node: Node, is_head: bool, inside: bool) -> Iterator[Diagn
         if inside:
             detail = "An aggregate stands directly in the body of a rule. Derive the inner one as a predicate first."
             yield error("rules.form", "Aggregate inside an aggregate", detail, at(rule, node))
-        if not isinstance(node.result, Variable):
+        if not isinstance(node.result, RuleVariable):
             detail = f"Write the result as a variable: N = {node.formula}, and compare N."
             yield error("rules.form", "Aggregate without a result", detail, at(rule, node.result))
         elif any(v.name == node.result.name for v in inner_variables(node)):
@@ -366,7 +366,7 @@ def _builtin_form(rule: Rule, node: Builtin, inside: bool) -> Iterator[Diagnosti
         return
     yield from _constants(rule, relation, node.inputs)
     for argument in node.outputs:
-        if isinstance(argument, Call):
+        if isinstance(argument, RuleCall):
             detail = f"Name the value first: X = {argument}, and write X here."
             yield error("rules.form", "Computation inside a literal", detail, at(rule, argument))
 
@@ -450,7 +450,7 @@ def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[Constant,
         for term, column in zip(atom.arguments, predicate.columns, strict=True):
             if isinstance(term, Constant) and isinstance(term.value, str):
                 yield term, predicate, column.name
-            elif isinstance(term, Variable) and how == "positive" and listed_words(predicate, column.name):
+            elif isinstance(term, RuleVariable) and how == "positive" and listed_words(predicate, column.name):
                 sources.setdefault(term.name, (predicate, column.name))
     for literal in rule.body if sources else ():
         compared: tuple[Term, ...] = ()
@@ -458,7 +458,7 @@ def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[Constant,
             compared = (*literal.outputs, *literal.inputs)
         elif isinstance(literal, Comparison) and literal.operator in ("=", "!="):
             compared = (literal.left, literal.right)
-        source = next((sources[t.name] for t in compared if isinstance(t, Variable) and t.name in sources), None)
+        source = next((sources[t.name] for t in compared if isinstance(t, RuleVariable) and t.name in sources), None)
         if source is not None:
             written = (t for t in compared if isinstance(t, Constant) and isinstance(t.value, str))
             yield from ((term, *source) for term in written)
@@ -505,7 +505,7 @@ def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
         written.setdefault(key, []).append(rule)
     for alternatives in written.values():
         rule = alternatives[0]
-        seen: dict[str, list[Variable]] = {}
+        seen: dict[str, list[RuleVariable]] = {}
         literals = {(x.start, x.end) if x.end else id(x): x for each in alternatives for x in (each.head, *each.body)}
         for literal in literals.values():
             everything = (*variables(literal), *(inner_variables(literal) if isinstance(literal, Aggregate) else ()))
@@ -543,7 +543,7 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
         for literal in rule.body:
             if isinstance(literal, Atom):
                 for i, argument in enumerate(literal.arguments):
-                    if isinstance(argument, Variable):
+                    if isinstance(argument, RuleVariable):
                         if literal.predicate in stratum.predicates:
                             places.setdefault(argument.name, set()).add((literal.predicate, i))
                         else:
@@ -553,7 +553,7 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
         origins = _origins(rule.body, places)
         for i, argument in enumerate(rule.head.arguments):
             target = (rule.head.predicate, i)
-            if isinstance(argument, Variable) and argument.name in places:
+            if isinstance(argument, RuleVariable) and argument.name in places:
                 for place in places[argument.name]:
                     graph.setdefault(place, {})[target] = None
                     graph.setdefault(target, {})
@@ -591,7 +591,7 @@ def _origins(body: tuple[Literal, ...], places: dict[str, set[Place]]) -> dict[s
     while changed:
         changed = False
         for target, read in computations:
-            if isinstance(target, Variable) and target.name not in places:
+            if isinstance(target, RuleVariable) and target.name not in places:
                 found: set[Place] = set()
                 for name in read:
                     found |= origins.get(name, places.get(name, set()))

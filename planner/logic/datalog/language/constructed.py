@@ -11,7 +11,6 @@ from planner.foundation.vocabulary.span import Source
 from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
-    Call,
     ColumnSyntax,
     Comparison,
     Constant,
@@ -20,18 +19,19 @@ from planner.language.syntax.rule_syntax import (
     Literal,
     Name,
     Negation,
+    RuleCall,
     RuleFile,
     RuleSyntax,
+    RuleVariable,
     Statement,
     Term,
     Test,
-    Variable,
     Wildcard,
 )
 
 
-def variable(name: str) -> Variable:
-    return Variable(name, 0, 0)
+def variable(name: str) -> RuleVariable:
+    return RuleVariable(name, 0, 0)
 
 
 def anything() -> Wildcard:
@@ -42,8 +42,8 @@ def constant(value: str | int) -> Constant:
     return Constant(value, 0, 0)
 
 
-def call(function: str, *arguments: Term) -> Call:
-    return Call(function, arguments, 0, 0)
+def call(function: str, *arguments: Term) -> RuleCall:
+    return RuleCall(function, arguments, 0, 0)
 
 
 def joined(first: Term, *others: Term) -> Term:

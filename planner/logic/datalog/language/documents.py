@@ -155,7 +155,7 @@ def elements(path: str, value: Any) -> _Elements:
     return [(key, member(path, key), item) for key, item in value.items()]
 
 
-class Repeated:
+class RepeatedNames:
     """An object in which a name stands twice. Readers differ in which value counts: here all of them do."""
 
     __slots__ = ("pairs",)
@@ -170,12 +170,12 @@ class Repeated:
         return self.pairs
 
 
-_CONTAINERS = frozenset((dict, list, Repeated))
+_CONTAINERS = frozenset((dict, list, RepeatedNames))
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Repeated:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | RepeatedNames:
     made = dict(pairs)
-    return made if len(made) == len(pairs) else Repeated(pairs)
+    return made if len(made) == len(pairs) else RepeatedNames(pairs)
 
 
 # ---------------------------------------------------------------- JSON
@@ -217,8 +217,8 @@ def _encoded(value: Any, depth: int = 0) -> Any:
         return {key: _encoded(inner, depth + 1) for key, inner in value.items()}
     if kind is list:
         return [_encoded(inner, depth + 1) for inner in value]
-    if kind is Repeated:
-        return Repeated([(key, _encoded(inner, depth + 1)) for key, inner in value.pairs])
+    if kind is RepeatedNames:
+        return RepeatedNames([(key, _encoded(inner, depth + 1)) for key, inner in value.pairs])
     return value if value is None or kind is str else encode(value)
 
 
@@ -236,8 +236,8 @@ def _whole(value: Any, depth: int = 0) -> Any:
         return {_HALF.sub("\ufffd", key): _whole(inner, depth + 1) for key, inner in value.items()}
     if kind is list:
         return [_whole(inner, depth + 1) for inner in value]
-    if kind is Repeated:
-        return Repeated([(_HALF.sub("\ufffd", key), _whole(inner, depth + 1)) for key, inner in value.pairs])
+    if kind is RepeatedNames:
+        return RepeatedNames([(_HALF.sub("\ufffd", key), _whole(inner, depth + 1)) for key, inner in value.pairs])
     return None if value is None else encode(value)
 
 

@@ -10,22 +10,22 @@ from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
-    Call,
     Comparison,
     Literal,
     Negation,
-    Node,
+    RuleCall,
+    RuleNode,
+    RuleVariable,
     Term,
     Test,
-    Variable,
 )
 
 
-def variables(node: Node) -> Iterator[Variable]:
+def variables(node: RuleNode) -> Iterator[RuleVariable]:
     """The variables of a term or literal in textual order, each occurrence once."""
-    if isinstance(node, Variable):
+    if isinstance(node, RuleVariable):
         yield node
-    elif isinstance(node, Atom | Call | Test):
+    elif isinstance(node, Atom | RuleCall | Test):
         for argument in node.arguments:
             yield from variables(argument)
     elif isinstance(node, Negation):
@@ -48,7 +48,7 @@ def written_arguments(literal: Builtin) -> tuple[Term, ...]:
     return (*literal.inputs, *literal.outputs)
 
 
-def inner_variables(aggregate: Aggregate) -> Iterator[Variable]:
+def inner_variables(aggregate: Aggregate) -> Iterator[RuleVariable]:
     """The variables between the braces of an aggregate and in its expression."""
     if aggregate.expression is not None:
         yield from variables(aggregate.expression)
@@ -56,7 +56,7 @@ def inner_variables(aggregate: Aggregate) -> Iterator[Variable]:
         yield from variables(literal)
 
 
-def names(node: Node) -> set[str]:
+def names(node: RuleNode) -> set[str]:
     return {v.name for v in variables(node)}
 
 
@@ -87,18 +87,18 @@ def with_arguments(literal: Atom | Builtin, arguments: tuple[Term, ...]) -> Atom
     return Builtin(literal.relation, literal.inputs, arguments, literal.negated, literal.start, literal.end)
 
 
-N = TypeVar("N", bound=Node)
+N = TypeVar("N", bound=RuleNode)
 
 
 def renamed(node: N, names: Mapping[str, str]) -> N:
     """A term or literal with other names for some variables."""
-    made: Node = node
-    if isinstance(node, Variable):
-        made = Variable(names.get(node.name, node.name), node.start, node.end)
+    made: RuleNode = node
+    if isinstance(node, RuleVariable):
+        made = RuleVariable(names.get(node.name, node.name), node.start, node.end)
     elif isinstance(node, Atom):
         made = Atom(node.predicate, tuple(renamed(a, names) for a in node.arguments), node.start, node.end)
-    elif isinstance(node, Call):
-        made = Call(node.function, tuple(renamed(a, names) for a in node.arguments), node.start, node.end)
+    elif isinstance(node, RuleCall):
+        made = RuleCall(node.function, tuple(renamed(a, names) for a in node.arguments), node.start, node.end)
     elif isinstance(node, Test):
         arguments = tuple(renamed(a, names) for a in node.arguments)
         made = Test(node.function, arguments, node.negated, node.start, node.end)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.language.syntax.rule_syntax import Aggregate, Atom, Builtin, Call, Constant, Literal, Variable
+from planner.language.syntax.rule_syntax import Aggregate, Atom, Builtin, Constant, Literal, RuleCall, RuleVariable
 from planner.logic.datalog.language.checks import assigned, generated
 from planner.logic.datalog.language.literals import inner_variables, names
 
@@ -52,7 +52,7 @@ def is_ready(literal: Literal, known: set[str], outer: set[str]) -> bool:
     if assigned(literal, known, outer) is not None:
         return True
     if isinstance(literal, Builtin) and not literal.negated:
-        asked = [*literal.inputs, *(a for a in literal.outputs if isinstance(a, Call))]
+        asked = [*literal.inputs, *(a for a in literal.outputs if isinstance(a, RuleCall))]
         return all(names(a) <= known for a in asked)
     if isinstance(literal, Aggregate):
         return {v.name for v in inner_variables(literal)} & outer <= known and names(literal.result) <= known
@@ -64,7 +64,7 @@ def _rank(atom: Atom, known: set[str]) -> tuple[bool, int, int]:
     for argument in atom.arguments:
         if isinstance(argument, Constant):
             constant += 1
-        elif isinstance(argument, Variable):
+        elif isinstance(argument, RuleVariable):
             if argument.name in known:
                 bound += 1
             else:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from planner.foundation.vocabulary.records import evolve
-from planner.language.syntax.rule_syntax import Constant, Variable
+from planner.language.syntax.rule_syntax import Constant, RuleVariable
 from planner.logic.datalog.language.model import Predicate, Rule
 
 _SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
@@ -28,7 +28,7 @@ def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
         return rule
     meaning = {}
     for column, argument in zip(predicate.columns, rule.head.arguments, strict=True):
-        if isinstance(argument, Variable):
+        if isinstance(argument, RuleVariable):
             meaning[column.name] = f"{{{argument.name}}}"
         elif isinstance(argument, Constant):
             meaning[column.name] = str(argument.value)

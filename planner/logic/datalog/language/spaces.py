@@ -23,8 +23,8 @@ from planner.language.syntax.rule_syntax import (
     ImportSyntax,
     Name,
     Negation,
-    Node,
     RuleFile,
+    RuleNode,
     RuleSyntax,
     Statement,
     TypeDeclaration,
@@ -190,7 +190,7 @@ class _Resolver:
         name = self.name(atom.predicate, s.within(atom), at)
         return atom if name == atom.predicate else Atom(name, atom.arguments, atom.start, atom.end)
 
-    def name(self, text: str, span: Span, node: Node) -> str:
+    def name(self, text: str, span: Span, node: RuleNode) -> str:
         """The whole name of what a file calls so; what it means nowhere stays as it is."""
         world = self.world
         if "." in text:

@@ -70,7 +70,7 @@ def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) 
     return components
 
 
-class Dependency:
+class PredicateDependency:
     """One reason why a predicate depends on another: the rule and the place, and how it reads it."""
 
     __slots__ = ("how", "span")
@@ -79,20 +79,20 @@ class Dependency:
         self.how, self.span = how, span
 
 
-def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict[str, dict[str, Dependency]]:
+def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict[str, dict[str, PredicateDependency]]:
     """Predicate -> predicate that it reads -> why. A read that needs the complete relation (negation, aggregate,
     native) is kept rather than a positive one."""
-    graph: dict[str, dict[str, Dependency]] = {}
+    graph: dict[str, dict[str, PredicateDependency]] = {}
     for predicate in predicates:
         row = graph.setdefault(predicate.name, {})
         for name in predicate.inputs:
-            row[name] = Dependency("native", predicate.span)
+            row[name] = PredicateDependency("native", predicate.span)
     for rule in rules:
         row = graph[rule.head.predicate]
         for atom, how in atoms(rule.body):
             known = row.get(atom.predicate)
             if known is None or (known.how == "positive" and how != "positive"):
-                row[atom.predicate] = Dependency(how, _within(rule, atom))
+                row[atom.predicate] = PredicateDependency(how, _within(rule, atom))
     return graph
 
 
@@ -121,7 +121,7 @@ def stratify(predicates: list[Predicate], rules: list[Rule]) -> tuple[list[Strat
 _WORDS = {"positive": "reads", "negation": "negates", "aggregate": "aggregates", "native": "is computed from all of"}
 
 
-def _unstratified(graph: dict[str, dict[str, Dependency]], members: set[str], p: str, q: str) -> Diagnostic:
+def _unstratified(graph: dict[str, dict[str, PredicateDependency]], members: set[str], p: str, q: str) -> Diagnostic:
     """The shortest way from q back to p closes the cycle."""
     came_from = {q: q}
     queue = deque([q])

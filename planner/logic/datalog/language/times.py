@@ -35,7 +35,7 @@ DURATIONS = (_DURATION, _ISO)
 _LONGEST = 300
 
 
-class Moment(NamedTuple):
+class RuleMoment(NamedTuple):
     """A point in time: seconds since 1970 (UTC), and the seconds by which it is written ahead of UTC."""
 
     seconds: Number
@@ -48,7 +48,7 @@ class Moment(NamedTuple):
         return (int(seconds.value.__floor__()) if isinstance(seconds, Fraction) else seconds) + self.offset
 
 
-def moment(value: Value) -> Moment | None:
+def moment(value: Value) -> RuleMoment | None:
     match = TIME.fullmatch(value) if type(value) is str and len(value) <= _LONGEST else None
     if match is None:
         return None
@@ -65,7 +65,7 @@ def moment(value: Value) -> Moment | None:
     seconds: Number = whole
     if match[7]:
         seconds = number(Decimal(f"0{match[7]}") + whole)
-    return Moment(seconds, offset)
+    return RuleMoment(seconds, offset)
 
 
 def is_time(value: Value) -> bool:

@@ -15,14 +15,14 @@ from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
-    Call,
     Comparison,
     Constant,
     Literal,
     Negation,
+    RuleCall,
+    RuleVariable,
     Term,
     Test,
-    Variable,
 )
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 from planner.logic.datalog.language.model import ANY, BASE_TYPES, NUMBER, SYMBOL, ColumnType, Predicate, Rule
@@ -70,12 +70,12 @@ class RuleTypes:
                     self._bind_outputs(literal)
                 if isinstance(literal, Comparison) and literal.operator == "=":
                     for target, value in ((literal.left, literal.right), (literal.right, literal.left)):
-                        if isinstance(target, Variable) and target.name not in self.bound:
+                        if isinstance(target, RuleVariable) and target.name not in self.bound:
                             kind = self.of(value)
                             if kind is not None:
                                 self.bound[target.name] = kind
                                 self.where[target.name] = str(literal)
-                elif isinstance(literal, Aggregate) and isinstance(literal.result, Variable):
+                elif isinstance(literal, Aggregate) and isinstance(literal.result, RuleVariable):
                     kind = NUMBER if literal.function in ("count", "sum") else self.of(literal.expression)
                     if kind is not None and literal.result.name not in self.bound:
                         self.bound[literal.result.name] = kind
@@ -84,7 +84,7 @@ class RuleTypes:
     def _bind_atom(self, atom: Atom) -> None:
         for argument, column in zip(atom.arguments, self.predicates[atom.predicate].columns, strict=True):
             place = f"{atom.predicate}.{column.name}"
-            if isinstance(argument, Variable):
+            if isinstance(argument, RuleVariable):
                 known = self.bound.get(argument.name)
                 met = column.type if known is None else known.meet(column.type)
                 if met is None:
@@ -96,7 +96,7 @@ class RuleTypes:
 
     def _bind_outputs(self, literal: Builtin) -> None:
         for argument, kind in zip(literal.outputs, self._outputs(literal), strict=True):
-            if isinstance(argument, Variable) and argument.name not in self.bound and kind is not None:
+            if isinstance(argument, RuleVariable) and argument.name not in self.bound and kind is not None:
                 self.bound[argument.name] = kind
                 self.where[argument.name] = str(literal)
 
@@ -114,14 +114,14 @@ class RuleTypes:
 
     def of(self, term: Term | None) -> ColumnType | None:
         """The type of a term; None for a variable without one (yet)."""
-        if isinstance(term, Variable):
+        if isinstance(term, RuleVariable):
             return self.bound.get(term.name)
         if isinstance(term, Constant):
             kind = type(term.value)
             return SYMBOL if kind is str else ANY if kind is bool else NUMBER
-        if isinstance(term, Call) and term.function in RELATIONS:  # asked whether it has rows
+        if isinstance(term, RuleCall) and term.function in RELATIONS:  # asked whether it has rows
             return ANY
-        if isinstance(term, Call) and term.function in FUNCTIONS:
+        if isinstance(term, RuleCall) and term.function in FUNCTIONS:
             return BASE_TYPES[FUNCTIONS[term.function].result or "any"]
         return None
 
@@ -132,12 +132,12 @@ class RuleTypes:
         for literal in self.body:
             if isinstance(literal, Test) and literal.function in ("is_number", "is_symbol") and not literal.negated:
                 (argument,) = literal.arguments
-                if isinstance(argument, Variable) and (self.bound.get(argument.name) or NUMBER).name == "any":
+                if isinstance(argument, RuleVariable) and (self.bound.get(argument.name) or NUMBER).name == "any":
                     narrowed[argument.name] = NUMBER if literal.function == "is_number" else SYMBOL
             elif isinstance(literal, Builtin) and not literal.negated:
                 for argument, kind in zip(literal.outputs, self._outputs(literal), strict=True):
                     if (
-                        isinstance(argument, Variable)
+                        isinstance(argument, RuleVariable)
                         and kind
                         and (self.bound.get(argument.name) or kind).name == "any"
                     ):
@@ -192,7 +192,7 @@ class RuleTypes:
                 self._error(f"{literal.relation} gives a {wanted.name} here; {argument} is a {kind.name}.", argument)
 
     def _term(self, term: Term) -> None:
-        if isinstance(term, Call):
+        if isinstance(term, RuleCall):
             self._given(
                 term.function, term.arguments, (FUNCTIONS.get(term.function) or RELATIONS[term.function]).parameters
             )
@@ -223,7 +223,7 @@ class RuleTypes:
         if kind is None:
             return
         if kind.meet(wanted) is None:
-            where = self.where[argument.name] if isinstance(argument, Variable) else str(argument)
+            where = self.where[argument.name] if isinstance(argument, RuleVariable) else str(argument)
             self._clash(argument, kind, where, wanted, place)
         elif is_head and kind.name == "any" and wanted.name != "any":
             if isinstance(argument, Constant):
@@ -236,7 +236,7 @@ class RuleTypes:
 
     def _clash(self, argument: Term, kind: ColumnType | None, where: str, wanted: ColumnType, place: str) -> None:
         have = kind.name if kind is not None else "any"
-        if isinstance(argument, Variable):
+        if isinstance(argument, RuleVariable):
             text = f"{argument} is a {have} in {where} and a {wanted.name} in {place}."
             text += " One of the two must be a kind of the other."
         else:

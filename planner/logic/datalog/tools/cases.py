@@ -33,14 +33,14 @@ from planner.language.syntax.rule_syntax import (
     GivenSyntax,
     ImportSyntax,
     Name,
-    Node,
+    RuleNode,
     RuleSyntax,
     Statement,
     Want,
 )
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.checks import listed_words
 from planner.logic.datalog.language.link import nearest
 from planner.logic.datalog.language.spaces import bare, qualified
@@ -71,16 +71,16 @@ class Mismatch:
     unexpected: tuple[Row, ...]
 
 
-def load_cases(program: Program, name: str, text: str, space: str = "") -> tuple[list[Case], list[Diagnostic]]:
+def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> tuple[list[Case], list[Diagnostic]]:
     """The cases of a file, checked against the declarations of the program. They call the predicates of a name space
     as its own files do; those of others by import, or by their whole names."""
     file, diagnostics = parse_rules(name, text)
-    reader = _Reader(program, space)
+    reader = _CaseReader(program, space)
     reader.read(file.statements)
     return reader.cases, diagnostics + reader.diagnostics
 
 
-def run_case(program: Program, case: Case) -> list[Mismatch]:
+def run_case(program: RuleProgram, case: Case) -> list[Mismatch]:
     """What came out otherwise; empty if the case holds."""
     return compare(case, evaluate(program, case.facts, case.wanted))
 
@@ -96,8 +96,8 @@ def compare(case: Case, database: Database) -> list[Mismatch]:
     return mismatches
 
 
-class _Reader:
-    def __init__(self, program: Program, space: str) -> None:
+class _CaseReader:
+    def __init__(self, program: RuleProgram, space: str) -> None:
         self.program, self.space = program, space
         self.imports: dict[str, str] = {}
         self.cases: list[Case] = []
@@ -201,7 +201,7 @@ class _Reader:
             row.append(encode(argument.value))
         return tuple(row)
 
-    def _problem(self, statement: Statement, node: Node, detail: str) -> None:
+    def _problem(self, statement: Statement, node: RuleNode, detail: str) -> None:
         self._error("rules.case", "Tuple that does not fit", detail, statement.within(node))
 
     def _error(self, code: str, summary: str, detail: str, span: Span) -> None:

@@ -11,7 +11,7 @@ from itertools import islice
 from planner.foundation.vocabulary.records import define, frozen
 from planner.language.syntax.rule_syntax import Aggregate, Atom, Comparison, Literal
 from planner.logic.datalog.engine.evaluate import evaluate
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.engine.terms import Assignment
 from planner.logic.datalog.explain.search import Relations
 from planner.logic.datalog.language.literals import names, outer_names
@@ -66,7 +66,7 @@ class RuleCoverage:
         return sum(literal.ways for literal in self.literals)
 
 
-def coverage(program: Program, cases: Iterable[Case], rules: Sequence[Rule]) -> list[RuleCoverage]:
+def coverage(program: RuleProgram, cases: Iterable[Case], rules: Sequence[Rule]) -> list[RuleCoverage]:
     """What the cases exercise of some rules (facts written in rule files are no rules here)."""
     watched = [_Watch.of(rule) for rule in rules if rule.body]
     want = sorted({w.rule.head.predicate for w in watched})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from planner.foundation.vocabulary.records import frozen
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.literals import atoms
 from planner.logic.datalog.language.model import Predicate, Rule
 from planner.logic.datalog.language.strata import dependencies
@@ -21,7 +21,7 @@ class Description:
     natives: tuple[str, ...]
 
 
-def describe(program: Program) -> dict[str, Description]:
+def describe(program: RuleProgram) -> dict[str, Description]:
     """Every predicate by name, in the order of the declarations."""
     derives: dict[str, list[Rule]] = {name: [] for name in program.predicates}
     reads: dict[str, list[Rule]] = {name: [] for name in program.predicates}
@@ -58,7 +58,7 @@ class PredicateGraph:
     reads: tuple[Read, ...]
 
 
-def predicate_graph(program: Program, of: str | None = None) -> PredicateGraph:
+def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGraph:
     """The dependencies between predicates, sorted; with `of`, of this predicate and all below it. Raises KeyError for
     an unknown one."""
     graph = dependencies(program.predicates.values(), program.rules)

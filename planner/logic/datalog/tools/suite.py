@@ -17,14 +17,14 @@ from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.ask.limit import run_limited
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.logic.datalog.engine.program import Program
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.checks import at
 from planner.logic.datalog.language.model import Rule
 from planner.logic.datalog.language.values import Row
 from planner.logic.datalog.tools.cases import Case, compare
 
 T = TypeVar("T")
-Derive: TypeAlias = Callable[[Program, Case], Database]
+Derive: TypeAlias = Callable[[RuleProgram, Case], Database]
 
 VERDICTS = ("deny", "warn")
 """the predicates whose rules need a case that holds them and one that does not"""
@@ -35,7 +35,7 @@ MOST_ROWS = 20
 """of one mismatch that are kept"""
 
 
-class Difference(NamedTuple):
+class CaseDifference(NamedTuple):
     """A predicate that came out otherwise: the first rows that are missing or too many, and how many there are."""
 
     predicate: str
@@ -46,12 +46,12 @@ class Difference(NamedTuple):
 
 
 @frozen
-class Outcome:
+class CaseResult:
     """What a case came to. `fired` are the names of the rules that derived something; `problem` is why it could not
     be run to its end."""
 
     case: Case
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[CaseDifference, ...] = ()
     fired: frozenset[str] = frozenset()
     problem: tuple[Diagnostic, ...] = ()
 
@@ -72,7 +72,7 @@ def bounded(work: Callable[[], T], seconds: float, problem: Callable[[str], Diag
         raise
 
 
-def try_out(program: Program, facts: FactBase, want: Iterable[str] | None, files: str) -> None:
+def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, files: str) -> None:
     """Evaluate rules that are not the product's own in a process of its own first, so that they cannot hang this one or
     take all memory. `files` says whose they are. Raises Failure when they need too much."""
     wanted = None if want is None else tuple(want)
@@ -90,19 +90,19 @@ def try_out(program: Program, facts: FactBase, want: Iterable[str] | None, files
     bounded(lambda: evaluate(program, facts, wanted) and None, SECONDS, problem)
 
 
-def run(program: Program, cases: Iterable[Case], seconds: float, derive: Derive | None = None) -> list[Outcome]:
+def run(program: RuleProgram, cases: Iterable[Case], seconds: float, derive: Derive | None = None) -> list[CaseResult]:
     """Run cases one after the other, each at most so many seconds long. `derive` gives what holds in a case; without,
     the program derives it from the facts of the case."""
     program.functions, program.rules  # noqa: B018  made here once, not in each process
     return [_outcome(program, case, seconds, derive or derived) for case in cases]
 
 
-def derived(program: Program, case: Case) -> Database:
+def derived(program: RuleProgram, case: Case) -> Database:
     """What the program derives in a case."""
     return evaluate(program, case.facts, case.wanted)
 
 
-def _outcome(program: Program, case: Case, seconds: float, derive: Derive) -> Outcome:
+def _outcome(program: RuleProgram, case: Case, seconds: float, derive: Derive) -> CaseResult:
     def problem(what: str) -> Diagnostic:
         if what == "time":
             detail = f"Evaluating the rules did not end within {seconds:g} seconds. "
@@ -114,29 +114,29 @@ def _outcome(program: Program, case: Case, seconds: float, derive: Derive) -> Ou
     try:
         differences, fired = bounded(partial(_evaluated, program, case, derive), seconds, problem)
     except Failure as failure:
-        return Outcome(case, problem=tuple(failure.diagnostics))
-    return Outcome(case, differences, fired)
+        return CaseResult(case, problem=tuple(failure.diagnostics))
+    return CaseResult(case, differences, fired)
 
 
-def _evaluated(program: Program, case: Case, derive: Derive) -> tuple[tuple[Difference, ...], frozenset[str]]:
+def _evaluated(program: RuleProgram, case: Case, derive: Derive) -> tuple[tuple[CaseDifference, ...], frozenset[str]]:
     try:
         database = derive(program, case)
     except ValueError as problem:  # facts that no column can hold
         raise Failure(error("rules.case", "Fact that does not fit", f"{problem}.", case.span)) from None
     differences = [
-        Difference(m.predicate, m.missing[:MOST_ROWS], m.unexpected[:MOST_ROWS], len(m.missing), len(m.unexpected))
+        CaseDifference(m.predicate, m.missing[:MOST_ROWS], m.unexpected[:MOST_ROWS], len(m.missing), len(m.unexpected))
         for m in compare(case, database)
     ]
     fired = (database.program.rules[number].name for number, rows in database.produced.items() if rows)
     return tuple(differences), frozenset(fired)
 
 
-def untested(rules: Iterable[Rule], files: Sequence[Sequence[Outcome]]) -> list[Diagnostic]:
+def untested(rules: Iterable[Rule], files: Sequence[Sequence[CaseResult]]) -> list[Diagnostic]:
     """The rules for a verdict that lack one of their two cases. `files` are the outcomes, file by file."""
     return [d for rule in rules if rule.head.predicate in VERDICTS for d in _untested(rule, files)]
 
 
-def _untested(rule: Rule, files: Sequence[Sequence[Outcome]]) -> Iterable[Diagnostic]:
+def _untested(rule: Rule, files: Sequence[Sequence[CaseResult]]) -> Iterable[Diagnostic]:
     verdict = rule.head.predicate
     denying = [
         outcomes

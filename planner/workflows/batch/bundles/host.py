@@ -20,12 +20,12 @@ from planner.foundation.support.problem import InstallError
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.workflows.batch.bundles.lease import take
-from planner.workflows.batch.bundles.parcel import Answer, BadParcel, Parcel, answered, received
+from planner.workflows.batch.bundles.parcel import BadParcel, Parcel, ParcelResult, answered, received
 from planner.workflows.batch.bundles.stores import fetched, open_store
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.executor import Unmet
 from planner.workflows.batch.files_read import RECORDER
-from planner.workflows.batch.model import Request, Result
+from planner.workflows.batch.model import Request, UnitResult
 from planner.workflows.batch.unit_setup import set_up_unit, store_of_unit
 from planner.workflows.batch.worker import run_unit
 from planner.world.state.lock import myself
@@ -53,11 +53,11 @@ def work(data: bytes) -> bytes:
         try:
             answer = _answer(received(data, tree), home, tree)
         except BadParcel as problem:
-            answer = Answer(problem=str(problem))
+            answer = ParcelResult(problem=str(problem))
         return answered(answer, tree)
 
 
-class Begun(Unmet):
+class AlreadyBegun(Unmet):
     """Another worker began this execution."""
 
 
@@ -81,14 +81,14 @@ def _left(home: str) -> list[str]:
     return sorted(found)
 
 
-def _answer(parcel: Parcel, home: str, tree: str) -> Answer:
+def _answer(parcel: Parcel, home: str, tree: str) -> ParcelResult:
     problem = _refusal(parcel.request, tree)
     if problem:
-        return Answer(problem=problem)
+        return ParcelResult(problem=problem)
     try:
         _unpacked(parcel, home)
     except (OSError, ValueError) as bad:
-        return Answer(problem=f"The bundle cannot be used: {getattr(bad, 'strerror', None) or bad}.")
+        return ParcelResult(problem=f"The bundle cannot be used: {getattr(bad, 'strerror', None) or bad}.")
     request = parcel.request
     if request.plan_file:
         request = evolve(request, plan_file=os.path.join(home, "plan"))
@@ -102,16 +102,16 @@ def _answer(parcel: Parcel, home: str, tree: str) -> Answer:
     try:
         result = _run(parcel, request, tree)
     except Missing as missing:
-        return Answer(missing=missing.paths)
+        return ParcelResult(missing=missing.paths)
     if result is None:
-        return Answer(begun=True)
+        return ParcelResult(begun=True)
     plan = _made(request.plan_file) if result.plan_file else b""
     left = _left(home)
     if left:
         note = error("batch.left_behind", "Something could not be saved", _kept(left))
         result = evolve(result, diagnostics=(*result.diagnostics, *described([note])))
     result = evolve(result, reads=[], plan_file=parcel.request.plan_file if plan else "")
-    return Answer(result, plan=plan, json=_made(request.json_file))
+    return ParcelResult(result, plan=plan, json=_made(request.json_file))
 
 
 def _made(path: str) -> bytes:
@@ -164,7 +164,7 @@ def _unpacked(parcel: Parcel, home: str) -> None:
     Path(home, "unpacked", "tree").mkdir(exist_ok=True)
 
 
-def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
+def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
     """The result; None when this execution was begun before. Raises Missing."""
     if not os.path.isdir(request.directory):
         raise Missing((os.path.relpath(request.directory, tree),))
@@ -174,7 +174,7 @@ def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
         """Raises Missing, Begun and Failure."""
         covered.check()
         if request.command in CHANGES and not _lease(parcel, request):
-            raise Begun
+            raise AlreadyBegun
 
     try:
         for one in request.upstream:
@@ -188,10 +188,10 @@ def _run(parcel: Parcel, request: Request, tree: str) -> Result | None:
             options = evolve(request.options, refresh=False, lock=False)
             run_unit(evolve(request, command="plan", plan_file="", options=options), covered.check)
         return run_unit(request, before_changes)
-    except Begun:
+    except AlreadyBegun:
         return None
     except Failure as failure:
-        return Result(request.unit, "error", diagnostics=described(failure.diagnostics))
+        return UnitResult(request.unit, "error", diagnostics=described(failure.diagnostics))
 
 
 def _wants(request: Request, unit: str) -> bool:

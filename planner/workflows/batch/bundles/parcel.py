@@ -16,7 +16,7 @@ import attrs
 
 import planner
 from planner.foundation.vocabulary.records import evolve, field, frozen
-from planner.workflows.batch.model import Request, Result, from_json, to_json
+from planner.workflows.batch.model import Request, UnitResult, from_json, to_json
 
 ROOT = "planner-root:"
 """stands for the fleet's root in paths that travel"""
@@ -54,12 +54,12 @@ class Parcel:
 
 
 @frozen
-class Answer:
+class ParcelResult:
     """What became of a parcel. `missing` are paths relative to the root that were looked at and are not in the bundle:
     nothing was done then. `begun`: this execution was begun before, by somebody who may still be at work. `problem`:
     why nothing could be done at all. `plan` is the plan file that was made, `json` what it says as JSON."""
 
-    result: Result | None = None
+    result: UnitResult | None = None
     missing: tuple[str, ...] = ()
     begun: bool = False
     problem: str = ""
@@ -95,17 +95,17 @@ def received(data: bytes, root: str) -> Parcel:
     return evolve(parcel, data=archive, plan=plan)
 
 
-def answered(answer: Answer, root: str) -> bytes:
+def answered(answer: ParcelResult, root: str) -> bytes:
     """An answer as bytes."""
     result = _moved(to_json(answer.result), root, ROOT) if answer.result is not None else None
     header = {"missing": answer.missing, "begun": answer.begun, "problem": answer.problem, "result": result}
     return _joined(header, answer.plan, answer.json)
 
 
-def heard(data: bytes, root: str) -> Answer:
+def heard(data: bytes, root: str) -> ParcelResult:
     """Raises BadParcel."""
     header, plan, text = _parted(data, "The worker has")
-    answer: Answer = _structured(Answer, {**header, "result": _moved(header.get("result"), ROOT, root)})
+    answer: ParcelResult = _structured(ParcelResult, {**header, "result": _moved(header.get("result"), ROOT, root)})
     return evolve(answer, plan=plan, json=text)
 
 

@@ -16,11 +16,11 @@ from planner.foundation.support.disk import read_whole, replace_file
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.workflows.batch.bundles.pack import Bundle, pack, stays_here
-from planner.workflows.batch.bundles.parcel import Answer, BadParcel, Parcel, heard, sent
-from planner.workflows.batch.bundles.stores import Store, open_store
+from planner.workflows.batch.bundles.parcel import BadParcel, Parcel, ParcelResult, heard, sent
+from planner.workflows.batch.bundles.stores import ArchiveStore, open_store
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.executor import Workplace
-from planner.workflows.batch.model import Fleet, Request, Result
+from planner.workflows.batch.model import Fleet, Request, UnitResult
 from planner.workflows.batch.recipe import Recipe
 from planner.workflows.batch.terragrunt.session import on_the_way
 
@@ -42,7 +42,7 @@ class Carrier(Protocol):
         """No more parcels come. `at_once`: nobody waits for those that are under way."""
 
 
-class Begun(BrokenExecutor):
+class WorkerLost(BrokenExecutor):
     """The execution was begun before, by a worker that the engine has lost."""
 
 
@@ -60,7 +60,7 @@ class Shipping(Workplace):
     ) -> None:
         self.carrier, self.root, self.needs = carrier, root, needs
         self.store_text = store
-        self.store: Store | None = open_store(store)
+        self.store: ArchiveStore | None = open_store(store)
         self.run = os.urandom(8).hex()
         self.known = {} if known is None else known
         self._attempts: dict[str, int] = {}
@@ -77,7 +77,7 @@ class Shipping(Workplace):
             bundle = self._bundle(request, more, frozenset(known.absent if known is not None else ()))
             self._send(request, bundle, future, 1)
         except Failure as failure:
-            future.set_result(Result(request.unit, "error", diagnostics=described(failure.diagnostics)))
+            future.set_result(UnitResult(request.unit, "error", diagnostics=described(failure.diagnostics)))
         return future
 
     @property
@@ -148,7 +148,7 @@ class Shipping(Workplace):
             if answer.missing:
                 self._again(request, bundle, future, number, answer.missing)
             elif answer.begun:
-                future.set_exception(Begun(f"{request.unit} was begun by a worker that is lost"))
+                future.set_exception(WorkerLost(f"{request.unit} was begun by a worker that is lost"))
             else:
                 if request.command != "state":  # which looks at little
                     self.known[request.unit] = bundle
@@ -156,7 +156,7 @@ class Shipping(Workplace):
         except BadParcel as bad:
             future.set_result(_refused(request, str(bad)))
         except Failure as failure:
-            future.set_result(Result(request.unit, "error", diagnostics=described(failure.diagnostics)))
+            future.set_result(UnitResult(request.unit, "error", diagnostics=described(failure.diagnostics)))
         except Exception as mistake:
             future.set_exception(mistake)
 
@@ -174,7 +174,7 @@ class Shipping(Workplace):
         more, absent = frozenset((*bundle.files, *bundle.folders, *there)), frozenset((*bundle.absent, *inside)) - there
         self._send(request, self._bundle(request, more, absent), future, number + 1)
 
-    def _result(self, request: Request, answer: Answer) -> Result:
+    def _result(self, request: Request, answer: ParcelResult) -> UnitResult:
         result = answer.result
         if result is None or result.unit != request.unit:
             return _refused(request, answer.problem or "The worker says nothing about the unit.")
@@ -202,9 +202,9 @@ def _without_secrets(request: Request, recipe: Recipe) -> Request:
     )
 
 
-def _refused(request: Request, detail: str) -> Result:
+def _refused(request: Request, detail: str) -> UnitResult:
     problem = error("batch.bundle", "A unit cannot run elsewhere", detail)
-    return Result(request.unit, "error", diagnostics=described([problem]))
+    return UnitResult(request.unit, "error", diagnostics=described([problem]))
 
 
 def root_of(fleet: Fleet) -> str:

@@ -18,7 +18,7 @@ from planner.foundation.support.disk import read_whole, replace_file
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
 from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Client
+from planner.world.state.remote.client import RemoteStateClient
 
 SCHEDULER = "scheduler"
 PART = 256 << 10
@@ -28,7 +28,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SECRETS = re.compile(r"secret|password|passphrase|token|access_key|sas|credentials|conn_str|client_certificate", re.I)
 
 
-class Store(Protocol):
+class ArchiveStore(Protocol):
     """Archives by their digest (SHA-256 in hexadecimal). Raises OSError."""
 
     def has(self, digest: str) -> bool:
@@ -41,7 +41,7 @@ class Store(Protocol):
         """The archive."""
 
 
-def open_store(text: str) -> Store | None:
+def open_store(text: str) -> ArchiveStore | None:
     """The store that a text names; None for `scheduler`. Raises Failure."""
     if text in ("", SCHEDULER):
         return None
@@ -50,7 +50,7 @@ def open_store(text: str) -> Store | None:
     return _service(text)
 
 
-def fetched(store: Store, digest: str) -> bytes:
+def fetched(store: ArchiveStore, digest: str) -> bytes:
     """The archive with this digest. Raises OSError."""
     if not _DIGEST.fullmatch(digest):
         raise OSError(0, "the bundle has no digest")
@@ -84,7 +84,7 @@ class Beside:
     """Documents of a service that keeps states. The number of parts is written last."""
 
     def __init__(self, client: object) -> None:
-        self._client: Client = client  # type: ignore[assignment]
+        self._client: RemoteStateClient = client  # type: ignore[assignment]
 
     def has(self, digest: str) -> bool:
         return self._client.get_beside(f"bundle-{digest}") is not None
@@ -105,7 +105,7 @@ class Beside:
         return b"".join(found)
 
 
-def _service(text: str) -> Store:
+def _service(text: str) -> ArchiveStore:
     kind, _, rest = text.partition(":")
     settings: dict[str, str] = {}
     for word in filter(None, rest.split(",")):

@@ -12,16 +12,16 @@ from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.native import reduction
 from planner.logic.programs.rule_programs import deployment_program
-from planner.render.page.document import Arrow, Item, Page, Place, Reason, View, place_of
+from planner.render.page.document import Arrow, Page, PageNode, PageView, Place, Reason, place_of
 from planner.render.page.hidden import hiding
 from planner.render.page.page import page_html
 from planner.workflows.batch.plan_unit import text_of
-from planner.workflows.batch.reports.deployments import Part, Plans, done_steps, prefix_of
+from planner.workflows.batch.reports.deployments import DeploymentReport, Plans, done_steps, prefix_of
 from planner.workflows.batch.reports.document import summary_line, totals_text
 from planner.workflows.batch.reports.html import below, change_of, colours
 from planner.workflows.stacks.questions import facts_about
 from planner.workflows.stacks.rounds import why_deferred
-from planner.workflows.stacks.steps import DeploymentPlan, Step
+from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
 _STEP = re.compile(r'stack\.[\w-]+(?:\[(?:\*|\d+|"(?:[^"\\]|\\.)*")\])?')
 _MADE_FROM, _MADE_BEFORE = "stacks/deployment.made-from", "stacks/deployment.made-before"
@@ -29,7 +29,7 @@ LAYERS = (("reference", "what is made from something"),)
 _TITLES = {"components": "Components, providers and child stacks", "flow": "All values: what asked for what"}
 
 
-def with_page(part: Part, plans: Plans) -> Part:
+def with_page(part: DeploymentReport, plans: Plans) -> DeploymentReport:
     """The part with what pages show of it: no secret is in it any more."""
     steps = done_steps(plans)
     hides = [hiding(step.plan) for step in steps.values() if step.plan is not None]
@@ -40,13 +40,13 @@ def with_page(part: Part, plans: Plans) -> Part:
         return text
 
     texts = {name: hidden(_text(step)) for name, step in steps.items()}
-    views: list[View] = []
+    views: list[PageView] = []
     if plans and plans[-1].decided is not None:
         views = [_Drawn(plans[-1], steps, name, hidden).view() for name in _TITLES]
     return evolve(part, texts={name: text for name, text in texts.items() if text}, views=tuple(views))
 
 
-def _text(step: Step) -> str:
+def _text(step: InstanceStep) -> str:
     """The plan of an instance as `planner plan` shows it, or why there is none."""
     if step.put_off:
         return f"deferred: {why_deferred(step)}\n"
@@ -54,7 +54,7 @@ def _text(step: Step) -> str:
     return text_of(made) if made is not None and step.has_changes else ""
 
 
-def stack_page(document: dict[str, Any], parts: Sequence[Part]) -> str:
+def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport]) -> str:
     """The page. `document`: the report about these parts."""
     moved = [unit for unit in document["units"] if unit["outcome"] != "unchanged"]
     number = {unit["unit"]: n for n, unit in enumerate(moved)}
@@ -72,7 +72,7 @@ def stack_page(document: dict[str, Any], parts: Sequence[Part]) -> str:
     return page_html(page, below(document))
 
 
-def _named(view: View, before: str, deployment: str, number: Mapping[str, int]) -> View:
+def _named(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:
     """The view with the deployment before each name and around it all, and with the changes by their numbers."""
 
     def box(name: str) -> str:
@@ -98,16 +98,20 @@ def _named(view: View, before: str, deployment: str, number: Mapping[str, int]) 
     return evolve(view, items=tuple(items), arrows=tuple(arrows), boxes=boxes)
 
 
-def _together(views: list[View], name: str) -> View:
+def _together(views: list[PageView], name: str) -> PageView:
     items = tuple(item for view in views for item in view.items)
     arrows = tuple(arrow for view in views for arrow in view.arrows)
-    return View(name, _TITLES[name], items, arrows, {box: where for view in views for box, where in view.boxes.items()})
+    return PageView(
+        name, _TITLES[name], items, arrows, {box: where for view in views for box, where in view.boxes.items()}
+    )
 
 
 class _Drawn:
     """One deployment in a view."""
 
-    def __init__(self, plan: DeploymentPlan, steps: Mapping[str, Step], name: str, hide: Callable[[str], str]) -> None:
+    def __init__(
+        self, plan: DeploymentPlan, steps: Mapping[str, InstanceStep], name: str, hide: Callable[[str], str]
+    ) -> None:
         self.plan, self.steps, self.name, self.hide = plan, steps, name, hide
         self.relation = "edge" if name == "components" else "asks_for"
         program = deployment_program()
@@ -122,11 +126,11 @@ class _Drawn:
         for one, other in self.database["asks_for"]:
             self.asks[str(one)].append(str(other))
 
-    def view(self) -> View:
+    def view(self) -> PageView:
         items = tuple(self._item(name, kind, stack) for name, (kind, stack) in sorted(self.nodes.items()))
-        return View(self.name, _TITLES[self.name], items, tuple(self._arrows()), self._boxes())
+        return PageView(self.name, _TITLES[self.name], items, tuple(self._arrows()), self._boxes())
 
-    def _item(self, name: str, kind: str, stack: str) -> Item:
+    def _item(self, name: str, kind: str, stack: str) -> PageNode:
         step = self.steps.get(name)
         said: list[tuple[str, str]] = [("Deployment", self.plan.deployment)]
         if step is not None:
@@ -134,7 +138,7 @@ class _Drawn:
         if step is not None and step.put_off:
             said.append(("Deferred", why_deferred(step)))
         label = name.removeprefix(f"{stack}.") if stack else name
-        return Item(name, kind, label, stack, name, None, (), tuple(said))
+        return PageNode(name, kind, label, stack, name, None, (), tuple(said))
 
     def _arrows(self) -> list[Arrow]:
         reduced = reduction(self.edges, {}) if self.relation == "edge" else self.edges

@@ -23,8 +23,8 @@ from planner.workflows.stacks.rounds import why_deferred
 
 if TYPE_CHECKING:
     from planner.foundation.vocabulary.diagnostic import Diagnostic
-    from planner.render.page.document import View
-    from planner.workflows.stacks.steps import DeploymentPlan, Step
+    from planner.render.page.document import PageView
+    from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
 OUTCOMES = ("applied", "changes", "incomplete", "deferred", "forgotten", "unchanged", "failed")
 Plans = Sequence["DeploymentPlan"]
@@ -32,7 +32,7 @@ Plans = Sequence["DeploymentPlan"]
 
 
 @frozen(eq=False)
-class Part:
+class DeploymentReport:
     """What a report says of one deployment. `edges`: which instance is done after which; `texts` and `views` (as in
     deployment_page.py) are for pages."""
 
@@ -42,10 +42,10 @@ class Part:
     edges: tuple[tuple[str, str], ...]
     left_out: tuple[str, ...] = ()
     texts: Mapping[str, str] = field(factory=dict)
-    views: tuple[View, ...] = ()
+    views: tuple[PageView, ...] = ()
 
 
-def part_of(deployment: str, plans: Plans) -> Part:
+def part_of(deployment: str, plans: Plans) -> DeploymentReport:
     """What there is to say of the plans of a deployment, without what only pages have."""
     steps = done_steps(plans)
     follows = _follows(plans, steps)
@@ -60,15 +60,19 @@ def part_of(deployment: str, plans: Plans) -> Part:
         for name in in_order(steps, follows)
     ]
     left_out = plans[-1].left_out if plans else ()
-    return Part(deployment, plans[-1].mode if plans else "normal", tuple(units), tuple(sorted(follows)), left_out)
+    return DeploymentReport(
+        deployment, plans[-1].mode if plans else "normal", tuple(units), tuple(sorted(follows)), left_out
+    )
 
 
-def prefix_of(part: Part, parts: Sequence[Part]) -> str:
+def prefix_of(part: DeploymentReport, parts: Sequence[DeploymentReport]) -> str:
     """What stands before the names of a deployment's components: its own, where there are several."""
     return f"{part.deployment}: " if len(parts) > 1 else ""
 
 
-def stack_report(command: str, parts: Sequence[Part], told: Iterable[Diagnostic], begun: float) -> dict[str, Any]:
+def stack_report(
+    command: str, parts: Sequence[DeploymentReport], told: Iterable[Diagnostic], begun: float
+) -> dict[str, Any]:
     """The report of a command about deployments, which began at this time. `told`: what there was to say."""
     units: list[dict[str, Any]] = []
     edges: list[list[str]] = []
@@ -103,10 +107,10 @@ def stack_report(command: str, parts: Sequence[Part], told: Iterable[Diagnostic]
     }
 
 
-def done_steps(plans: Plans) -> dict[str, Step]:
+def done_steps(plans: Plans) -> dict[str, InstanceStep]:
     """What was done about each instance in all rounds, or is to be done: what changed something counts, and what was
     deferred only if it is still."""
-    found: dict[str, Step] = {}
+    found: dict[str, InstanceStep] = {}
     for plan in plans:
         for step in plan.steps:
             before = found.get(str(step.name))
@@ -116,7 +120,7 @@ def done_steps(plans: Plans) -> dict[str, Step]:
     return {name: step for name, step in found.items() if step.what != "defer" or name in last}
 
 
-def _unit(step: Step, plan: DeploymentPlan) -> dict[str, Any]:
+def _unit(step: InstanceStep, plan: DeploymentPlan) -> dict[str, Any]:
     planned = step.planned
     counts = Counts.of_plan(step.plan) if step.plan is not None else Counts()
     numbers = (counts.add, counts.change, counts.remove, counts.imports, counts.forget)
@@ -154,7 +158,7 @@ def _words(because: str, what: str) -> str:
     return f"{because} {what}".strip()
 
 
-def _outcome(step: Step) -> str:
+def _outcome(step: InstanceStep) -> str:
     if step.planned is not None and (step.planned.complete is None or has_errors(step.planned.diagnostics)):
         return "failed"
     if step.what == "defer":
@@ -168,14 +172,14 @@ def _outcome(step: Step) -> str:
     return "changes" if step.has_changes else "unchanged"
 
 
-def _because(step: Step, plan: DeploymentPlan) -> str:
+def _because(step: InstanceStep, plan: DeploymentPlan) -> str:
     """What a deferred instance waits for: what is deferred itself, or what has to be applied before."""
     awaited = [what for because, what in step.put_off if because != "for_each"]
     waits = sorted(b for a, b in plan.decided.waits_until if a == str(step.name)) if plan.decided is not None else []
     return next(iter([*awaited, *waits]), "") if step.put_off else ""
 
 
-def _follows(plans: Plans, steps: Mapping[str, Step]) -> set[tuple[str, str]]:
+def _follows(plans: Plans, steps: Mapping[str, InstanceStep]) -> set[tuple[str, str]]:
     """Which instance is done after which, in any round; what is deferred comes after what it is made from."""
     found: set[tuple[str, str]] = set()
     for plan in plans:
@@ -186,7 +190,7 @@ def _follows(plans: Plans, steps: Mapping[str, Step]) -> set[tuple[str, str]]:
     return {(a, b) for a, b in found if a != b}
 
 
-def _waves(steps: Mapping[str, Step], follows: Iterable[tuple[str, str]]) -> dict[str, int]:
+def _waves(steps: Mapping[str, InstanceStep], follows: Iterable[tuple[str, str]]) -> dict[str, int]:
     """How many instances stand before each on the longest way."""
     before: dict[str, set[str]] = {name: set() for name in steps}
     for name, other in follows:

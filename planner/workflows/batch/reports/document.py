@@ -35,15 +35,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.workflows.batch.diagnostics_codec import described
-from planner.workflows.batch.model import OUTCOMES, Done, Part
-from planner.workflows.batch.run import Report
+from planner.workflows.batch.model import OUTCOMES, FinishedUnit, ShardSummary
+from planner.workflows.batch.run import BatchReport
 from planner.workflows.batch.saved_plan import seen_as
 
 COUNTS = ("add", "change", "remove", "import", "forget")
 DONE = {"add": "added", "change": "changed", "remove": "destroyed", "import": "imported", "forget": "forgotten"}
 
 
-def report_json(report: Report, is_brief: bool = False) -> dict[str, Any]:
+def report_json(report: BatchReport, is_brief: bool = False) -> dict[str, Any]:
     """The report as plain data; a brief one has no changes."""
     units = [_unit(report, done, is_brief) for done in report.done.values()]
     outcomes = Counter(done.outcome for done in report.done.values())
@@ -70,7 +70,7 @@ def report_json(report: Report, is_brief: bool = False) -> dict[str, Any]:
     }
 
 
-def _shard(part: Part, done: Mapping[str, Done]) -> dict[str, Any]:
+def _shard(part: ShardSummary, done: Mapping[str, FinishedUnit]) -> dict[str, Any]:
     return {
         "number": part.number,
         "of": part.count,
@@ -90,11 +90,11 @@ def _shard(part: Part, done: Mapping[str, Done]) -> dict[str, Any]:
     }
 
 
-def _made_as(end: Done) -> str:
+def _made_as(end: FinishedUnit) -> str:
     return seen_as(end.result, ()) if end.result is not None else ""
 
 
-def _unit(report: Report, done: Done, is_brief: bool) -> dict[str, Any]:
+def _unit(report: BatchReport, done: FinishedUnit, is_brief: bool) -> dict[str, Any]:
     analysis, result = report.analysis, done.result
     assert analysis is not None
     unit = analysis.fleet.units[done.unit]

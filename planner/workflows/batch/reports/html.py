@@ -8,9 +8,9 @@ from html import escape
 from typing import Any
 
 from planner.logic.datalog.engine.native import reduction
-from planner.render.page.document import Arrow, Change, Item, Page, Reason, View
+from planner.render.page.document import Arrow, Page, PageChange, PageNode, PageView, Reason
 from planner.render.page.page import page_html
-from planner.workflows.batch.edge_sources import Edge, Ground
+from planner.workflows.batch.edge_sources import Edge, UnitEdgeSource
 from planner.workflows.batch.reports.document import note, noun_of, summary_line, totals
 
 COLOURS = {
@@ -36,7 +36,7 @@ BOXES_FROM = 30
 """units from which on they are drawn by folder"""
 
 
-def html(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, Ground] = {}) -> str:
+def html(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, UnitEdgeSource] = {}) -> str:
     """The page. `texts` are the plans of units as `planner plan` shows them, `grounds` what edges stand on."""
     return page_html(page_of_batch(document, texts, grounds), below(document))
 
@@ -46,7 +46,7 @@ def below(document: dict[str, Any]) -> str:
     return f'<div class="below">{_problems(document)}{_table(document)}</div>'
 
 
-def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, Ground]) -> Page:
+def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, UnitEdgeSource]) -> Page:
     """What a batch came to as a page: a node for each unit, coloured by its outcome."""
     numbers = totals(document)
     counts = f"{numbers['add']} to add, {numbers['change']} to change, {numbers['remove']} to destroy."
@@ -71,23 +71,23 @@ def colours(document: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
     return tuple((outcome, COLOURS[outcome], SIGNS.get(outcome, "")) for outcome in known)
 
 
-def change_of(unit: dict[str, Any], texts: dict[str, str]) -> Change:
+def change_of(unit: dict[str, Any], texts: dict[str, str]) -> PageChange:
     because = unit["because"]
     lines = [] if texts.get(unit["unit"]) else [_line(change) for change in unit["changes"]]
     groups = (f"because of {because}",) if because else ()
-    return Change(unit["unit"], unit["outcome"], because, groups, tuple(lines), texts.get(unit["unit"], ""))
+    return PageChange(unit["unit"], unit["outcome"], because, groups, tuple(lines), texts.get(unit["unit"], ""))
 
 
 def _line(change: dict[str, Any]) -> str:
     return f"{change['action']} {change['address']} {change['reason']}".rstrip()
 
 
-def _view(document: dict[str, Any], grounds: Mapping[Edge, Ground], number: dict[str, int]) -> View:
+def _view(document: dict[str, Any], grounds: Mapping[Edge, UnitEdgeSource], number: dict[str, int]) -> PageView:
     units = document["units"]
     names = {unit["unit"] for unit in units}
     boxes = _boxes([unit["folder"] for unit in units])
     items = tuple(
-        Item(
+        PageNode(
             unit["unit"],
             "unit",
             unit["unit"],
@@ -101,10 +101,10 @@ def _view(document: dict[str, Any], grounds: Mapping[Edge, Ground], number: dict
     )
     edges = {(a, b) for a, b in document["edges"] if a in names and b in names}
     reduced = reduction(edges, {})
-    return View("units", "Units and what they wait for", items, tuple(_arrows(edges, reduced, grounds)), boxes)
+    return PageView("units", "Units and what they wait for", items, tuple(_arrows(edges, reduced, grounds)), boxes)
 
 
-def _arrows(edges: set[Edge], reduced: Any, grounds: Mapping[Edge, Ground]) -> list[Arrow]:
+def _arrows(edges: set[Edge], reduced: Any, grounds: Mapping[Edge, UnitEdgeSource]) -> list[Arrow]:
     arrows = []
     for edge in sorted(edges):
         ground = grounds.get(edge)

@@ -15,7 +15,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.config.model import Expr
 from planner.language.syntax.nodes import Call, Traversal, Variable
 from planner.language.syntax.references import function_calls, variables
-from planner.workflows.batch.terragrunt.document import Part
+from planner.workflows.batch.terragrunt.document import DocumentBlock
 from planner.workflows.batch.terragrunt.frame import Frame
 from planner.workflows.batch.terragrunt.functions import NAMES
 from planner.workflows.batch.terragrunt.generated import signed
@@ -23,7 +23,7 @@ from planner.workflows.batch.terragrunt.generated import signed
 _KNOWN = ("local", "values", "unit", "stack", "feature")
 
 
-def autoinclude_text(frame: Frame, part: Part, target: str) -> str:
+def autoinclude_text(frame: Frame, part: DocumentBlock, target: str) -> str:
     """The file for a block, evaluated in the stack's file, for the unit in the folder `target`. Raises Failure."""
     if part.blocks.get("locals") or part.blocks.get("include"):
         kind = "locals" if part.blocks.get("locals") else "include"
@@ -33,7 +33,7 @@ def autoinclude_text(frame: Frame, part: Part, target: str) -> str:
     return signed("\n".join(_lines(frame, part, target, "", "")) + "\n")
 
 
-def _lines(frame: Frame, part: Part, target: str, kind: str, indent: str) -> list[str]:
+def _lines(frame: Frame, part: DocumentBlock, target: str, kind: str, indent: str) -> list[str]:
     lines = []
     for name, expr in part.attributes.items():
         text = _path(frame, expr, target) if (kind, name) == ("dependency", "config_path") else _text(frame, expr)

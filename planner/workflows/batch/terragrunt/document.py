@@ -10,7 +10,7 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr
 from planner.language.config.reading import Problems, expr_of
-from planner.language.syntax.body import Attribute, Block, BlockSchema, Body, BodySchema
+from planner.language.syntax.body import Attribute, Block, Body, BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_file
 
 
@@ -152,26 +152,26 @@ STACK = Form(
 
 
 @frozen(eq=False)
-class Part:
+class DocumentBlock:
     """A block: its arguments, the blocks in it by type, and where it stands."""
 
     label: str
     span: Span
     attributes: dict[str, Expr]
-    blocks: dict[str, list[Part]]
+    blocks: dict[str, list[DocumentBlock]]
     header: Span
 
-    def one(self, kind: str) -> Part | None:
+    def one(self, kind: str) -> DocumentBlock | None:
         found = self.blocks.get(kind)
         return found[0] if found else None
 
 
 @frozen(eq=False)
-class Document:
+class UnitDocument:
     """A file. `locals` are its local values."""
 
     path: str
-    root: Part
+    root: DocumentBlock
     locals: dict[str, Expr]
     problems: tuple[object, ...] = ()
 
@@ -181,7 +181,7 @@ def shown(path: str, root: str) -> str:
     return os.path.relpath(path, root)
 
 
-def read_document(path: str, name: str, form: Form | None, problems: Problems) -> Document | None:
+def read_document(path: str, name: str, form: Form | None, problems: Problems) -> UnitDocument | None:
     """A file; None when it has mistakes (reported). `form` None: any arguments, as in a file of values."""
     body, source, wrong = load_file(path, name)
     problems.extend(wrong)
@@ -192,17 +192,17 @@ def read_document(path: str, name: str, form: Form | None, problems: Problems) -
     if form is None:
         attributes, wrong = body.just_attributes()
         mine.extend(wrong)
-        root = Part("", whole, _exprs(attributes, mine), {}, whole)
+        root = DocumentBlock("", whole, _exprs(attributes, mine), {}, whole)
     else:
         root = _part(body, form, "", whole, whole, mine)
     problems.extend(mine)
     if mine.has_errors:
         return None
     local = root.one("locals")
-    return Document(path, root, local.attributes if local is not None else {})
+    return UnitDocument(path, root, local.attributes if local is not None else {})
 
 
-def _part(body: Body, form: Form, label: str, span: Span, header: Span, problems: Problems) -> Part:
+def _part(body: Body, form: Form, label: str, span: Span, header: Span, problems: Problems) -> DocumentBlock:
     schema = _json_schema(body, form) if header.filename.endswith(".json") else _schema(form)
     content = body.content(schema)
     read = list(content.blocks)
@@ -211,9 +211,9 @@ def _part(body: Body, form: Form, label: str, span: Span, header: Span, problems
             continue  # the old form, without a name
         problems.append(problem)
     if "include" in form.blocks and not header.filename.endswith(".json"):
-        bare, _ = body.partial_content(BodySchema({}, (BlockSchema("include"),)))
+        bare, _ = body.partial_content(BodySchema({}, (ExpectedBlock("include"),)))
         read = [*bare.blocks, *read]
-    blocks: dict[str, list[Part]] = {}
+    blocks: dict[str, list[DocumentBlock]] = {}
     for block in read:
         inner = form.blocks[block.type]
         found = blocks.setdefault(block.type, [])
@@ -229,32 +229,32 @@ def _part(body: Body, form: Form, label: str, span: Span, header: Span, problems
             problems.error("duplicate_block", f"Duplicate block {block.type}", detail, block.header_span)
             continue
         found.append(_part(block.body, inner, name, block.span, block.header_span, problems))
-    return Part(label, span, _exprs(content.attributes, problems), blocks, header)
+    return DocumentBlock(label, span, _exprs(content.attributes, problems), blocks, header)
 
 
 def _schema(form: Form) -> BodySchema:
-    return BodySchema(dict(form.attributes), tuple(BlockSchema(kind, f.labels) for kind, f in form.blocks.items()))
+    return BodySchema(dict(form.attributes), tuple(ExpectedBlock(kind, f.labels) for kind, f in form.blocks.items()))
 
 
 def _json_schema(body: Body, form: Form) -> BodySchema:
     """In JSON what may be an argument and a block is a block; an include may have no name there, too."""
     blocks = {kind: f.labels for kind, f in form.blocks.items()}
     if "include" in blocks:
-        bare = body.partial_content(BodySchema({}, (BlockSchema("include"),)))[0].blocks
+        bare = body.partial_content(BodySchema({}, (ExpectedBlock("include"),)))[0].blocks
         words = [block.body.just_attributes()[0].keys() for block in bare]
         if words and all(some and some <= form.blocks["include"].attributes.keys() for some in words):
             blocks["include"] = ()
     attributes = {name: required for name, required in form.attributes.items() if name not in blocks}
-    return BodySchema(attributes, tuple(BlockSchema(kind, labels) for kind, labels in blocks.items()))
+    return BodySchema(attributes, tuple(ExpectedBlock(kind, labels) for kind, labels in blocks.items()))
 
 
-def _locals(block: Block, before: list[Part], problems: Problems) -> Part:
+def _locals(block: Block, before: list[DocumentBlock], problems: Problems) -> DocumentBlock:
     attributes, wrong = block.body.just_attributes()
     problems.extend(wrong)
     if before:
         detail = f"There is one at {before[0].header} already."
         problems.error("duplicate_block", "Duplicate block locals", detail, block.header_span)
-    return Part("", block.span, _exprs(attributes, problems), {}, block.header_span)
+    return DocumentBlock("", block.span, _exprs(attributes, problems), {}, block.header_span)
 
 
 def _exprs(attributes: Mapping[str, Attribute], problems: Problems) -> dict[str, Expr]:

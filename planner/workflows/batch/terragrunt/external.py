@@ -17,14 +17,14 @@ from planner.foundation.clients.problem import ServiceError
 from planner.foundation.values.types import STRING
 from planner.foundation.values.value import SENSITIVE, Unknown, Value, mark
 from planner.language.functions import FunctionError
-from planner.workflows.batch.terragrunt.session import Session, question
+from planner.workflows.batch.terragrunt.session import UnitSession, question
 
 _QUIET, _GLOBAL, _FRESH = "--terragrunt-quiet", "--terragrunt-global-cache", "--terragrunt-no-cache"
 TIME = 300
 """seconds that a program may take"""
 
 
-def program(session: Session, folder: str, words: tuple[str, ...]) -> Value:
+def program(session: UnitSession, folder: str, words: tuple[str, ...]) -> Value:
     """What a program prints, without the line break at its end. Raises FunctionError."""
     flags = []
     while words and words[0].startswith("--terragrunt-"):
@@ -66,7 +66,7 @@ def _printed(words: tuple[str, ...], folder: str, environment: Any) -> str:
     return done.stdout.decode("utf-8", "replace").removesuffix("\n")
 
 
-def decrypted(session: Session, path: str) -> Value:
+def decrypted(session: UnitSession, path: str) -> Value:
     """The clear text of a file that sops has encrypted, sensitive. Raises FunctionError."""
     words, asked = ("sops", "--decrypt", path), question("sops", path)
     session.private.add(asked)
@@ -92,7 +92,7 @@ _SIGNS = (
 )
 
 
-def aws(session: Session, name: str) -> Value:
+def aws(session: UnitSession, name: str) -> Value:
     """What AWS says of whoever asks. Unknown, and the run refused, where nobody is named to ask as."""
     environment = session.library.environment
     asked = question("aws", name)

@@ -10,13 +10,13 @@ from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
-from planner.workflows.batch.model import Fleet, Place, Unit
-from planner.workflows.batch.recipe import Recipe, Source
+from planner.workflows.batch.model import FileLocation, Fleet, Unit
+from planner.workflows.batch.recipe import Recipe, RecipeSource
 from planner.workflows.batch.terragrunt import EXCLUDES, NAME, NAMES, STACK, is_unit, unit_file
 from planner.workflows.batch.terragrunt.prepare import with_reading
-from planner.workflows.batch.terragrunt.session import Library, Session
+from planner.workflows.batch.terragrunt.session import Library, UnitSession
 from planner.workflows.batch.terragrunt.stack import generate_stacks
-from planner.workflows.batch.terragrunt.unit import Reading, has_configuration, make_working, read_unit
+from planner.workflows.batch.terragrunt.unit import UnitReading, has_configuration, make_working, read_unit
 from planner.workflows.batch.terragrunt.working_directory import working_base
 
 MOST = 100_000
@@ -37,13 +37,13 @@ def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) 
     stacks = [folder for folder in folders if os.path.isfile(os.path.join(folder, STACK))]
     made = generate_stacks(library, stacks, problems)
     inside = dict.fromkeys(f for f in [*folders, *made] if is_unit(f))
-    readings: dict[str, Reading] = {}
+    readings: dict[str, UnitReading] = {}
     waiting = list(inside)
     while waiting and len(readings) < MOST:
         folder = waiting.pop(0)
         if folder in readings:
             continue
-        reading = read_unit(Session(library, unit_file(folder)))
+        reading = read_unit(UnitSession(library, unit_file(folder)))
         readings[folder] = reading
         if folder not in inside and not has_configuration(reading):
             continue
@@ -67,7 +67,7 @@ def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) 
     return Fleet(root, units, "", tuple(problems), text)
 
 
-def _left_out(root: str) -> list[tuple[str, Place]]:
+def _left_out(root: str) -> list[tuple[str, FileLocation]]:
     """The patterns of the file that says which units are left out, each with its place."""
     path = os.path.join(root, EXCLUDES)
     try:
@@ -79,20 +79,20 @@ def _left_out(root: str) -> list[tuple[str, Place]]:
         raise Failure(error("terragrunt.excludes", "A file cannot be read", detail)) from None
     shown = os.path.relpath(path)
     words = ((number, line.strip()) for number, line in enumerate(lines, 1))
-    return [(os.path.normpath(w), Place(shown, n, 1, w)) for n, w in words if w and not w.startswith("#")]
+    return [(os.path.normpath(w), FileLocation(shown, n, 1, w)) for n, w in words if w and not w.startswith("#")]
 
 
-def _without(unit: Unit, left_out: list[tuple[str, Place]]) -> Unit:
+def _without(unit: Unit, left_out: list[tuple[str, FileLocation]]) -> Unit:
     """A unit, excluded from everything if a pattern means it."""
     place = next((place for pattern, place in left_out if fnmatchcase(unit.name, pattern)), None)
     return unit if place is None else evolve(unit, excludes=(*unit.excludes, ("all", False, place)))
 
 
-def _is_other(file: str, reading: Reading) -> bool:
+def _is_other(file: str, reading: UnitReading) -> bool:
     return file != reading.session.config and os.path.basename(file) in NAMES
 
 
-def _targets(reading: Reading) -> list[str]:
+def _targets(reading: UnitReading) -> list[str]:
     stacks = reading.session.library.stacks
     named = [
         folder for found in reading.dependencies for folder in stacks.get(found.target, {"": found.target}).values()
@@ -104,11 +104,11 @@ def _name(root: str, folder: str) -> str:
     return os.path.relpath(folder, root)
 
 
-def _unit(root: str, folder: str, reading: Reading, readings: Mapping[str, Reading], is_inside: bool) -> Unit:
+def _unit(root: str, folder: str, reading: UnitReading, readings: Mapping[str, UnitReading], is_inside: bool) -> Unit:
     make_working(reading)
     name, session = _name(root, folder), reading.session
-    blocks: list[tuple[str, str, Place]] = []
-    paths: list[tuple[str, Place]] = []
+    blocks: list[tuple[str, str, FileLocation]] = []
+    paths: list[tuple[str, FileLocation]] = []
     targets: dict[str, str] = {}
     stacks: list[tuple[str, tuple[tuple[str, str], ...]]] = []
     for found in reading.dependencies:
@@ -132,17 +132,17 @@ def _unit(root: str, folder: str, reading: Reading, readings: Mapping[str, Readi
             paths.append((_name(root, target), _place(span)))
     units, private = tuple(sorted(targets.items())), tuple(sorted(session.private))
     base = working_base(folder, reading.download) if reading.working != folder else ""
-    source = Source(session.config, dict(session.answers), units, tuple(stacks), base, private)
+    source = RecipeSource(session.config, dict(session.answers), units, tuple(stacks), base, private)
     lock = os.path.join(folder, ".terraform.lock.hcl") if reading.copies_lock and reading.working != folder else ""
     recipe = with_reading(Recipe(keeps=reading.keeps, lock_file=lock, source=source, home=folder), reading)
-    excludes: tuple[tuple[str, bool, Place], ...] = ()
+    excludes: tuple[tuple[str, bool, FileLocation], ...] = ()
     if reading.excludes is not None:
         actions, others, span = reading.excludes
         excludes = tuple((action, others, _place(span)) for action in actions)
     return Unit(
         name,
         name,
-        place=Place(os.path.relpath(session.config), 1, 1, ""),
+        place=FileLocation(os.path.relpath(session.config), 1, 1, ""),
         working=reading.working if reading.working != folder else "",
         recipe=recipe,
         blocks=tuple(blocks),
@@ -153,5 +153,5 @@ def _unit(root: str, folder: str, reading: Reading, readings: Mapping[str, Readi
     )
 
 
-def _place(span: Span) -> Place:
-    return Place.of(span)
+def _place(span: Span) -> FileLocation:
+    return FileLocation.of(span)

@@ -23,10 +23,10 @@ from planner.language.functions import CallContext, Function
 from planner.language.syntax.nodes import Traversal, Variable
 from planner.workflows.batch.terragrunt import AUTOINCLUDE, NAMES, VALUES
 from planner.workflows.batch.terragrunt.as_value import WHOLE, filled
-from planner.workflows.batch.terragrunt.document import SCALARS, UNIT, Form, Part
+from planner.workflows.batch.terragrunt.document import SCALARS, UNIT, DocumentBlock, Form
 from planner.workflows.batch.terragrunt.functions import Functions
 from planner.workflows.batch.terragrunt.merge import joined, opened
-from planner.workflows.batch.terragrunt.session import Dependency, Session
+from planner.workflows.batch.terragrunt.session import DependencyBlock, UnitSession
 
 _ROOTS = ("local", "include", "dependency", "feature", "values")
 STRATEGIES = ("shallow", "deep", "no_merge")
@@ -47,7 +47,7 @@ class Frame(Scope):
     """A file in its place. `child`: the frame that includes it."""
 
     def __init__(
-        self, session: Session, path: str, child: Frame | None = None, depth: int = 0, form: Form = UNIT
+        self, session: UnitSession, path: str, child: Frame | None = None, depth: int = 0, form: Form = UNIT
     ) -> None:
         self.session, self.path, self.child, self.depth = session, path, child, depth
         self.origin: str = child.origin if child is not None else path
@@ -58,7 +58,7 @@ class Frame(Scope):
         self._failed: dict[str, Failure] = {}
         self._working: list[str] = []
         self._includes: dict[str, Include] | None = None
-        self._dependencies: dict[str, Dependency] | None = None
+        self._dependencies: dict[str, DependencyBlock] | None = None
         self._values: Value | None = None
         self._failure: Failure | None = None
         beside = os.path.join(os.path.dirname(path), AUTOINCLUDE)
@@ -81,7 +81,7 @@ class Frame(Scope):
         return self.child is not None
 
     @property
-    def root(self) -> Part:
+    def root(self) -> DocumentBlock:
         return self.document.root
 
     # ------------------------------------------------------------ the scope of expressions
@@ -180,7 +180,7 @@ class Frame(Scope):
                 return {"value": _like(default, text)}
         return {"value": default}
 
-    def _features(self) -> list[Part]:
+    def _features(self) -> list[DocumentBlock]:
         found = list(self.root.blocks.get("feature", ()))
         for include in self.includes().values():
             found += include.frame.root.blocks.get("feature", ())
@@ -225,7 +225,7 @@ class Frame(Scope):
                 raise
         return self._includes
 
-    def _include(self, part: Part) -> Include:
+    def _include(self, part: DocumentBlock) -> Include:
         expr = part.attributes["path"]
         if self.child is not None:
             detail = f"{self.path} is included itself, and Terragrunt knows one level of includes."
@@ -248,11 +248,11 @@ class Frame(Scope):
 
     # ------------------------------------------------------------ dependencies
 
-    def dependencies(self) -> dict[str, Dependency]:
+    def dependencies(self) -> dict[str, DependencyBlock]:
         """The dependencies that the file and those that go with it have, by label. Raises Failure."""
         if self._dependencies is None:
             self._dependencies = {}  # what they are made of cannot mention them
-            found: dict[str, Dependency] = {}
+            found: dict[str, DependencyBlock] = {}
             if not self.is_broken:
                 for include in self.includes().values():
                     if include.strategy != "no_merge":
@@ -278,7 +278,7 @@ class Frame(Scope):
     def labels(self) -> frozenset[str]:
         return frozenset(part.label for part in self.root.blocks.get("dependency", ()))
 
-    def own_dependencies(self, without: frozenset[str]) -> dict[str, Dependency]:
+    def own_dependencies(self, without: frozenset[str]) -> dict[str, DependencyBlock]:
         """Those that the file itself names, apart from some that the file that includes it has, too."""
         found = {}
         for part in self.root.blocks.get("dependency", ()):
@@ -287,7 +287,7 @@ class Frame(Scope):
                 self.session.depends(found[part.label])
         return found
 
-    def _own_dependency(self, part: Part) -> Dependency:
+    def _own_dependency(self, part: DocumentBlock) -> DependencyBlock:
         at = part.attributes["config_path"]
         enabled = "enabled" not in part.attributes or self.truth(part.attributes["enabled"])
         path = self.text(at)
@@ -302,7 +302,7 @@ class Frame(Scope):
         if self.truth(part.attributes.get("skip_outputs")) or not enabled:
             mocks = part.attributes.get("mock_outputs")
             constant = self.evaluate(mocks) if mocks is not None else {}
-        return Dependency(part.label, target, enabled, constant, part.header)
+        return DependencyBlock(part.label, target, enabled, constant, part.header)
 
     # ------------------------------------------------------------ parts as values
 
@@ -326,7 +326,7 @@ class Frame(Scope):
             raise Failure(error("terragrunt.type", "Unsuitable value", "It must not be null.", expr.span))
         return value
 
-    def block(self, part: Part) -> dict[str, Value]:
+    def block(self, part: DocumentBlock) -> dict[str, Value]:
         """A block as an object; blocks in it by label, or as one. Raises Failure."""
         found: dict[str, Value] = {name: self.evaluate(expr) for name, expr in sorted(part.attributes.items())}
         for kind, parts in part.blocks.items():
@@ -404,7 +404,7 @@ class Frame(Scope):
         return found
 
 
-def _outputs(session: Session, dependency: Dependency) -> Value:
+def _outputs(session: UnitSession, dependency: DependencyBlock) -> Value:
     found = dependency.constant if dependency.constant is not None else session.outputs(dependency.target)
     return {"outputs": found, "config_path": dependency.target, "name": dependency.label}
 

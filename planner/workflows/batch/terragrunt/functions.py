@@ -21,9 +21,9 @@ from planner.language.expressions.evaluate import evaluate
 from planner.language.expressions.scope import Scope
 from planner.language.functions import CallContext, Function, FunctionError, Param, call, lookup
 from planner.workflows.batch.terragrunt import NAME, commands, external
-from planner.workflows.batch.terragrunt.document import Part
+from planner.workflows.batch.terragrunt.document import DocumentBlock
 from planner.workflows.batch.terragrunt.merge import deep_merge
-from planner.workflows.batch.terragrunt.session import Session, question
+from planner.workflows.batch.terragrunt.session import UnitSession, question
 from planner.workflows.batch.terragrunt.working_directory import working_directory
 
 _TEXTS = ListType(STRING)
@@ -74,17 +74,17 @@ class Included(Protocol):
         ...
 
 
-class Place(Protocol):
+class CallScope(Protocol):
     """Where functions are called: a file as it is evaluated (frame.py). All but the plain names may raise Failure."""
 
-    session: Session
+    session: UnitSession
     path: str
     depth: int
 
     @property
     def folder(self) -> str: ...
     @property
-    def root(self) -> Part: ...
+    def root(self) -> DocumentBlock: ...
     @property
     def is_included(self) -> bool: ...
     def includes(self) -> Mapping[str, Included]: ...
@@ -96,7 +96,7 @@ class Place(Protocol):
 class Functions:
     """The functions of one frame. A method is called like its function."""
 
-    def __init__(self, frame: Place) -> None:
+    def __init__(self, frame: CallScope) -> None:
         self.frame, self.session = frame, frame.session
         self._made: dict[str, Function] = {}
 

@@ -24,7 +24,7 @@ OVERRIDE = "planner_backend_override.tf"
 
 
 @frozen
-class Generated:
+class GenerateBlock:
     """A file to write. `if_exists` as in Terragrunt's files; `text` None: the file is to go."""
 
     path: str
@@ -45,7 +45,7 @@ def has_mark(path: str) -> bool:
 # ---------------------------------------------------------------- generate
 
 
-def generated(name: str, block: Mapping[str, Value], span: Span) -> Generated | None:
+def generated(name: str, block: Mapping[str, Value], span: Span) -> GenerateBlock | None:
     """The file of a `generate` block; None for one that is disabled and leaves what is there. Raises Failure."""
     path, exists = _text(block, "path", name, span), _text(block, "if_exists", name, span)
     _one_of(exists, EXISTS, "if_exists", span)
@@ -56,11 +56,11 @@ def generated(name: str, block: Mapping[str, Value], span: Span) -> Generated | 
         _one_of(otherwise, DISABLED, "if_disabled", span)
         if otherwise == "skip":
             return None
-        return Generated(path, None, "overwrite" if otherwise == "remove" else "overwrite_terragrunt", span)
+        return GenerateBlock(path, None, "overwrite" if otherwise == "remove" else "overwrite_terragrunt", span)
     text = _text(block, "contents", name, span)
     if not _says(block, "disable_signature"):
         text = signed(text, _text(block, "comment_prefix", name, span, "# "))
-    return Generated(path, text, exists, span)
+    return GenerateBlock(path, text, exists, span)
 
 
 def _says(block: Mapping[str, Value], name: str) -> bool:
@@ -103,7 +103,7 @@ OWN = {
 """settings that say how Terragrunt makes a bucket, which planner never does"""
 
 
-def backend_file(state: Mapping[str, Value], span: Span) -> Generated:
+def backend_file(state: Mapping[str, Value], span: Span) -> GenerateBlock:
     """The file with the backend block of a `remote_state` block. Raises Failure."""
     kind = state.get("backend")
     if kind.__class__ is not str:
@@ -124,8 +124,8 @@ def backend_file(state: Mapping[str, Value], span: Span) -> Generated:
     if isinstance(how, dict):
         path, exists = _text(how, "path", "remote_state", span), _text(how, "if_exists", "remote_state", span)
         _one_of(exists, EXISTS, "if_exists", span)
-        return Generated(path, signed(text), exists, span)
-    return Generated(OVERRIDE, signed(text), "overwrite_terragrunt", span)
+        return GenerateBlock(path, signed(text), exists, span)
+    return GenerateBlock(OVERRIDE, signed(text), "overwrite_terragrunt", span)
 
 
 def _settings(kind: str, config: Mapping[str, Value]) -> str:

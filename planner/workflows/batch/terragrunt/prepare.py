@@ -14,8 +14,8 @@ from planner.language.config.load import load_root
 from planner.language.config.reading import Problems
 from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.recipe import Recipe
-from planner.workflows.batch.terragrunt.session import Library, Session
-from planner.workflows.batch.terragrunt.unit import Reading, generated_files, read_unit, unit_inputs
+from planner.workflows.batch.terragrunt.session import Library, UnitSession
+from planner.workflows.batch.terragrunt.unit import UnitReading, generated_files, read_unit, unit_inputs
 from planner.workflows.batch.terragrunt.working_directory import rewrite
 
 Outputs = Callable[[str], Value]
@@ -37,7 +37,9 @@ def made_ready(
             return {name: of(inner) for name, inner in stacks[folder]}
         return outputs(units[folder]) if folder in units else Unknown(DYNAMIC)
 
-    session = Session(Library(os.getcwd(), environment), source.config, of, source.answers, command, source.expected)
+    session = UnitSession(
+        Library(os.getcwd(), environment), source.config, of, source.answers, command, source.expected
+    )
     reading = read_unit(session)
     problems = reading.problems
     values: dict[str, Value] = {}
@@ -70,7 +72,7 @@ def _too_late(recipe: Recipe) -> Problems:
     return problems
 
 
-def with_reading(recipe: Recipe, reading: Reading) -> Recipe:
+def with_reading(recipe: Recipe, reading: UnitReading) -> Recipe:
     return evolve(
         recipe,
         hooks=tuple(reading.hooks),

@@ -15,8 +15,8 @@ from planner.foundation.vocabulary.records import define, evolve, field, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.reading import Problems
 from planner.workflows.batch.files_read import RECORDER
-from planner.workflows.batch.recipe import Source
-from planner.workflows.batch.terragrunt.document import Document, Form, read_document
+from planner.workflows.batch.recipe import RecipeSource
+from planner.workflows.batch.terragrunt.document import Form, UnitDocument, read_document
 
 _BETWEEN = "\0"
 _SECRET = re.compile(r"secret|password|passwd|passphrase|token|access_key|api_?key|credential|private", re.I)
@@ -28,7 +28,7 @@ def question(kind: str, *words: str) -> str:
     return _BETWEEN.join((kind, *words))
 
 
-def on_the_way(source: Source) -> Source:
+def on_the_way(source: RecipeSource) -> RecipeSource:
     """A unit's source for another machine: without answers that are secret, which are asked there. Of a secret
     variable it tells enough to see whether that one is the same."""
     if not source.private:
@@ -49,7 +49,7 @@ def _digest(salt: str, asked: str, found: Any) -> str:
 
 
 @frozen(eq=False)
-class Dependency:
+class DependencyBlock:
     """A `dependency` block as a unit has it: the folder of the other unit, whether anything of it is wanted, and what
     stands for its outputs where these are not asked for."""
 
@@ -65,7 +65,7 @@ class Library:
 
     def __init__(self, root: str, environment: Mapping[str, str]) -> None:
         self.root, self.environment = root, environment
-        self.documents: dict[tuple[str, int], tuple[Document | None, Problems]] = {}
+        self.documents: dict[tuple[str, int], tuple[UnitDocument | None, Problems]] = {}
         self.answers: dict[str, Any] = {}
         self.stacks: dict[str, dict[str, str]] = {}
         """the folders of stacks, and those of their units by name"""
@@ -78,7 +78,7 @@ class Library:
         inside = real == root or real.startswith(f"{root}{os.sep}")
         return os.path.normpath(f"{self.root}{real[len(root) :]}" if inside else path)
 
-    def document(self, path: str, form: Form | None) -> Document:
+    def document(self, path: str, form: Form | None) -> UnitDocument:
         """Raises Failure."""
         key = (path, id(form))
         if key not in self.documents:
@@ -91,7 +91,7 @@ class Library:
 
 
 @define(eq=False)
-class Session:
+class UnitSession:
     """One unit's reading. `outputs(folder)` are those of the unit in another folder. `given` are answers that an
     earlier reading got from outside (variables of the environment, programs), which then stand; `expected` what it
     tells of those that it keeps to itself; `answers` those of this one, `private` the questions of them that are
@@ -106,7 +106,7 @@ class Session:
     private: set[str] = field(factory=set)
     answers: dict[str, Any] = field(factory=dict)
     files: dict[str, None] = field(factory=dict)
-    dependencies: dict[str, Dependency] = field(factory=dict)
+    dependencies: dict[str, DependencyBlock] = field(factory=dict)
     orders: dict[str, Span] = field(factory=dict)
     refusals: list[Diagnostic] = field(factory=list)
     remarks: list[Diagnostic] = field(factory=list)
@@ -132,7 +132,7 @@ class Session:
             known[question] = answer()
         return self.ask(question, lambda: known[question])
 
-    def read(self, path: str, form: Form | None) -> Document:
+    def read(self, path: str, form: Form | None) -> UnitDocument:
         self.files[path] = None
         return self.library.document(path, form)
 
@@ -155,7 +155,7 @@ class Session:
         if problem not in self.refusals:
             self.refusals.append(problem)
 
-    def depends(self, dependency: Dependency) -> None:
+    def depends(self, dependency: DependencyBlock) -> None:
         """The unit has this block; the first one that names a folder says why."""
         key = f"{dependency.target}\0{dependency.label}"
         self.dependencies.setdefault(key, dependency)

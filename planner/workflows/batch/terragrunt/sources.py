@@ -20,7 +20,7 @@ from planner.workflows.batch.terragrunt.session import Library
 
 
 @frozen
-class Package:
+class SourcePackage:
     """A folder with everything that belongs together, and the folder in it with the configuration."""
 
     folder: str
@@ -35,7 +35,7 @@ def is_local(source: str, folder: str) -> bool:
     return ":" not in package and os.path.isdir(os.path.join(folder, package))
 
 
-def locate(source: str, folder: str, version: str, library: Library, span: Span) -> Package:
+def locate(source: str, folder: str, version: str, library: Library, span: Span) -> SourcePackage:
     """The package of a source, which is installed if it is on another machine. Raises Failure."""
     if is_local(source, folder):
         package, sub = split_subdirectory(source)
@@ -46,11 +46,11 @@ def locate(source: str, folder: str, version: str, library: Library, span: Span)
         if not os.path.isdir(os.path.join(found, sub)):
             detail = f"There is no folder {os.path.join(found, sub)}, which the source names."
             raise Failure(error("terragrunt.no_source", "No such source", detail, span))
-        return Package(found, sub)
+        return SourcePackage(found, sub)
     return _installed(source, version, library, span)
 
 
-def _installed(source: str, version: str, library: Library, span: Span) -> Package:
+def _installed(source: str, version: str, library: Library, span: Span) -> SourcePackage:
     try:
         address, wanted = _address(source, version)
         parsed = parse_module_source(address, registry_only=source.startswith("tfr:"))
@@ -83,7 +83,7 @@ def _installed(source: str, version: str, library: Library, span: Span) -> Packa
     if not os.path.isdir(os.path.join(inside, sub)):
         detail = f"{without_secrets(whole)} has no folder {sub}."
         raise Failure(error("terragrunt.no_source", "No such source", detail, span))
-    return Package(inside, sub)
+    return SourcePackage(inside, sub)
 
 
 def _address(source: str, version: str) -> tuple[str, str]:

@@ -16,10 +16,10 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.workflows.batch.terragrunt import AUTOINCLUDE, NAMES, STACK, VALUES
 from planner.workflows.batch.terragrunt.autoinclude import autoinclude_text
 from planner.workflows.batch.terragrunt.document import STACK as FORM
-from planner.workflows.batch.terragrunt.document import Part
+from planner.workflows.batch.terragrunt.document import DocumentBlock
 from planner.workflows.batch.terragrunt.frame import Frame
 from planner.workflows.batch.terragrunt.generated import has_mark, signed
-from planner.workflows.batch.terragrunt.session import Library, Session
+from planner.workflows.batch.terragrunt.session import Library, UnitSession
 from planner.workflows.batch.terragrunt.sources import locate
 
 MARK = ".planner-stack"
@@ -30,7 +30,7 @@ _DEPTH = 20
 class StackFrame(Frame):
     """A stack's file as it is evaluated."""
 
-    def __init__(self, session: Session, path: str) -> None:
+    def __init__(self, session: UnitSession, path: str) -> None:
         super().__init__(session, path, form=FORM)
         self._components: dict[str, dict[str, str]] = {}
 
@@ -59,7 +59,7 @@ def generate_stacks(library: Library, folders: list[str], problems: list[Diagnos
 
 def _stack(library: Library, folder: str, depth: int) -> list[str]:
     path = os.path.join(folder, STACK)
-    frame = StackFrame(Session(library, path), path)
+    frame = StackFrame(UnitSession(library, path), path)
     if depth > _DEPTH:
         detail = f"{path} is more than {_DEPTH} stacks deep."
         raise Failure(error("terragrunt.stack_depth", "Stacks in stacks without end", detail))
@@ -80,7 +80,7 @@ def _stack(library: Library, folder: str, depth: int) -> list[str]:
     return made
 
 
-def _component(library: Library, frame: Frame, kind: str, part: Part, folder: str) -> str | None:
+def _component(library: Library, frame: Frame, kind: str, part: DocumentBlock, folder: str) -> str | None:
     """Copy one unit or stack to its place. Raises Failure and OSError."""
     if "enabled" in part.attributes and not frame.truth(part.attributes["enabled"]):
         return None
@@ -105,7 +105,7 @@ def _component(library: Library, frame: Frame, kind: str, part: Part, folder: st
     return target
 
 
-def _target(frame: Frame, part: Part, folder: str) -> str:
+def _target(frame: Frame, part: DocumentBlock, folder: str) -> str:
     """Where a unit or stack goes. Raises Failure."""
     base = (
         folder
@@ -120,7 +120,7 @@ def _target(frame: Frame, part: Part, folder: str) -> str:
     return target
 
 
-def _values(values: Value, part: Part) -> str | None:
+def _values(values: Value, part: DocumentBlock) -> str | None:
     if values is None:
         return None
     given = values if values.__class__ is dict else getattr(values, "items", None)
@@ -133,7 +133,7 @@ def _values(values: Value, part: Part) -> str | None:
         raise Failure(error("terragrunt.values", "Invalid values", f"{problem}.", part.header)) from None
 
 
-def _copy(origin: str, target: str, values: str | None, part: Part) -> None:
+def _copy(origin: str, target: str, values: str | None, part: DocumentBlock) -> None:
     if os.path.isdir(target) and os.listdir(target) and not _is_made(target):
         detail = f"{target} is there already, and neither planner nor Terragrunt made it."
         raise Failure(error("terragrunt.exists", "A folder would be overwritten", detail, part.header))

@@ -28,8 +28,8 @@ from planner.language.config.directory import is_module
 from planner.workflows.batch.recipe import Hook, Retry, Role
 from planner.workflows.batch.terragrunt.document import AGAIN
 from planner.workflows.batch.terragrunt.frame import Frame
-from planner.workflows.batch.terragrunt.generated import Generated, backend_file, generated
-from planner.workflows.batch.terragrunt.session import Dependency, Session
+from planner.workflows.batch.terragrunt.generated import GenerateBlock, backend_file, generated
+from planner.workflows.batch.terragrunt.session import DependencyBlock, UnitSession
 from planner.workflows.batch.terragrunt.sources import is_local, locate
 from planner.workflows.batch.terragrunt.working_directory import Copy, prepare, working_directory
 
@@ -38,10 +38,10 @@ _IGNORED = ("engine",)
 
 
 @define(eq=False)
-class Reading:
+class UnitReading:
     """What was read of a unit. `problems` are why it cannot be run."""
 
-    session: Session
+    session: UnitSession
     frame: Frame | None = None
     source: str = ""
     download: str = ""
@@ -60,7 +60,7 @@ class Reading:
     remarks: list[Diagnostic] = field(factory=list)
 
     @property
-    def dependencies(self) -> list[Dependency]:
+    def dependencies(self) -> list[DependencyBlock]:
         return [found for found in self.session.dependencies.values() if found.is_enabled]
 
     @property
@@ -68,9 +68,9 @@ class Reading:
         return os.path.dirname(self.session.config)
 
 
-def read_unit(session: Session) -> Reading:
+def read_unit(session: UnitSession) -> UnitReading:
     """A unit's file, and what it needs to be run. What is wrong with it is in its problems."""
-    reading = Reading(session)
+    reading = UnitReading(session)
     try:
         reading.frame = Frame(session, session.config)
     except Failure as failure:
@@ -84,7 +84,7 @@ def read_unit(session: Session) -> Reading:
     return reading
 
 
-def make_working(reading: Reading) -> None:
+def make_working(reading: UnitReading) -> None:
     """The folder in which the unit is run, with all that belongs there."""
     frame = reading.frame
     reading.working = working_directory(reading.home, reading.source, reading.download)
@@ -112,7 +112,7 @@ def make_working(reading: Reading) -> None:
         os.makedirs(reading.working, exist_ok=True)  # so that somebody can say what is wrong there
 
 
-def has_configuration(reading: Reading) -> bool:
+def has_configuration(reading: UnitReading) -> bool:
     """Whether there is anything to run: a source, or configuration beside the file."""
     return bool(reading.source) or is_module(reading.home)
 
@@ -120,7 +120,7 @@ def has_configuration(reading: Reading) -> bool:
 # ---------------------------------------------------------------- parts
 
 
-def _dependencies(reading: Reading, frame: Frame) -> None:
+def _dependencies(reading: UnitReading, frame: Frame) -> None:
     session = reading.session
     frame.dependencies()
     included = () if frame.is_broken else frame.includes().values()
@@ -134,7 +134,7 @@ def _dependencies(reading: Reading, frame: Frame) -> None:
             session.orders.setdefault(target, part.header)
 
 
-def _terraform(reading: Reading, frame: Frame) -> None:
+def _terraform(reading: UnitReading, frame: Frame) -> None:
     block = _block(frame, "terraform")
     span = _span(frame, "terraform")
     if not is_null(block.get("source", Null())):
@@ -147,7 +147,7 @@ def _terraform(reading: Reading, frame: Frame) -> None:
         _extra(reading, name, extra, span)
 
 
-def _hook(reading: Reading, name: str, when: str, hook: Mapping[str, Value], span: Span) -> None:
+def _hook(reading: UnitReading, name: str, when: str, hook: Mapping[str, Value], span: Span) -> None:
     if hook.get("if") is False:
         return
     if not is_wholly_known(dict(hook)):
@@ -178,7 +178,7 @@ def _hook(reading: Reading, name: str, when: str, hook: Mapping[str, Value], spa
 _FLAGS_WITHOUT_MEANING = ("-input", "-no-color", "-compact-warnings", "-auto-approve", "-lock-timeout", "-parallelism")
 
 
-def _extra(reading: Reading, name: str, extra: Mapping[str, Value], span: Span) -> None:
+def _extra(reading: UnitReading, name: str, extra: Mapping[str, Value], span: Span) -> None:
     if not is_wholly_known(dict(extra)):
         reading.is_late = True
         return
@@ -203,7 +203,7 @@ def _extra(reading: Reading, name: str, extra: Mapping[str, Value], span: Span) 
             reading.remarks.append(warning("terragrunt.argument", "Extra argument is not known", detail, span))
 
 
-def _exclude(reading: Reading, frame: Frame) -> None:
+def _exclude(reading: UnitReading, frame: Frame) -> None:
     block, span = _block(frame, "exclude"), _span(frame, "exclude")
     if block and block.get("if") is True:
         actions = _known_texts(block["actions"], span)
@@ -212,7 +212,7 @@ def _exclude(reading: Reading, frame: Frame) -> None:
         reading.excludes = ("all",), False, _span(frame, "skip")
 
 
-def _errors(reading: Reading, frame: Frame) -> None:
+def _errors(reading: UnitReading, frame: Frame) -> None:
     block, span = _block(frame, "errors"), _span(frame, "errors")
     for _, retry in sorted(_mapping(block.get("retry")).items()):
         patterns = _patterns(_known_texts(retry["retryable_errors"], span), span)
@@ -242,7 +242,7 @@ def _patterns(patterns: tuple[str, ...], span: Span) -> tuple[str, ...]:
     return patterns
 
 
-def _scalars(reading: Reading, frame: Frame) -> None:
+def _scalars(reading: UnitReading, frame: Frame) -> None:
     reading.keeps = _scalar(frame, "prevent_destroy") is True
     download = _scalar(frame, "download_dir")
     if download is not None:
@@ -268,7 +268,7 @@ def _scalars(reading: Reading, frame: Frame) -> None:
             reading.remarks.append(warning("terragrunt.ignored", "Not heeded", detail, _span(frame, name)))
 
 
-def _inputs(reading: Reading, frame: Frame) -> None:
+def _inputs(reading: UnitReading, frame: Frame) -> None:
     unit_inputs(frame)  # what is wrong with them shows before anything is run
 
 
@@ -286,7 +286,7 @@ def unit_inputs(frame: Frame) -> Value:
     )
 
 
-def generated_files(reading: Reading, frame: Frame) -> list[Generated]:
+def generated_files(reading: UnitReading, frame: Frame) -> list[GenerateBlock]:
     """The files to generate. What rests on outputs that nobody knows yet is left out, which the reading notes."""
     found = []
     state = _block(frame, "remote_state")

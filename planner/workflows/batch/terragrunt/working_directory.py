@@ -18,8 +18,8 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.config.sources import split_subdirectory
 from planner.workflows.batch import OF_UNIT
 from planner.workflows.batch.terragrunt import FOLDER
-from planner.workflows.batch.terragrunt.generated import Generated, has_mark
-from planner.workflows.batch.terragrunt.sources import Package, make_private
+from planner.workflows.batch.terragrunt.generated import GenerateBlock, has_mark
+from planner.workflows.batch.terragrunt.sources import SourcePackage, make_private
 
 _LIST = "files.json"
 _LOCK = ".terraform.lock.hcl"
@@ -39,7 +39,7 @@ def working_base(folder: str, download: str = "") -> str:
     return os.path.join(download or os.path.join(folder, FOLDER), "work")
 
 
-def prepare(place: str, package: Package | None, folder: str, copy: Copy, files: Iterable[Generated]) -> None:
+def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, files: Iterable[GenerateBlock]) -> None:
     """Bring the folder `place` in which a unit is run up to date. Raises Failure and OSError."""
     files = list(files)
     if package is None:
@@ -82,7 +82,7 @@ class Copy:
         return not name.startswith(".") or any(fnmatchcase(name, pattern) for pattern in self.included)
 
 
-def _links(package: Package, folder: str, copy: Copy, inner: str) -> dict[str, str]:
+def _links(package: SourcePackage, folder: str, copy: Copy, inner: str) -> dict[str, str]:
     """Paths below the working folder, and what they are linked to."""
     wanted: dict[str, str] = {}
     at, shown = package.folder, ""
@@ -139,7 +139,7 @@ def _drop(path: str, target: str) -> None:
         os.unlink(path)
 
 
-def _lock_file(place: str, package: Package, folder: str) -> None:
+def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
     """The dependency lock file: the unit's own, else that of the source, unless init has made one here since."""
     mine = os.path.join(place, _LOCK)
     for origin in (os.path.join(folder, _LOCK), os.path.join(package.folder, package.sub, _LOCK)):
@@ -149,7 +149,7 @@ def _lock_file(place: str, package: Package, folder: str) -> None:
             return
 
 
-def _write(place: str, file: Generated, below: tuple[str, ...]) -> None:
+def _write(place: str, file: GenerateBlock, below: tuple[str, ...]) -> None:
     """Write a generated file, as its if_exists says where something else is there already. `below`: what it is linked
     to, in a working folder."""
     path = os.path.normpath(os.path.join(place, file.path))
@@ -204,7 +204,7 @@ def _keep(home: str, wanted: dict[str, str]) -> None:
         _put(path, data)
 
 
-def rewrite(place: str, files: Iterable[Generated]) -> None:
+def rewrite(place: str, files: Iterable[GenerateBlock]) -> None:
     """Write generated files again whose text is known only now. Raises Failure and OSError."""
     for file in files:
         path = os.path.join(place, file.path)

@@ -25,11 +25,17 @@ from planner.foundation.vocabulary.records import evolve
 from planner.world.provider.interface import AttributeDiagnostic, ProviderSchema, ResourceSchema
 from planner.world.provider.plugin import schema_cache
 from planner.world.provider.plugin.answers import diagnostics, failure, kept_write_only
-from planner.world.provider.plugin.client import Client, ClientClosedError
+from planner.world.provider.plugin.client import ClientClosedError, PluginClient
 from planner.world.provider.plugin.codec import decode, encode
 from planner.world.provider.plugin.functions import functions
 from planner.world.provider.plugin.process import PluginError
-from planner.world.provider.plugin.schema_parts import DamagedSchema, SchemaParts, Table, general_part, take_apart
+from planner.world.provider.plugin.schema_parts import (
+    DamagedSchema,
+    MessageTable,
+    SchemaParts,
+    general_part,
+    take_apart,
+)
 from planner.world.provider.plugin.schemas import Converted, ephemeral_schema, resource_schema
 
 if TYPE_CHECKING:
@@ -54,7 +60,7 @@ class PluginBase:
         self.address = address
         self._command, self._keep_schema, self._attachment = list(command), keep_schema, attachment
         self._lock = RLock()
-        self._client: Client | None = None
+        self._client: PluginClient | None = None
         self._parts: SchemaParts | None = None
         self._keep_is_damaged = False
         self._is_configured = False
@@ -65,17 +71,17 @@ class PluginBase:
 
     # ---------------------------------------------------------------- process
 
-    def _new_client(self) -> Client:
-        return Client(self._command, self.address, self._attachment)
+    def _new_client(self) -> PluginClient:
+        return PluginClient(self._command, self.address, self._attachment)
 
-    def _start(self) -> Client:
+    def _start(self) -> PluginClient:
         """The plugin, running. Raises PluginError."""
         if self._client is None:
             self._client = self._new_client()
             self._asked = False
         return self._client
 
-    def _started(self) -> Client:
+    def _started(self) -> PluginClient:
         """The running plugin, which knows that its schema was asked for. Raises PluginError."""
         client = self._client
         if client is not None and self._asked:
@@ -108,7 +114,7 @@ class PluginBase:
         if self._client is not None:
             Thread(target=self._stop, args=(self._client,), name=f"stop {self.address}", daemon=True).start()
 
-    def _stop(self, client: Client) -> None:
+    def _stop(self, client: PluginClient) -> None:
         with suppress(PluginError, ClientClosedError):  # it is asked, not made
             client.call("StopProvider", client.messages.Empty(), quick=True)
 
@@ -135,7 +141,7 @@ class PluginBase:
         except PluginError as problem:
             raise Failure(self._broken(str(problem))) from None
         answer = told.general
-        tables = {name: Table(places, partial(self._part, name)) for name, places in told.places.items()}
+        tables = {name: MessageTable(places, partial(self._part, name)) for name, places in told.places.items()}
         identities = tables["identity_schemas"]
 
         def managed(name: str, given: Any) -> ResourceSchema:
@@ -303,7 +309,7 @@ class PluginBase:
         return [failure("Provider produced invalid object", detail)]
 
 
-def abilities(client: Client) -> Any:
+def abilities(client: PluginClient) -> Any:
     """What we can do, as far as plugins ask."""
     return client.messages.ClientCapabilities(write_only_attributes_allowed=True)
 

@@ -26,7 +26,7 @@ class ClientClosedError(Exception):
     """The plugin was ended by ourselves before a call began: whoever still needs it starts it again."""
 
 
-class Client:
+class PluginClient:
     """A started plugin, or one that already runs where an attachment says. `messages` are the classes of the protocol
     that it speaks. Calls may come from several threads at once. Raises PluginError when the plugin cannot be started.
     """

@@ -6,7 +6,7 @@ from threading import Lock
 from time import monotonic
 
 from planner.world.provider.plugin.http2 import Connection, request_headers
-from planner.world.provider.plugin.transport import Answer
+from planner.world.provider.plugin.transport import CallReply
 
 _IDLE_SECONDS = 60.0  # a connection that rested longer is not used again: its peer may have grown tired of it
 
@@ -25,7 +25,7 @@ class Connections:
         self._resting: list[tuple[float, Connection]] = []
         self._busy: set[Connection] = set()
 
-    def call(self, path: str, body: bytes, seconds: float | None) -> Answer:
+    def call(self, path: str, body: bytes, seconds: float | None) -> CallReply:
         connection = self._connection(seconds)
         try:
             answer = connection.call(request_headers(path, bool(self._certificate)), body, seconds)

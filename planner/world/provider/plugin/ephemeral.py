@@ -8,7 +8,7 @@ from planner.foundation.values.json_codec import CodecError
 from planner.foundation.values.schema import implied_type
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import Null, Value
-from planner.world.provider.interface import AttributeDiagnostic, Opened
+from planner.world.provider.interface import AttributeDiagnostic, OpenedEphemeral
 from planner.world.provider.plugin.answers import diagnostics
 from planner.world.provider.plugin.base import PluginBase, abilities
 from planner.world.provider.plugin.process import PluginError
@@ -17,7 +17,7 @@ from planner.world.provider.plugin.process import PluginError
 class EphemeralCalls(PluginBase):
     """The part of a plugin provider that is about ephemeral resources."""
 
-    def open(self, type: str, config: Value) -> Opened:
+    def open(self, type: str, config: Value) -> OpenedEphemeral:
         """What the resource gives, from its configuration."""
         try:
             wanted = implied_type(self._block("ephemeral", type))
@@ -30,16 +30,16 @@ class EphemeralCalls(PluginBase):
             )
             value = self._value(answer, "result", wanted)
         except (PluginError, CodecError) as problem:
-            return Opened(Null(DYNAMIC), diagnostics=(self._failed(problem),))
-        return Opened(value, _private(answer), _renew_at(answer), tuple(diagnostics(answer.diagnostics)))
+            return OpenedEphemeral(Null(DYNAMIC), diagnostics=(self._failed(problem),))
+        return OpenedEphemeral(value, _private(answer), _renew_at(answer), tuple(diagnostics(answer.diagnostics)))
 
-    def renew(self, type: str, private: bytes | None) -> Opened:
+    def renew(self, type: str, private: bytes | None) -> OpenedEphemeral:
         """Keep an open resource usable."""
         try:
             answer = self._call("RenewEphemeralResource", "Renew", type_name=type, **_given(private))
         except PluginError as problem:
-            return Opened(None, private, diagnostics=(self._failed(problem),))
-        return Opened(None, _private(answer), _renew_at(answer), tuple(diagnostics(answer.diagnostics)))
+            return OpenedEphemeral(None, private, diagnostics=(self._failed(problem),))
+        return OpenedEphemeral(None, _private(answer), _renew_at(answer), tuple(diagnostics(answer.diagnostics)))
 
     def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
         """The resource is needed no longer."""

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from struct import pack, unpack_from
 from urllib.parse import unquote
 
-from planner.world.provider.plugin.transport import OK, UNKNOWN, Answer
+from planner.world.provider.plugin.transport import OK, UNKNOWN, CallReply
 
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 _END_STREAM = _ACK = 1
@@ -118,7 +118,7 @@ class Connection:
 
     # ---------------------------------------------------------------- a call
 
-    def call(self, headers: bytes, body: bytes, seconds: float | None = None) -> Answer:
+    def call(self, headers: bytes, body: bytes, seconds: float | None = None) -> CallReply:
         """The answer to a call. Raises TimeoutError when the peer is silent for so many seconds, ConnectionError when
         it ends the connection or does not keep to the protocol, OSError; then the connection is of no use any more."""
         usable, self.is_usable = self.is_usable, False
@@ -147,7 +147,7 @@ class Connection:
         except BlockingIOError:
             raise TimeoutError from None
 
-    def _answer(self, unsent: bytes) -> Answer:
+    def _answer(self, unsent: bytes) -> CallReply:
         """Send what is unsent as the peer takes it, and read until the answer is complete."""
         chunks: list[bytes] = []
         size = 0
@@ -170,7 +170,7 @@ class Connection:
                 size += len(payload)
                 chunks.append(payload)
                 if size > self._longest + 5:
-                    return Answer(UNKNOWN, f"the answer is longer than {self._longest} bytes", b"")
+                    return CallReply(UNKNOWN, f"the answer is longer than {self._longest} bytes", b"")
             elif kind == _HEADERS:
                 fields.update(self._headers(flags, payload))
                 if len(fields) > _MOST_FIELDS:
@@ -289,17 +289,17 @@ def _decoded(payload: bytes) -> dict[str, str]:
     return decode_headers(payload)
 
 
-def _complete(fields: dict[str, str], chunks: list[bytes]) -> Answer:
+def _complete(fields: dict[str, str], chunks: list[bytes]) -> CallReply:
     code = fields.get("grpc-status")
     if code is None or not code.isdecimal() or len(code) > 9:
         status = fields.get(":status", "none")
-        return Answer(UNKNOWN, f"it answered with the HTTP status {status} and without a status of gRPC", b"")
+        return CallReply(UNKNOWN, f"it answered with the HTTP status {status} and without a status of gRPC", b"")
     if code != "0":
-        return Answer(int(code), _unquoted(fields.get("grpc-message", "")), b"")
+        return CallReply(int(code), _unquoted(fields.get("grpc-message", "")), b"")
     data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     if len(data) < 5 or data[0] or unpack_from(">I", data, 1)[0] != len(data) - 5:
-        return Answer(UNKNOWN, "it answered with something else than one plain message", b"")
-    return Answer(OK, "", data[5:])
+        return CallReply(UNKNOWN, "it answered with something else than one plain message", b"")
+    return CallReply(OK, "", data[5:])
 
 
 def _unquoted(text: str) -> str:

@@ -64,7 +64,7 @@ class SchemaParts:
         return _decoded(getattr(self._messages, TABLES[table]), data)
 
 
-class Table(Mapping[str, Any]):
+class MessageTable(Mapping[str, Any]):
     """One table as a mapping of names to messages, each made by `part` when it is asked for."""
 
     def __init__(self, names: Mapping[str, Any], part: Callable[[str], Any]) -> None:

@@ -12,7 +12,7 @@ OK, UNKNOWN, UNIMPLEMENTED = 0, 2, 12
 """codes of gRPC"""
 
 
-class Answer(NamedTuple):
+class CallReply(NamedTuple):
     """What became of a call: gRPC's code, its message, and the bytes of the answer when the code is OK."""
 
     code: int
@@ -23,7 +23,7 @@ class Answer(NamedTuple):
 class Transport(Protocol):
     """Calls to one plugin, which may come from several threads at once."""
 
-    def call(self, path: str, body: bytes, seconds: float | None) -> Answer:
+    def call(self, path: str, body: bytes, seconds: float | None) -> CallReply:
         """The answer to the method of that path (`/tfplugin6.Provider/PlanResourceChange`). Raises TimeoutError when
         the plugin is silent for so many seconds, other OSErrors when the connection breaks or was never made."""
         ...

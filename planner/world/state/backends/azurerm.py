@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from planner.foundation.clients.azure import AzureTokens, asked_program
 from planner.foundation.clients.azure_blobs import AzureError, Container, access_key
 from planner.foundation.clients.azure_settings import AzureAccount, Cloud, account_of, cloud_of, method_of
-from planner.foundation.clients.http import Answer, Http
+from planner.foundation.clients.http import Http, HttpResponse
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.encryption.base64 import Base64Error, decode
 from planner.foundation.values.schema import BlockSchema
@@ -30,7 +30,7 @@ from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
 from planner.world.state.remote.client import Held, Newer, Payload, StateClient
-from planner.world.state.settings import Reading, flag, number, text
+from planner.world.state.settings import SettingsReading, flag, number, text
 
 SCHEMA = BlockSchema(
     {
@@ -106,13 +106,13 @@ class AzureClient(StateClient):
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
         lease: str | None = None,
-    ) -> Answer:
+    ) -> HttpResponse:
         """About the state's blob, with the lease that we have, or another."""
         held = self._lease if lease is None else lease
         said = {"x-ms-lease-id": held} if held else {}
         return self._to.ask(method, self._blob, query, {**said, **(headers or {})}, body)
 
-    def _properties(self) -> Answer | None:
+    def _properties(self) -> HttpResponse | None:
         """The blob without its content; None when there is none."""
         secret = {k: v for k, v in self._to.secret.items() if "scope" not in k}
         try:
@@ -161,7 +161,7 @@ class AzureClient(StateClient):
                     raise _with("error uploading blob: ", problem) from None
         raise AssertionError
 
-    def _version(self, known: Answer | None) -> str:
+    def _version(self, known: HttpResponse | None) -> str:
         """The digest of what is there; "" for nothing, or nothing in it."""
         if known is None or known.headers.get("content-length") == "0":
             return ""
@@ -312,11 +312,11 @@ def _digest(data: bytes) -> str:
     return b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode("ascii")
 
 
-def _metadata(known: Answer | None) -> dict[str, str]:
+def _metadata(known: HttpResponse | None) -> dict[str, str]:
     return {k: v for k, v in known.headers.items() if k.startswith("x-ms-meta-")} if known is not None else {}
 
 
-def _holder(known: Answer) -> LockInfo | None:
+def _holder(known: HttpResponse) -> LockInfo | None:
     try:
         return lock_info_of(b64decode(known.headers.get(f"x-ms-meta-{_META}", ""), validate=True))
     except ValueError:
@@ -369,7 +369,7 @@ def open(
     settings: Mapping[str, Any], seal: Seal, only_check: bool = False
 ) -> tuple[AzureBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables ARM_* say."""
-    read = Reading(settings)
+    read = SettingsReading(settings)
     container, key, name = (read.required(n) for n in ("container_name", "key", "storage_account_name"))
     environment, host = read.text("environment", "ARM_ENVIRONMENT"), read.text("metadata_host", "ARM_METADATA_HOST")
     customer = read.text("customer_provided_key", "ARM_CUSTOMER_PROVIDED_KEY")
@@ -422,7 +422,7 @@ def open(
     return AzureBackend(settings, seal, to, key, snapshot), remarks
 
 
-def _secret(read: Reading, customer: str, scope: str) -> dict[str, str]:
+def _secret(read: SettingsReading, customer: str, scope: str) -> dict[str, str]:
     """The headers that say how blobs are encrypted."""
     if scope:
         return {"x-ms-encryption-scope": scope}
@@ -464,7 +464,7 @@ def _account_key(text: str) -> bytes:
         raise ServiceError(f"error creating credential from shared access key: {why}") from None
 
 
-def _bootstrap(account: AzureAccount, read: Reading, name: str, cloud: Cloud, http: Http) -> str:
+def _bootstrap(account: AzureAccount, read: SettingsReading, name: str, cloud: Cloud, http: Http) -> str:
     """The key of the storage account, asked for with a token; "" after a problem. Raises ServiceError."""
     method, reasons = method_of(account)
     for summary, detail in reasons:

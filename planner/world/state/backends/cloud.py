@@ -11,8 +11,15 @@ from planner.foundation.values.schema import BlockSchema, NestedBlock
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
-from planner.world.state.remote.tfe import NO_DEFAULT, Made, Organization, TfeBackend, TfeClient, project_of
-from planner.world.state.settings import Reading, text, texts
+from planner.world.state.remote.tfe import (
+    NO_DEFAULT,
+    Organization,
+    TfeBackend,
+    TfeClient,
+    WorkspaceSettings,
+    project_of,
+)
+from planner.world.state.settings import SettingsReading, text, texts
 
 SCHEMA = BlockSchema(
     {
@@ -54,7 +61,7 @@ class CloudBackend(TfeBackend):
         project: str,
     ) -> None:
         super().__init__(settings, seal, organization)
-        self._name, self._made = name, Made(tags, project)
+        self._name, self._made = name, WorkspaceSettings(tags, project)
 
     def client(self, workspace: str) -> TfeClient:
         """The state that was the default one before there was a `cloud` block becomes that of a single workspace."""
@@ -85,7 +92,7 @@ def open(
     settings: Mapping[str, Any], seal: Seal, only_check: bool = False
 ) -> tuple[CloudBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what TF_CLOUD_* and TF_WORKSPACE say."""
-    read = Reading(settings)
+    read = SettingsReading(settings)
     name_of = "Invalid workspaces configuration"
     organization = read.text("organization", "TF_CLOUD_ORGANIZATION")
     if not organization:

@@ -16,7 +16,7 @@ from hashlib import md5
 from threading import RLock
 from typing import Any
 
-from planner.foundation.clients.consul import Cluster, Session, value_of, version_of
+from planner.foundation.clients.consul import Cluster, ConsulSession, value_of, version_of
 from planner.foundation.clients.http import Http, Retries, Tls, basic
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.disk import read_text
@@ -29,7 +29,7 @@ from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
 from planner.world.state.remote.client import Held, Newer, Payload, StateClient
 from planner.world.state.remote.packed import packed, unpacked
-from planner.world.state.settings import Reading, flag, text
+from planner.world.state.settings import SettingsReading, flag, text
 
 SCHEMA = BlockSchema(
     {
@@ -64,7 +64,7 @@ class ConsulClient(StateClient):
         self._below = path.rstrip("/")
         self._lock_key, self._info_key = f"{self._below}/.lock", f"{self._below}/.lockinfo"
         self._mutex = RLock()
-        self._session: Session | None = None
+        self._session: ConsulSession | None = None
         self._lock: LockInfo | None = None
         self._mine: set[str] = set()
         """ids of sessions, one after the other, that the lock was ours with"""
@@ -180,7 +180,7 @@ class ConsulClient(StateClient):
     def lock(self, info: LockInfo) -> LockInfo:
         with self._mutex:
             self._refuse_others()
-            session = Session(self._cluster)
+            session = ConsulSession(self._cluster)
             lock = evolve(info, id=session.id, info=f"consul session: {session.id}", path=self._path)
             try:
                 _, problem = self._cluster.together(
@@ -354,7 +354,7 @@ def open(
     settings: Mapping[str, Any], seal: Seal, only_check: bool = False
 ) -> tuple[ConsulBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables CONSUL_* say."""
-    read = Reading(settings)
+    read = SettingsReading(settings)
     path = read.required("path")
     if read.problems or only_check:
         return None, read.problems

@@ -11,10 +11,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from planner.foundation.clients.buckets import Bucket, put_checked
+from planner.foundation.clients.buckets import BucketClient, put_checked
 from planner.foundation.clients.http import Http
 from planner.foundation.clients.problem import ServiceError
-from planner.foundation.clients.tencent import Keys, call, cos_bucket, lent
+from planner.foundation.clients.tencent import TencentKeys, call, cos_bucket, lent
 from planner.foundation.values.schema import BlockSchema, NestedBlock
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -23,7 +23,7 @@ from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
 from planner.world.state.remote.client import Held, Newer, Payload, StateClient
-from planner.world.state.settings import Reading, flag, number, text
+from planner.world.state.settings import SettingsReading, flag, number, text
 
 _ROLE = {
     "role_arn": text("The ARN of the role to assume.", required=True),
@@ -54,13 +54,13 @@ _TRIES = 30
 
 
 @frozen(repr=False)
-class Place:
+class CosBucket:
     """A bucket, how objects are put there, and who asks."""
 
     name: str
     region: str
-    bucket: Bucket
-    keys: Keys
+    bucket: BucketClient
+    keys: TencentKeys
     http: Http
     prefix: str
     key: str
@@ -79,7 +79,7 @@ class CosClient(StateClient):
     locks = True
     has_place_beside = True
 
-    def __init__(self, at: Place, workspace: str) -> None:
+    def __init__(self, at: CosBucket, workspace: str) -> None:
         self._at, self.path = at, at.path(workspace)
         self._lock = f"{self.path}.tflock"
 
@@ -253,7 +253,7 @@ class CosBackend(RemoteBackend):
 
     type = "cos"
 
-    def __init__(self, settings: Mapping[str, Any], seal: Seal, at: Place) -> None:
+    def __init__(self, settings: Mapping[str, Any], seal: Seal, at: CosBucket) -> None:
         super().__init__(settings, seal)
         self.at = at
 
@@ -283,7 +283,7 @@ def open(
     settings: Mapping[str, Any], seal: Seal, only_check: bool = False
 ) -> tuple[CosBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables TENCENTCLOUD_* say."""
-    read, http = Reading(settings), Http(timeout=60.0)
+    read, http = SettingsReading(settings), Http(timeout=60.0)
     bucket, region = read.required("bucket"), read.required("region", "TENCENTCLOUD_REGION")
     prefix, key = read.text("prefix"), read.text("key", default="terraform.tfstate")
     acl = read.text("acl", default="private")
@@ -297,7 +297,7 @@ def open(
     arn, session, seconds = _role(role, read) if role is not None else ("", "", 0)
     if read.problems or only_check:
         return None, read.problems
-    keys = Keys(
+    keys = TencentKeys(
         read.text("secret_id", "TENCENTCLOUD_SECRET_ID"),
         read.text("secret_key", "TENCENTCLOUD_SECRET_KEY"),
         read.text("security_token", "TENCENTCLOUD_SECURITY_TOKEN"),
@@ -305,7 +305,7 @@ def open(
     if role is not None:
         keys = lent(keys, arn, session, seconds, str(role.get("policy") or ""), region, http)
     where = "accelerate" if read.flag("accelerate") else region
-    place = Place(
+    place = CosBucket(
         name=bucket,
         region=region,
         bucket=cos_bucket(f"https://{bucket}.cos.{where}.myqcloud.com", keys, http),
@@ -319,7 +319,7 @@ def open(
     return CosBackend(settings, seal, place), []
 
 
-def _role(role: Mapping[str, Any], read: Reading) -> tuple[str, str, int]:
+def _role(role: Mapping[str, Any], read: SettingsReading) -> tuple[str, str, int]:
     """The role to assume, the name of the session, and the seconds that it lasts."""
     said = []
     for name in ("role_arn", "session_name"):

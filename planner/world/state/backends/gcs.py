@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from planner.foundation.clients.google import KINDS, GoogleAccount, GoogleTokens, contents_of, error_text, parsed
-from planner.foundation.clients.http import NONE, Answer, Http, Retries
+from planner.foundation.clients.http import NONE, Http, HttpResponse, Retries
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.encryption.base64 import Base64Error, decode
 from planner.foundation.values.schema import BlockSchema
@@ -27,7 +27,7 @@ from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
 from planner.world.state.remote.client import Held, Newer, Payload, StateClient
-from planner.world.state.settings import Reading, text, texts
+from planner.world.state.settings import SettingsReading, text, texts
 
 SCHEMA = BlockSchema(
     {
@@ -75,7 +75,7 @@ class Bucket:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
         retries: Retries | None = None,
-    ) -> Answer:
+    ) -> HttpResponse:
         """The answer to a request. Raises GoogleError for any status from 300 on."""
         token = {"Authorization": f"Bearer {self.tokens()}"} if self.tokens is not None else {}
         answer = self.http.ask(method, url, {**token, **(headers or {})}, body, retries=retries)
@@ -331,7 +331,7 @@ def open(
     settings: Mapping[str, Any], seal: Seal, only_check: bool = False
 ) -> tuple[GcsBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables GOOGLE_* say."""
-    read, http = Reading(settings), Http()
+    read, http = SettingsReading(settings), Http()
     bucket = read.required("bucket")
     given_key, kms_key = (
         read.text("encryption_key", "GOOGLE_ENCRYPTION_KEY"),
@@ -379,7 +379,7 @@ def open(
     ), []
 
 
-def _endpoint(read: Reading) -> tuple[str, bool]:
+def _endpoint(read: SettingsReading) -> tuple[str, bool]:
     """Where the storage is, and whether that is a server for tests, which asks nobody who he is."""
     given = read.text(
         "storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
-from planner.foundation.clients.http import Answer, Http, Retries, Tls, basic, shown
+from planner.foundation.clients.http import Http, HttpResponse, Retries, Tls, basic, shown
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import Diagnostic
@@ -20,7 +20,7 @@ from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
 from planner.world.state.remote.client import Held, Newer, NothingBeside, Payload
-from planner.world.state.settings import Reading, flag, number, text, texts
+from planner.world.state.settings import SettingsReading, flag, number, text, texts
 
 SCHEMA = BlockSchema(
     {
@@ -49,7 +49,7 @@ _METHOD = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 
 @frozen
-class Endpoint:
+class StateEndpoint:
     """Where to send what, all that the settings say."""
 
     address: str
@@ -65,7 +65,7 @@ class Endpoint:
 class HttpClient(NothingBeside):
     """The state behind a URL. The server says nothing of versions: what was read is compared before it is replaced."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: StateEndpoint) -> None:
         self._to = endpoint
         self._lock: LockInfo | None = None
 
@@ -83,13 +83,13 @@ class HttpClient(NothingBeside):
     def lock_path(self) -> str:
         return ""
 
-    def _ask(self, what: str, method: str, url: str, body: bytes = b"") -> Answer:
+    def _ask(self, what: str, method: str, url: str, body: bytes = b"") -> HttpResponse:
         try:
             return self._asked(method, url, body)
         except ServiceError as problem:
             raise ServiceError(f"Failed to {what}: {problem.text}", may_pass=problem.may_pass) from None
 
-    def _asked(self, method: str, url: str, body: bytes) -> Answer:
+    def _asked(self, method: str, url: str, body: bytes) -> HttpResponse:
         headers = dict(self._to.headers)
         if body:
             digest = b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode("ascii")
@@ -182,7 +182,7 @@ class HttpClient(NothingBeside):
         return None
 
 
-def _redirected(method: str, url: str, answer: Answer) -> str:
+def _redirected(method: str, url: str, answer: HttpResponse) -> str:
     """Where an answer sends us. Raises ServiceError: only a GET may be made of any other request, and what is asked
     over https is not asked in clear."""
     try:
@@ -223,7 +223,7 @@ class HttpBackend(RemoteBackend):
     type = "http"
     has_workspaces = False
 
-    def __init__(self, settings: Mapping[str, Any], seal: Seal, endpoint: Endpoint) -> None:
+    def __init__(self, settings: Mapping[str, Any], seal: Seal, endpoint: StateEndpoint) -> None:
         super().__init__(settings, seal)
         self.endpoint = endpoint
 
@@ -238,7 +238,7 @@ def open(
     settings: Mapping[str, Any], seal: Seal, only_check: bool = False
 ) -> tuple[HttpBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables TF_HTTP_* say."""
-    read = Reading(settings)
+    read = SettingsReading(settings)
     address = read.required("address", "TF_HTTP_ADDRESS")
     retries = Retries(
         read.number("retry_max", "TF_HTTP_RETRY_MAX", default=2),
@@ -278,7 +278,7 @@ def open(
     if read.problems:
         return None, read.problems
     update_method, lock_method, unlock_method = methods
-    endpoint = Endpoint(
+    endpoint = StateEndpoint(
         address,
         update_method,
         lock,
@@ -291,7 +291,7 @@ def open(
     return HttpBackend(settings, seal, endpoint), []
 
 
-def _headers(given: Mapping[str, Any], read: Reading) -> dict[str, str]:
+def _headers(given: Mapping[str, Any], read: SettingsReading) -> dict[str, str]:
     headers: dict[str, str] = {}
     for name, value in given.items():
         if not name or not all(c.isascii() and (c.isalnum() or c in "-_") for c in name):
@@ -303,7 +303,7 @@ def _headers(given: Mapping[str, Any], read: Reading) -> dict[str, str]:
     return headers
 
 
-def _check_reserved(headers: Mapping[str, str], has_user: bool, read: Reading) -> None:
+def _check_reserved(headers: Mapping[str, str], has_user: bool, read: SettingsReading) -> None:
     for name in headers:
         if name.lower() == "authorization" and has_user:
             read.wrong(f'headers "{name}" cannot be set when providing username')

@@ -20,7 +20,7 @@ SCHEMA = BlockSchema({"lock_id": text("The id with which the default workspace i
 
 
 @define
-class Memory:
+class WorkspaceMemory:
     """What is kept of a workspace."""
 
     data: bytes | None = None
@@ -34,7 +34,7 @@ class MemoryClient(StateClient):
 
     def __init__(self, workspace: str) -> None:
         self.place = f"inmem:{workspace}"
-        self._kept = InMemory.kept.setdefault(workspace, Memory())
+        self._kept = InMemory.kept.setdefault(workspace, WorkspaceMemory())
 
     locks = True
     lock_path = ""
@@ -90,7 +90,7 @@ class InMemory(RemoteBackend):
     """States of this process."""
 
     type = "inmem"
-    kept: ClassVar[dict[str, Memory]] = {}
+    kept: ClassVar[dict[str, WorkspaceMemory]] = {}
 
     def client(self, workspace: str) -> MemoryClient:
         return MemoryClient(workspace)
@@ -109,7 +109,7 @@ def open(settings: Mapping[str, Any], seal: Seal, only_check: bool = False) -> t
     backend = InMemory(settings, seal)
     if settings.get("lock_id") and InMemory.kept.get(DEFAULT_WORKSPACE) is None:
         locked = evolve(new_lock_info("test", "", "test config"), id=settings["lock_id"])
-        InMemory.kept[DEFAULT_WORKSPACE] = Memory(lock=locked)
+        InMemory.kept[DEFAULT_WORKSPACE] = WorkspaceMemory(lock=locked)
     return backend, []
 
 

@@ -22,7 +22,7 @@ from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
 from planner.world.state.remote.client import Held, Newer, Payload, StateClient
 from planner.world.state.remote.packed import packed, unpacked
-from planner.world.state.settings import Reading, flag, text, texts
+from planner.world.state.settings import SettingsReading, flag, text, texts
 
 SCHEMA = BlockSchema(
     {
@@ -71,7 +71,7 @@ _ATTEMPTS = 8
 
 
 @frozen(repr=False)
-class Place:
+class Namespace:
     """A namespace of a cluster, and what the states in it are called and labelled."""
 
     api: KubernetesApi
@@ -144,7 +144,7 @@ class Place:
 class KubernetesClient(StateClient):
     """The state in a secret. Its version is a digest of what is kept: others may change labels."""
 
-    def __init__(self, at: Place, workspace: str) -> None:
+    def __init__(self, at: Namespace, workspace: str) -> None:
         self._at, self._workspace = at, workspace
         self._secret = at.secret(workspace)
         self._lease = f"lock-{self._secret}"
@@ -356,7 +356,7 @@ class KubernetesBackend(RemoteBackend):
     type = "kubernetes"
     makes_empty = True
 
-    def __init__(self, settings: Mapping[str, Any], seal: Seal, at: Place) -> None:
+    def __init__(self, settings: Mapping[str, Any], seal: Seal, at: Namespace) -> None:
         super().__init__(settings, seal)
         self._at = at
 
@@ -374,7 +374,7 @@ def open(
 ) -> tuple[KubernetesBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables KUBE_* say. Raises ServiceError for a cluster
     that cannot be told from them."""
-    read = Reading(settings)
+    read = SettingsReading(settings)
     suffix = read.required("secret_suffix")
     namespace = read.text("namespace", "KUBE_NAMESPACE", default="default")
     is_inside = read.flag("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG")
@@ -423,7 +423,7 @@ def open(
         except ServiceError as problem:
             raise ServiceError(f"Failed to initialize kubernetes configuration: {problem.text}") from None
     api = KubernetesApi(with_static(access or Access(), **static))
-    place = Place(api, namespace, suffix, {k: v or "" for k, v in (settings.get("labels") or {}).items()})
+    place = Namespace(api, namespace, suffix, {k: v or "" for k, v in (settings.get("labels") or {}).items()})
     return KubernetesBackend(settings, seal, place), []
 
 

@@ -31,7 +31,7 @@ from planner.world.state.recovery import recovered, refusal
 from planner.world.state.settings import text as setting
 
 if TYPE_CHECKING:
-    from planner.world.state.verify import Checked
+    from planner.world.state.verify import VerifiedFile
 
 DEFAULT_PATH = "terraform.tfstate"
 DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
@@ -100,7 +100,7 @@ class StateStore:
     def place(self) -> str:
         return self.path
 
-    def verify(self) -> tuple[list[Checked], list[Diagnostic]]:
+    def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
         from planner.world.state.verify import verify
 
         return verify(self)

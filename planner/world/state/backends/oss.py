@@ -10,11 +10,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from planner.foundation.clients.aliyun import Keys, call, lent, of_machine, oss_bucket, profile
-from planner.foundation.clients.buckets import Bucket, put_checked
+from planner.foundation.clients.aliyun import AliyunKeys, call, lent, of_machine, oss_bucket, profile
+from planner.foundation.clients.buckets import BucketClient, put_checked
 from planner.foundation.clients.http import NONE, Http
 from planner.foundation.clients.problem import ServiceError
-from planner.foundation.clients.tablestore import ABSENT, Table
+from planner.foundation.clients.tablestore import ABSENT, TablestoreTable
 from planner.foundation.values.schema import BlockSchema, NestedBlock
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import frozen
@@ -23,7 +23,7 @@ from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
 from planner.world.state.remote.client import Held, Newer, Payload, StateClient
-from planner.world.state.settings import Reading, flag, number, text
+from planner.world.state.settings import SettingsReading, flag, number, text
 
 _ROLE = {
     "role_arn": text("The ARN of a RAM role to assume.", required=True),
@@ -69,14 +69,14 @@ _BAD_DIGEST = (
 
 
 @frozen(repr=False)
-class Place:
+class OssBucket:
     """A bucket and a table, and how objects are put there."""
 
     name: str
-    bucket: Bucket
+    bucket: BucketClient
     prefix: str
     key: str
-    table: Table | None
+    table: TablestoreTable | None
     encrypt: bool = False
     acl: str = ""
 
@@ -91,7 +91,7 @@ class OssClient(StateClient):
 
     has_place_beside = True
 
-    def __init__(self, at: Place, workspace: str) -> None:
+    def __init__(self, at: OssBucket, workspace: str) -> None:
         self._at, self.path = at, at.path(workspace)
         # not below the prefix, where OpenTofu takes every name for that of a workspace
         self._folder = f"{at.prefix}.planner/{self.path.removeprefix(at.prefix).lstrip('/')}/"
@@ -238,7 +238,7 @@ class OssBackend(RemoteBackend):
 
     type = "oss"
 
-    def __init__(self, settings: Mapping[str, Any], seal: Seal, at: Place) -> None:
+    def __init__(self, settings: Mapping[str, Any], seal: Seal, at: OssBucket) -> None:
         super().__init__(settings, seal)
         self.at = at
 
@@ -269,7 +269,7 @@ def open(
     settings: Mapping[str, Any], seal: Seal, only_check: bool = False
 ) -> tuple[OssBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables ALICLOUD_* say."""
-    read, http = Reading(settings), Http()
+    read, http = SettingsReading(settings), Http()
     bucket = read.required("bucket")
     given = settings.get("prefix")
     prefix = "env:" if given is None else str(given)
@@ -302,19 +302,19 @@ def open(
     endpoint = endpoint or _endpoint(region, keys, http)
     endpoint, where = (url if url.startswith("http") or not url else f"https://{url}" for url in (endpoint, where))
     prefix = prefix.strip("/").removeprefix("./")
-    place = Place(
+    place = OssBucket(
         name=bucket,
         bucket=oss_bucket(endpoint, bucket, keys, http),
         prefix=prefix,
         key=key,
-        table=Table(where, table, "LockID", keys, http) if table else None,
+        table=TablestoreTable(where, table, "LockID", keys, http) if table else None,
         encrypt=read.flag("encrypt"),
         acl=acl,
     )
     return OssBackend(settings, seal, place), []
 
 
-def _keys(read: Reading, role: Mapping[str, Any], region: str, http: Http) -> tuple[Keys, str]:
+def _keys(read: SettingsReading, role: Mapping[str, Any], region: str, http: Http) -> tuple[AliyunKeys, str]:
     """The keys to ask with, and the region. Raises ServiceError."""
     name = read.text("profile", "ALICLOUD_PROFILE")
     path = read.text("shared_credentials_file", "ALICLOUD_SHARED_CREDENTIALS_FILE")
@@ -325,7 +325,7 @@ def _keys(read: Reading, role: Mapping[str, Any], region: str, http: Http) -> tu
         return str(known.get(member) or "") if not modes or mode in modes else ""
 
     on_machine = mode == "EcsRamRole"
-    keys = Keys(
+    keys = AliyunKeys(
         read.text("access_key", "ALICLOUD_ACCESS_KEY", "ALICLOUD_ACCESS_KEY_ID")
         or ("" if on_machine else of("access_key_id")),
         read.text("secret_key", "ALICLOUD_SECRET_KEY", "ALICLOUD_ACCESS_KEY_SECRET")
@@ -355,7 +355,7 @@ def _keys(read: Reading, role: Mapping[str, Any], region: str, http: Http) -> tu
     return keys, region
 
 
-def _endpoint(region: str, keys: Keys, http: Http) -> str:
+def _endpoint(region: str, keys: AliyunKeys, http: Http) -> str:
     """Where OSS is in a region: as the service that knows places says, or else by its usual name."""
     asked = {"ServiceCode": "oss", "Id": region, "Type": "openAPI"}
     quick = Http(timeout=10.0, retries=NONE, proxies=http.proxies)

@@ -27,7 +27,7 @@ from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo
 from planner.world.state.remote.backend import RemoteBackend
 from planner.world.state.remote.client import Held, Newer, Payload, StateClient
-from planner.world.state.settings import Reading, flag, text
+from planner.world.state.settings import SettingsReading, flag, text
 
 SCHEMA = BlockSchema(
     {
@@ -47,7 +47,7 @@ LONGEST = 300.0
 
 
 @frozen(repr=False)
-class Table:
+class StateTable:
     """A table with states, and what is made of it where there is none."""
 
     connection: str
@@ -86,10 +86,10 @@ def fnv1(data: bytes) -> int:
     return found
 
 
-class Session:
+class PgConnection:
     """One connection, opened when it is needed and again when it broke. May be used by several threads, in turn."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: StateTable) -> None:
         self.table = table
         self.number = 0
         """counts connections: locks belong to one"""
@@ -187,7 +187,7 @@ def _in_time(connection: Any) -> Iterator[None]:
             STOP.forget(end)
 
 
-def _patience(psycopg: Any, table: Table) -> dict[str, int]:
+def _patience(psycopg: Any, table: StateTable) -> dict[str, int]:
     """How long to wait for a connection, unless the connection string or the environment says it."""
     given = psycopg.conninfo.conninfo_to_dict(table.connection)
     return {} if "connect_timeout" in given or "PGCONNECT_TIMEOUT" in os.environ else {"connect_timeout": CONNECTING}
@@ -220,7 +220,7 @@ def _said(problem: Exception) -> str:
 class PgClient(StateClient):
     """The state in a row. Its version is the sum of what is in it."""
 
-    def __init__(self, session: Session, workspace: str) -> None:
+    def __init__(self, session: PgConnection, workspace: str) -> None:
         self._session, self._table, self._name = session, session.table, workspace
         self._lock: LockInfo | None = None
         self._locked_in = 0
@@ -391,15 +391,15 @@ class PgBackend(RemoteBackend):
 
     type = "pg"
 
-    def __init__(self, settings: Mapping[str, Any], seal: Seal, table: Table) -> None:
+    def __init__(self, settings: Mapping[str, Any], seal: Seal, table: StateTable) -> None:
         super().__init__(settings, seal)
         self.table = table
-        self._session: Session | None = None
+        self._session: PgConnection | None = None
 
-    def session(self) -> Session:
+    def session(self) -> PgConnection:
         """The connection, with the table in place. Raises ServiceError."""
         if self._session is None:
-            session = Session(self.table)
+            session = PgConnection(self.table)
             _prepare(session, self.table)
             self._session = session
         return self._session
@@ -412,7 +412,7 @@ class PgBackend(RemoteBackend):
         return [name for (name,) in self.session().rows(query, DEFAULT_WORKSPACE)]
 
 
-def _prepare(session: Session, table: Table) -> None:
+def _prepare(session: PgConnection, table: StateTable) -> None:
     """What the block allows to make is made where it is missing. Looking first needs fewer rights."""
     if table.makes_schema:
         query = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = %s"
@@ -433,8 +433,8 @@ def open(
     settings: Mapping[str, Any], seal: Seal, only_check: bool = False
 ) -> tuple[PgBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block, and what the variables PG_* say."""
-    read = Reading(settings)
-    table = Table(
+    read = SettingsReading(settings)
+    table = StateTable(
         connection=read.text("conn_str", "PG_CONN_STR"),
         schema=read.text("schema_name", "PG_SCHEMA_NAME", default="terraform_remote_state"),
         name=read.text("table_name", "PG_TABLE_NAME", default="states"),

@@ -10,8 +10,8 @@ from planner.foundation.values.schema import BlockSchema, NestedBlock
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
-from planner.world.state.remote.tfe import NO_DEFAULT, Made, Organization, TfeBackend, TfeClient
-from planner.world.state.settings import Reading, text
+from planner.world.state.remote.tfe import NO_DEFAULT, Organization, TfeBackend, TfeClient, WorkspaceSettings
+from planner.world.state.settings import SettingsReading, text
 
 SCHEMA = BlockSchema(
     {
@@ -53,10 +53,10 @@ class NamedBackend(TfeBackend):
 
     def client(self, workspace: str) -> TfeClient:
         if workspace == DEFAULT_WORKSPACE:
-            return TfeClient(self.organization, self._name, Made(), "" if self._name else NO_DEFAULT)
+            return TfeClient(self.organization, self._name, WorkspaceSettings(), "" if self._name else NO_DEFAULT)
         refused = "" if self._prefix else "workspaces not supported"
         name = workspace if workspace.startswith(self._prefix) else f"{self._prefix}{workspace}"
-        return TfeClient(self.organization, name, Made(), refused)
+        return TfeClient(self.organization, name, WorkspaceSettings(), refused)
 
     def workspaces(self) -> list[str]:
         return sorted(self.names()) if self._prefix else [DEFAULT_WORKSPACE]
@@ -70,7 +70,7 @@ def open(
     settings: Mapping[str, Any], seal: Seal, only_check: bool = False
 ) -> tuple[NamedBackend | None, list[Diagnostic]]:
     """The backend with the settings of its block."""
-    read = Reading(settings)
+    read = SettingsReading(settings)
     if not read.text("organization"):
         read.wrong("Invalid organization value", 'The "organization" attribute value must not be empty.')
     block = settings.get("workspaces") or {}

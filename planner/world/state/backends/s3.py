@@ -18,7 +18,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.s3 import Place, S3Client, no_bucket
+from planner.world.state.remote.s3 import S3Bucket, S3Client, no_bucket
 from planner.world.state.settings import flag, number, text, texts
 
 
@@ -118,7 +118,7 @@ class S3Backend(RemoteBackend):
 
     type = "s3"
 
-    def __init__(self, settings: Mapping[str, Any], seal: Seal, aws: Aws, at: Place) -> None:
+    def __init__(self, settings: Mapping[str, Any], seal: Seal, aws: Aws, at: S3Bucket) -> None:
         super().__init__(settings, seal)
         self.aws, self.at = aws, at
 
@@ -204,7 +204,7 @@ def open(
     if not path_style:
         scheme, _, host = s3.endpoint.partition("://")
         s3 = evolve(s3, endpoint=f"{scheme}://{bucket}.{host}")
-    at = Place(
+    at = S3Bucket(
         bucket=bucket,
         key=key,
         prefix=prefix,

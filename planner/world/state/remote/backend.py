@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.world.state.backend import DEFAULT_WORKSPACE, Store
 from planner.world.state.backends.local import LocalBackend
 from planner.world.state.encryption_seal import PLAIN, Seal
-from planner.world.state.remote.client import Client
+from planner.world.state.remote.client import RemoteStateClient
 from planner.world.state.remote.copy import forget_all
 from planner.world.state.remote.store import READ, RemoteStore
 
@@ -33,7 +33,7 @@ class RemoteBackend(ABC):
         return self._settings
 
     @abstractmethod
-    def client(self, workspace: str) -> Client:
+    def client(self, workspace: str) -> RemoteStateClient:
         """The state of a workspace. Raises ServiceError."""
 
     @abstractmethod

@@ -30,7 +30,7 @@ class Newer(ServiceError):
     """What is kept is not what was read: something else has written since."""
 
 
-class Client(Protocol):
+class RemoteStateClient(Protocol):
     """The state of one workspace in a service. Everything raises ServiceError."""
 
     @property

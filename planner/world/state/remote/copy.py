@@ -17,7 +17,7 @@ from typing import Any
 
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.vocabulary.records import frozen
-from planner.world.state.remote.client import Client
+from planner.world.state.remote.client import RemoteStateClient
 
 HEAD = "planner.journal"
 TAKEN = "planner.taken"
@@ -40,7 +40,7 @@ class Copied:
     data: bytes
 
 
-def copied(client: Client) -> Copied | None:
+def copied(client: RemoteStateClient) -> Copied | None:
     """The journal beside the state; None when there is none. Raises ServiceError."""
     if not client.has_place_beside:
         return None
@@ -65,7 +65,7 @@ def copied(client: Client) -> Copied | None:
     return Copied(journal, b"".join(parts))
 
 
-def forget(client: Client, journal: str, parts: int | None = None) -> None:
+def forget(client: RemoteStateClient, journal: str, parts: int | None = None) -> None:
     """Remove the copy of a journal: its head first, so that nobody finds half of it. Raises ServiceError."""
     client.delete_beside(HEAD)
     number = 0
@@ -76,7 +76,7 @@ def forget(client: Client, journal: str, parts: int | None = None) -> None:
         number += 1
 
 
-def forget_all(client: Client) -> None:
+def forget_all(client: RemoteStateClient) -> None:
     """Remove everything beside a state that is gone. Raises ServiceError."""
     copy = copied(client)
     if copy is not None:
@@ -94,7 +94,7 @@ def id_of(data: bytes) -> str:
     return hashlib.sha256(data.partition(b"\n")[0]).hexdigest()[:32]
 
 
-def take_in(client: Client, journal: Copied) -> None:
+def take_in(client: RemoteStateClient, journal: Copied) -> None:
     """Say that a state has what this copy says, for the machine that has the journal itself, and remove the copy.
     Raises ServiceError."""
     said = [[journal.id, len(journal.data)], *_taken(client)][:_MOST_TAKEN]
@@ -102,13 +102,13 @@ def take_in(client: Client, journal: Copied) -> None:
     forget(client, journal.id)
 
 
-def is_taken_in(client: Client, data: bytes) -> bool:
+def is_taken_in(client: RemoteStateClient, data: bytes) -> bool:
     """Whether a state has all that the bytes of a journal say, because somebody took in its copy. Raises
     ServiceError."""
     return client.has_place_beside and [id_of(data), len(data)] in _taken(client)
 
 
-def _taken(client: Client) -> list[Any]:
+def _taken(client: RemoteStateClient) -> list[Any]:
     try:
         said = json.loads(client.get_beside(TAKEN) or b"[]")
     except (ValueError, RecursionError):
@@ -119,7 +119,7 @@ def _taken(client: Client) -> list[Any]:
 class Copier:
     """Copies the file of a journal while it grows."""
 
-    def __init__(self, client: Client, path: str, about: dict[str, Any]) -> None:
+    def __init__(self, client: RemoteStateClient, path: str, about: dict[str, Any]) -> None:
         self._client, self._path, self._about = client, path, about
         self._journal = ""
         self._grown, self._end = Event(), Event()

@@ -14,7 +14,7 @@ from typing import TypeVar
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.world.state.lock import Stop, wait
-from planner.world.state.remote.client import Client, Held, Newer
+from planner.world.state.remote.client import Held, Newer, RemoteStateClient
 
 T = TypeVar("T")
 INTERVAL = 3.0
@@ -26,7 +26,7 @@ OUTAGE = 120.0
 class Fence:
     """Stands before what needs the lock with this id. May be used by several threads."""
 
-    def __init__(self, client: Client, lock_id: str, stop: Stop | None = None) -> None:
+    def __init__(self, client: RemoteStateClient, lock_id: str, stop: Stop | None = None) -> None:
         self._client, self._lock_id, self._stop = client, lock_id, stop
         self._asked = time.monotonic()
         self._lost: Diagnostic | None = None

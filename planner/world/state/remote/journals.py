@@ -14,15 +14,15 @@ from planner.world.state.journal import (
     DISCARDED,
     SUFFIX,
     Journal,
-    Recorded,
+    JournalContent,
     is_written,
     journal_in,
     mark_saving,
     read_journal,
 )
 from planner.world.state.model import InstanceKey, InstanceState, ResourceState, State
-from planner.world.state.recovery import Recovery, recovered
-from planner.world.state.remote.client import Client
+from planner.world.state.recovery import StateRecovery, recovered
+from planner.world.state.remote.client import RemoteStateClient
 from planner.world.state.remote.copy import HEAD, Copied, Copier, copied, id_of, is_taken_in, take_in
 from planner.world.state.remote.fence import Fence
 
@@ -32,7 +32,7 @@ class Leftovers:
     has all, and a copy of another is of another machine; what is being written is nobody's business yet. True when the
     state has something to take in. Services raise ServiceError, files OSError."""
 
-    def __init__(self, client: Client, path: str, seal: Seal) -> None:
+    def __init__(self, client: RemoteStateClient, path: str, seal: Seal) -> None:
         self._client, self._path, self._seal = client, path, seal
         self._files: list[str] = []
         self._copy: Copied | None = None
@@ -61,7 +61,7 @@ class Leftovers:
             ids.add(id_of(data))
             came = self._recovered(state, checksum, recorded, path)
             if came.problems and not came.adds and is_taken_in(self._client, data):
-                came = Recovery(state)
+                came = StateRecovery(state)
             if came.missing:
                 self.missing += came.missing
                 problems += came.problems
@@ -86,9 +86,11 @@ class Leftovers:
             self.missing, self._copy = self.missing + came.missing, None
         return came.state, [*problems, *(found if came.adds else ()), *came.problems]
 
-    def _recovered(self, state: State | None, checksum: str, recorded: Recorded | None, journal: str) -> Recovery:
+    def _recovered(
+        self, state: State | None, checksum: str, recorded: JournalContent | None, journal: str
+    ) -> StateRecovery:
         if recorded is None:
-            return Recovery(state)
+            return StateRecovery(state)
         return recovered(state, recorded, journal, self._client.place, False, checksum, self.adopts)
 
     @property

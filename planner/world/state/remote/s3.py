@@ -27,7 +27,7 @@ _PATIENCE, _PAUSE = 10.0, 2.0
 
 
 @frozen(repr=False)
-class Place:
+class S3Bucket:
     """A bucket and a table, and how objects are put there."""
 
     bucket: str
@@ -94,7 +94,7 @@ class S3Client(StateClient):
 
     has_place_beside = True
 
-    def __init__(self, at: Place, workspace: str) -> None:
+    def __init__(self, at: S3Bucket, workspace: str) -> None:
         self._at, self.path = at, at.path(workspace)
         self._written = ""
         """the entity tag of what we wrote last: writing again, because its sum could not be kept, is allowed"""

@@ -25,7 +25,7 @@ from planner.world.state.journal import Journal
 from planner.world.state.lock import SLOW, LockInfo, Stop, new_lock_info, wait
 from planner.world.state.model import State
 from planner.world.state.recovery import refusal
-from planner.world.state.remote.client import Client, Held, Newer, Payload
+from planner.world.state.remote.client import Held, Newer, Payload, RemoteStateClient
 from planner.world.state.remote.copy import Copier
 from planner.world.state.remote.fence import OUTAGE, Fence, patiently
 from planner.world.state.remote.journals import GuardedJournal, Leftovers
@@ -35,7 +35,7 @@ from planner.world.state.verify import verify_kept
 from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
-    from planner.world.state.verify import Checked
+    from planner.world.state.verify import VerifiedFile
 
 READ = "state.remote_read"
 """code of what a service does not let us read"""
@@ -50,7 +50,7 @@ _LONGEST_PAUSE = 16.0
 class RemoteStore:
     """A state in a service. `backup_path`: a file for the state that was there before the first write ("": none)."""
 
-    def __init__(self, client: Client, seal: Seal = PLAIN, backup_path: str = "") -> None:
+    def __init__(self, client: RemoteStateClient, seal: Seal = PLAIN, backup_path: str = "") -> None:
         self.client, self.seal, self.backup_path = client, seal, backup_path
         self.current: State | None = None
         """what was last read or written, without a journal"""
@@ -415,7 +415,7 @@ class RemoteStore:
         except OSError:
             return
 
-    def verify(self) -> tuple[list[Checked], list[Diagnostic]]:
+    def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
         """What is kept of the state and whether it can be relied on. Nothing is changed."""
         _, problems = self.read()
         return verify_kept(self.place, self.current, self.journal_path, problems, self.seal)

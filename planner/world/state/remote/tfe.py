@@ -79,7 +79,7 @@ class Organization:
 
 
 @frozen
-class Made:
+class WorkspaceSettings:
     """With what a workspace is made that there is not: tags, and the name of a project."""
 
     tags: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class TfeClient(NothingBeside):
     locks = True
     lock_path = ""
 
-    def __init__(self, organization: Organization, name: str, made: Made, refused: str = "") -> None:
+    def __init__(self, organization: Organization, name: str, made: WorkspaceSettings, refused: str = "") -> None:
         self.organization, self.name = organization, name
         self._made, self._refused = made, refused
         self._found: dict[str, Any] | None = None
