@@ -79,7 +79,7 @@ def test_every_kind_of_policy_has_a_file_with_cases() -> None:
 def test_every_word_of_the_language_is_explained() -> None:
     from planner.language.syntax.rule_parse import tables
     from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
-    from planner.logic.datalog.language.operators import OPERATORS
+    from planner.logic.datalog.language.link import OPERATORS
 
     directives = [word for word in tables().terminals.words.values() if word[0] == "." and len(word) > 1]
     operators = [name for name in FUNCTIONS if not name.isidentifier()]

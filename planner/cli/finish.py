@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
 from planner.render.terminal import Terminal
 
 
@@ -13,14 +14,10 @@ def finish(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
     """0, or 1 when there is an error among them."""
     found = list(diagnostics)
     if found:
-        _show(found, terminal)
+        from planner.render.diagnostics import show
+
+        show(found, terminal)
     return int(has_errors(found))
-
-
-def _show(diagnostics: list[Diagnostic], terminal: Terminal) -> None:
-    from planner.render.diagnostics import show
-
-    show(diagnostics, terminal)
 
 
 def json_text(document: Any) -> str:
@@ -28,3 +25,21 @@ def json_text(document: Any) -> str:
     from planner.foundation.support.exact_json import dumps
 
     return dumps(document, escape_html=False).decode("utf-8")
+
+
+# Writing a page for people to a file that they named.
+
+
+def write_page(path: str, text: str, mode: int = 0o666) -> list[Diagnostic]:
+    """Write the page; what went wrong. `mode`: the permissions of a new file, before the umask."""
+
+    def opened(name: str, flags: int) -> int:
+        return os.open(name, flags, mode)
+
+    try:
+        with open(path, "w", encoding="utf-8", errors="replace", opener=opened) as file:
+            file.write(text)
+    except (OSError, ValueError) as problem:
+        why = (problem.strerror or problem) if isinstance(problem, OSError) else problem
+        return [error("explore.unwritable", "Cannot write the page", f"{path}: {why}.")]
+    return []

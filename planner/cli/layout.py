@@ -27,7 +27,7 @@ FLAGS = (
     Flag("recursive", "bool", "Look into sub-folders too."),
 )
 STDIN = "<stdin>"
-KNOWN = Shelf("layouts", 256, 64 << 20, ("syntax", "config.lark", "datalog.lark"))
+KNOWN = Shelf("layouts", 256, 64 << 20, ("language/syntax", "config.lark", "datalog.lark"))
 """for a folder and a kind of files: the digests of texts that have the standard layout"""
 _DIGEST = 16
 _MOST_KNOWN = 200_000

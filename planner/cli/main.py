@@ -10,14 +10,10 @@ import signal
 import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import TYPE_CHECKING
 
 from planner.cli import index
 from planner.cli.flags import UsageError, deprecation_level, parse
 from planner.render.terminal import Terminal
-
-if TYPE_CHECKING:
-    pass
 
 HELP = frozenset(("-h", "-help", "--help"))
 VERSION = frozenset(("-v", "-version", "--version"))
@@ -226,8 +222,7 @@ def _load(command: str) -> ModuleType:
 
 def _failed(problem: Exception, terminal: Terminal) -> int:
     """An exception that reached the top: Failures say what they mean, anything else is our own mistake."""
-    from planner.foundation.vocabulary.defect import defect
-    from planner.foundation.vocabulary.diagnostic import Failure
+    from planner.foundation.vocabulary.diagnostic import Failure, defect
     from planner.render.diagnostics import show
 
     if isinstance(problem, Failure):

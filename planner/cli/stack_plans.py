@@ -14,7 +14,7 @@ from planner.foundation.vocabulary.records import evolve, frozen
 from planner.workflows.stacks.opened_stack import opened
 
 if TYPE_CHECKING:
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+    from planner.foundation.vocabulary.diagnostic import Diagnostics
     from planner.language.config.stack_files.model import Deployment
     from planner.workflows.stacks.opened_stack import OpenedStack
     from planner.workflows.stacks.steps import DeploymentPlan

@@ -14,8 +14,7 @@ from planner.cli.flags import Arguments
 from planner.cli.options import operation_options
 from planner.cli.stack_work import JobResult, StackWork, Turn
 from planner.foundation.support.signals import STOP
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source
 from planner.render.terminal import Paint, Terminal
@@ -23,9 +22,9 @@ from planner.render.view import BothViews, HumanView, JsonView, View
 from planner.workflows.batch.executor import Workplace, busy, is_death
 from planner.workflows.batch.executors import open_executor
 from planner.workflows.batch.model import Request
-from planner.workflows.batch.unit_environment import ALONE, home
+from planner.workflows.batch.unit_setup import ALONE, home
 from planner.workflows.stacks.opened_stack import OpenedStack, open_stack
-from planner.workflows.stacks.standing_policies import standing_policies
+from planner.workflows.stacks.policy import standing_policies
 
 if TYPE_CHECKING:
     from planner.foundation.vocabulary.walks import Mode

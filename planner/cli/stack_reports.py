@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.cli.finish import write_page
 from planner.cli.flags import Arguments, Flag
-from planner.cli.page_file import write_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,9 @@ REPORTS = (
 def reported(arguments: Arguments, deployment: str, plans: Sequence[DeploymentPlan]) -> DeploymentReport | None:
     """What reports say of the plans of a deployment, round after round; None where nobody wants any."""
     if arguments["html"]:
-        return _with_page(deployment, plans)
+        from planner.workflows.batch.reports.deployment_page import with_page
+
+        return with_page(_part(deployment, plans), plans)
     return _part(deployment, plans) if arguments["markdown"] else None
 
 
@@ -31,12 +33,6 @@ def _part(deployment: str, plans: Sequence[DeploymentPlan]) -> DeploymentReport:
     from planner.workflows.batch.reports.deployments import part_of
 
     return part_of(deployment, plans)
-
-
-def _with_page(deployment: str, plans: Sequence[DeploymentPlan]) -> DeploymentReport:
-    from planner.workflows.batch.reports.deployment_page import with_page
-
-    return with_page(_part(deployment, plans), plans)
 
 
 def write_reports(

@@ -12,17 +12,16 @@ from planner.cli.flags import Arguments
 from planner.cli.stack_pool import Job, spread
 from planner.cli.stack_reports import reported
 from planner.cli.stack_work import JobResult, StackWork, Turn
-from planner.foundation.vocabulary.diagnostic import error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostics, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.render.schema_lookup import SchemaLookup
 from planner.render.summary import Counts
 from planner.render.view import View
 from planner.workflows.batch.deployment_plans import differences, save
 from planner.workflows.stacks.approval import Approval, approval
+from planner.workflows.stacks.policy import judged
 from planner.workflows.stacks.report import add, show_plan, tell_applied, tell_approval, tell_outputs
 from planner.workflows.stacks.rounds import MOST_ROUNDS, Deploying, Rounds, deploy
-from planner.workflows.stacks.standing_policies import judged
 
 if TYPE_CHECKING:
     from planner.language.config.stack_files.model import Deployment

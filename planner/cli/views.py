@@ -77,7 +77,7 @@ def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
 
 def show_summary(made: MadePlan[Any], terminal: Terminal, everything: bool = False) -> None:
     """The causes of a plan, each with what it sets off."""
-    from planner.operations.plan_causes import causes, changed_actions
+    from planner.operations.explanations import causes, changed_actions
     from planner.render.cause_summary import groups_of, summary_text
 
     planned = changed_actions(made)
@@ -90,7 +90,7 @@ def show_summary(made: MadePlan[Any], terminal: Terminal, everything: bool = Fal
 
 def summary_document(made: MadePlan[Any]) -> dict[str, Any]:
     """The same as a document."""
-    from planner.operations.plan_causes import causes, changed_actions
+    from planner.operations.explanations import causes, changed_actions
     from planner.render.cause_summary import groups_of, summary_json
 
     planned = changed_actions(made)
@@ -99,7 +99,7 @@ def summary_document(made: MadePlan[Any]) -> dict[str, Any]:
 
 def causes_told(made: MadePlan[Any], how: str) -> Causes:
     """The causes of the changes of a plan, to be told in a line or in full. Its values are let go."""
-    from planner.operations.plan_causes import causes, changed_actions
+    from planner.operations.explanations import causes, changed_actions
     from planner.render.cause_line import Causes
 
     told = Causes(causes(made), changed_actions(made), how)

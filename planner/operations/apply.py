@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from planner.foundation.support.signals import STOP
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.operations.graphs import apply_graph
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from planner.answers.policy.apply_guard import PolicyGuard
     from planner.engine.walk.hooks import Hooks
     from planner.logic.model.graph import Graph
-    from planner.world.state.backend import Store
 
 
 @frozen(eq=False)
@@ -139,7 +137,9 @@ def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told:
         keep_record(store, plan, start.config, stored, state, outcome.values, whole)
     unsaved = b""
     if has_errors(problems):
-        more, unsaved = _rescue(store, state)
+        from planner.world.state.save_errored_state import rescue
+
+        more, unsaved = rescue(store, state)
         told += more
     counts = ApplyCounts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
     return Applied(state, counts, unsaved=unsaved)
@@ -160,18 +160,6 @@ def _source(configuration: str) -> str:
     return parse_provider_configuration(configuration).source
 
 
-def _carry(made: MadePlan[Start], state: State) -> None:
-    from planner.operations.value_record import carry_record
-
-    carry_record(made.loaded.store, made.loaded.state, state)
-
-
-def _rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
-    from planner.world.state.save_errored_state import rescue
-
-    return rescue(store, state)
-
-
 def refresh(options: OperationOptions, hooks: Hooks) -> Applied:
     """Plan, and record in the state only what looking at the real objects has shown."""
     planned = plan(options, hooks, to_apply=True, remarks=_nothing_to_refresh)
@@ -179,7 +167,9 @@ def refresh(options: OperationOptions, hooks: Hooks) -> Applied:
     if made is None:
         return Applied(None, diagnostics=(*planned.diagnostics, *release(planned)))
     state, problems = made.loaded.store.write(made.plan.prior_state)
-    _carry(made, state)
+    from planner.operations.value_record import carry_record
+
+    carry_record(made.loaded.store, made.loaded.state, state)
     return Applied(state, diagnostics=(*planned.diagnostics, *problems, *release(planned)))
 
 

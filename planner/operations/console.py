@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.engine.evaluation.eval_walk import eval_walk
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
 from planner.operations.graphs import build
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Start, Variables, plan_options

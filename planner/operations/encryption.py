@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Protocol
 
 from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.config.load import load_root
 from planner.language.config.secrecy import VARIABLE, is_secret_directory
 from planner.world.state.encryption_seal import PLAIN, Seal
 
@@ -59,7 +60,9 @@ def encryption_of(config: Config | None, given: RawVariables, workspace: str) ->
     text = os.environ.get(VARIABLE, "").strip()
     if not text and (config is None or config.root.encryption is None):
         return UNENCRYPTED
-    return _encrypted(config, given, workspace, text)
+    from planner.operations.encryption_seals import Encrypted
+
+    return Encrypted(config, given, workspace, text)
 
 
 def encryption_of_directory(directory: str, given: RawVariables, workspace: str) -> Encryption:
@@ -70,15 +73,7 @@ def encryption_of_directory(directory: str, given: RawVariables, workspace: str)
 
 
 def _of_root(directory: str, given: RawVariables, workspace: str) -> Encryption:
-    from planner.language.config.load import load_root
-
     config, problems = load_root(directory, variables=given, workspace=workspace)
     if config is None:
         raise Failure(problems)
     return encryption_of(config, given, workspace)
-
-
-def _encrypted(config: Config | None, given: RawVariables, workspace: str, text: str) -> Encryption:
-    from planner.operations.encryption_seals import Encrypted
-
-    return Encrypted(config, given, workspace, text)

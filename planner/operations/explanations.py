@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.engine.plan.moves import asked_facts, moved_back
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.language.syntax.rule_syntax import Atom, Constant, quote
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.graph.build import ASKED, build_graph, graph_with
 from planner.logic.graph.vertex_names import SPOKEN_AT_FIRST, Names
-from planner.logic.model.graph import Graph
-from planner.logic.model.sources import CommandLine
+from planner.logic.model.graph import CommandLine, Graph
+from planner.logic.model.plan import change_name
+from planner.logic.programs.actions import does, verbs
 from planner.logic.programs.rule_programs import cause_program, moving_program, relevance_program
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
@@ -25,6 +26,7 @@ from planner.operations.state_access import load_stored
 from planner.world.state.backend import open_backend
 
 if TYPE_CHECKING:
+    from planner.answers.explain.causes import Because
     from planner.answers.explain.known_values import KnownValues
     from planner.answers.explain.why import Explainer
     from planner.logic.datalog.engine.fact_base import FactBase
@@ -59,8 +61,6 @@ DEPENDENCY = "recorded_dependency"
 
 def is_word(text: str) -> bool:
     """Whether a word of `why` names a planned action, or what is asked of a value."""
-    from planner.logic.programs.actions import verbs
-
     return text == UNKNOWN or text in verbs()
 
 
@@ -127,7 +127,7 @@ def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tup
 
 def relevance_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
     """What the rules derive about what contributed to a plan, in a graph without vertices. None without a plan."""
-    from planner.engine.plan.relevant_attributes import block_lookup, changed_outputs
+    from planner.engine.plan.findings import block_lookup, changed_outputs
     from planner.logic.facts.relevance import RelevanceFacts
     from planner.logic.facts.unknowns import UnknownFacts
 
@@ -236,7 +236,6 @@ def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, An
     created first, and why a data source is read only after others."""
     from planner.logic.graph.decision_chains import replacement_chain, waiting_chain
     from planner.logic.graph.why import vertices_meant
-    from planner.logic.programs.actions import does
 
     _, name, action = proof["goal"]
     rows = [step["tuple"] for step in proof["proofs"].values()]
@@ -296,3 +295,18 @@ def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
 def _as_warning(problem: Diagnostic) -> Diagnostic:
     """An error of planning does not keep anybody from asking about what was planned."""
     return evolve(problem, severity="warning") if problem.is_error else problem
+
+
+# The causes of the changes of a plan.
+
+
+def causes(made: MadePlan[Any]) -> Mapping[str, Because]:
+    """What set off each change and each output that changes, by name."""
+    return explainer_of(made).causes()
+
+
+def changed_actions(made: MadePlan[Any]) -> dict[str, str]:
+    """The action of everything that changes, by the same names."""
+    plan = made.plan
+    actions: dict[str, str] = {change_name(c): c.action for c in plan.changes if c.action != "no-op"}
+    return actions | {f"output.{o.name}": o.action for o in plan.outputs if o.action != "no-op"}

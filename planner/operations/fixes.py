@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.explain.fixes import causes_of, denial_fixes, unknown_fixes
-from planner.foundation.values.short_text import short_text
+from planner.foundation.values.expression_text import short_text
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source
@@ -19,13 +19,13 @@ from planner.logic.graph.why import prove_wait, read_query, vertices_meant, with
 from planner.operations.explanations import (
     GRAPH_WORDS,
     UNKNOWN,
+    changed_actions,
     explainer_of,
     is_word,
     vertex_fact,
 )
 from planner.operations.graph import graph
 from planner.operations.options import OperationOptions
-from planner.operations.plan_causes import changed_actions
 from planner.operations.plan_files import planned
 from planner.operations.verdicts import WORDS, judged_for, the_findings
 

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from planner.engine.plan.moves import apply_moves
-from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
-from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
+from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.walks import walk_of
 from planner.logic.graph.build import ASKED, build_graph
+from planner.logic.graph.cycles import Knot, knots
+from planner.logic.graph.edge_sources import RELATIONS
 from planner.logic.graph.problems import graph_problems
 from planner.logic.model.graph import Graph
 from planner.operations import graphs
+from planner.operations.explanations import causes, changed_actions
 from planner.operations.load import load_values
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Start, refreshed_to_destroy
-from planner.operations.plan_files import planned
+from planner.operations.plan_files import Unstored, planned
+from planner.operations.policies import judged
 from planner.operations.state_access import load_stored
 from planner.world.state.model import State
+
+if TYPE_CHECKING:
+    from planner.answers.explain.causes import Because
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.engine.walk.hooks import Hooks
+    from planner.logic.model.plan import Plan
+    from planner.operations.plan import MadePlan
 
 
 def graph(
@@ -70,3 +83,75 @@ def _refreshed(start: Start) -> State | None:
     variables, _ = load_values(start)
     refreshed = refreshed_to_destroy(start, variables)
     return None if refreshed is None else apply_moves(start.config, refreshed).state
+
+
+# `cut`: what breaks the cycles of a graph.
+
+
+def cut(
+    options: OperationOptions, kind: str = "", plan_file: str | None = None
+) -> tuple[list[Knot] | None, list[Diagnostic]]:
+    """The knots of vertices that wait for each other, and what to remove. `kind` as for graphs; without it the plan
+    graph's, and when that has none those of applying what is planned. None when there is no graph. Raises Failure."""
+    if plan_file is not None or kind in ("plan", "plan-destroy", ""):
+        built = graph(options, kind or ("apply" if plan_file else "plan"), plan_file, as_planned=True)
+        if not built.nodes:
+            return None, list(built.diagnostics)
+        tied = knots(built)
+        if tied or plan_file is not None or kind:
+            return tied, []
+    return _apply_knots(options)
+
+
+def _apply_knots(options: OperationOptions) -> tuple[list[Knot] | None, list[Diagnostic]]:
+    answer = planned(options)
+    made = answer.made
+    if made is None:
+        return None, list(answer.diagnostics)
+    return knots(build_graph(graphs.apply_facts(made.plan, made.loaded), own=made.loaded.rules)), []
+
+
+# `explore`: a plan with its graphs and what they stand on, for a page.
+
+
+@frozen(eq=False)
+class Explored:
+    """A plan; the graph that it was made by and, if there is something to do, the one of applying it, both built with
+    what edges stand on; the cause of each change, by name."""
+
+    plan: Plan
+    graphs: tuple[tuple[str, Graph], ...]
+    causes: Mapping[str, Because]
+    schemas: Schemas
+    actions: dict[str, str]
+    """of everything that changes, by name"""
+
+
+def explore(
+    options: OperationOptions, plan_file: str | None, kinds: tuple[str, ...], hooks: Hooks
+) -> tuple[Explored | None, list[Diagnostic]]:
+    """What there is to explore about the plan in a file, or about one made for it; `kinds` of graphs: plan, apply.
+    Policies that the options name, and those on record, have judged it. None without a plan."""
+    answer = planned(options, plan_file, hooks)
+    made = answer.complete
+    if made is None:
+        return None, list(answer.diagnostics)
+    problems = list(answer.diagnostics)
+    if options.judges or made.plan.policy is not None:
+        made, more = _judged(made)
+        problems += more
+        if has_errors(more):
+            return None, problems
+    built = tuple((kind, _graph(made, kind)) for kind in kinds if kind == kinds[0] or made.plan.can_apply)
+    return Explored(made.plan, built, causes(made), made.loaded.schemas, changed_actions(made)), problems
+
+
+def _judged(made: MadePlan[Unstored]) -> tuple[MadePlan[Unstored], list[Diagnostic]]:
+    """The plan with what policies say of it; a denial is no problem here, as it is to be looked at."""
+    judged_plan, _, problems = judged(made)
+    return judged_plan, problems
+
+
+def _graph(made: MadePlan[Unstored], kind: str) -> Graph:
+    facts_of = graphs.planning_facts if kind == "plan" else graphs.apply_facts
+    return build_graph(facts_of(made.plan, made.loaded), own=made.loaded.rules, more=RELATIONS)

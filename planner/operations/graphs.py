@@ -29,9 +29,9 @@ def graph_facts(
 ) -> FactBase:
     """Everything that the graph rules read for one walk. `imports`: import blocks count."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
-    from planner.logic.facts.from_changes import from_changes
-    from planner.logic.facts.from_command import from_command
-    from planner.logic.model.sources import CommandLine
+    from planner.logic.facts.from_config import from_command
+    from planner.logic.facts.from_state import from_changes
+    from planner.logic.model.graph import CommandLine
 
     known = _declared(loaded, imports)
     if walk != "validate":

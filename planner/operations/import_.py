@@ -7,11 +7,10 @@ from collections.abc import Callable
 from planner.engine.evaluation.eval_walk import eval_walk
 from planner.engine.plan.make_plan import make_plan
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.values.settled import unknown_as_null
+from planner.foundation.values.sets import unknown_as_null
 from planner.foundation.values.value import Null, type_of, unmark_deep
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, parse_resource_instance
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source, Span

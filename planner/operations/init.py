@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.load import load_root
+from planner.language.config.sources import SourceError, parse_module_source
 from planner.operations.backends import BackendInit, current_backend, init_backend
 from planner.operations.encryption import Encryption, encryption_of
 from planner.operations.get import get
@@ -53,7 +54,6 @@ def init(
     questions about states that have to move (None: they are not to be asked); `progress` is told about downloads (what,
     bytes done, bytes in all); `read` is the configuration, if somebody has just read it."""
     from planner.foundation.clients.cli_config import cache_warnings
-    from planner.operations.module_copy import copy_module, has_configuration
 
     say = hooks.log if hooks is not None else (lambda text: None)
     told = Diagnostics()
@@ -99,23 +99,10 @@ def init(
             return told
         told[:] = [*override_warnings(whole.config), *told]
         chosen = (upgrade, tuple(plugin_dirs), lockfile)
-        told += _init_providers(whole.config, options.directory, state, chosen, say, progress, others, names)
+        from planner.operations.install_providers import Choices, init_providers
+
+        told += init_providers(whole.config, options.directory, state, Choices(*chosen), say, progress, others, names)
     return told
-
-
-def _init_providers(
-    config: Config,
-    directory: str,
-    state: State | None,
-    chosen: tuple[bool, tuple[str, ...], str],
-    say: Callable[[str], None],
-    progress: Progress | None,
-    others: list[Config],
-    names: set[str],
-) -> list[Diagnostic]:
-    from planner.operations.install_providers import Choices, init_providers
-
-    return init_providers(config, directory, state, Choices(*chosen), say, progress, others, names)
 
 
 def _stored(
@@ -178,3 +165,53 @@ def root_alone(options: StateOptions) -> ConfigurationReading[StateOptions]:
     begun, problems = begin(options)
     config, more = load_root(options.directory, variables=begun.given, workspace=begun.workspace)
     return ConfigurationReading(begun, config, (), (*problems, *more))
+
+
+# `init -from-module`: a copy of a module as the beginning of a configuration.
+
+
+_CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
+
+
+def has_configuration(directory: str) -> bool:
+    """Whether a directory holds configuration files. Raises OSError."""
+    return any(name.endswith(_CONFIGURATION) and not name.startswith(".") for name in os.listdir(directory))
+
+
+def copy_module(source: str, directory: str) -> list[Diagnostic]:
+    """Copy a local module into a directory without configuration. Hidden files stay behind."""
+    try:
+        if any(name != ".terraform" for name in os.listdir(directory)):
+            detail = "-from-module copies a module into an empty directory. Leave the option out."
+            return [error("init.not_empty", "The working directory already contains files", detail)]
+        kind = "local" if os.path.isabs(source) else parse_module_source(source).kind
+    except SourceError as problem:
+        return [error("init.from_module", "Invalid module source", f"-from-module={source}: {problem}")]
+    except OSError as problem:
+        return [_problem(problem, directory)]
+    if kind != "local":
+        detail = f"This program copies local modules only (./, ../ or an absolute path), not {source}."
+        return [error("init.from_module", "Module source is not supported", detail)]
+    origin = os.path.join(directory, source)
+    if not os.path.isdir(origin):
+        detail = f"There is no directory {source}, which -from-module names."
+        return [error("init.from_module", "Unreadable module directory", detail)]
+    inside = os.path.realpath(directory)
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        return {n for n in names if n.startswith(".") or os.path.realpath(os.path.join(folder, n)) == inside}
+
+    try:
+        shutil.copytree(origin, directory, ignore=left_out, dirs_exist_ok=True)
+    except shutil.Error as problem:
+        return [
+            error("init.copy", "Cannot copy the module", "; ".join(f"{old}: {why}" for old, _, why in problem.args[0]))
+        ]
+    except OSError as problem:
+        return [_problem(problem, directory)]
+    return []
+
+
+def _problem(problem: OSError, directory: str) -> Diagnostic:
+    where = problem.filename or directory
+    return error("init.copy", "Cannot copy the module", f"{where}: {problem.strerror or problem}.")

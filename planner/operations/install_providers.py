@@ -20,13 +20,12 @@ from planner.foundation.vocabulary.records import frozen
 from planner.language.config.sources import SourceError, parse_provider_source
 from planner.operations.providers_needed import needed_providers, provider_constraints
 from planner.world.install.getters import Fetcher
-from planner.world.install.hosts import Hosts
 from planner.world.install.mirroring import Mirroring
 from planner.world.install.modules import ModuleInstaller
 from planner.world.install.placing import Placer, Progress
 from planner.world.install.providers import Installer, display, incomplete_warning
 from planner.world.install.sources import MirrorDirectory, NetworkMirror, PackageSource, Registry, all_of, usual
-from planner.world.install.web import Web
+from planner.world.install.web import Hosts, Web
 from planner.world.provider.locate import own_platform, usual_directories
 from planner.world.provider.lock_file import (
     Lock,
@@ -38,8 +37,7 @@ from planner.world.provider.lock_file import (
     upgraded,
     write_locks,
 )
-from planner.world.provider.selections import unmanaged
-from planner.world.provider.version_sets import VersionSet
+from planner.world.provider.selections import VersionSet, unmanaged
 from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.foundation.vocabulary.records import define, field, fields, frozen
+from planner.language.config.load import load_config
+from planner.language.config.variables import RawValue, collect_variables, root_variables
 from planner.operations.encryption import UNENCRYPTED, Encryption, encryption_of
 from planner.operations.options import Options
 from planner.operations.providers_needed import provider_constraints
+from planner.world.state.workspace import current_workspace, data_directory
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+    from planner.foundation.vocabulary.diagnostic import Diagnostics
     from planner.language.config.model import Config
     from planner.language.config.variables import RawVariables, RootVariable
     from planner.logic.datalog.engine.fact_base import FactBase
@@ -94,8 +97,6 @@ def _fields(kind: type[RunInputs[Any]]) -> list[str]:
 
 def begin(options: A) -> tuple[RunInputs[A], list[Diagnostic]]:
     """The workspace and the given values, and what is wrong with them."""
-    from planner.world.state.workspace import current_workspace
-
     workspace, _, problems = current_workspace(options.directory, os.environ)
     given, more = load_variables(options)
     return RunInputs(options, workspace, given), [*problems, *more]
@@ -103,8 +104,6 @@ def begin(options: A) -> tuple[RunInputs[A], list[Diagnostic]]:
 
 def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
     """All values given for root variables."""
-    from planner.language.config.variables import RawValue, collect_variables
-
     given, problems = collect_variables(options.directory, options.var_args)
     for name, value in options.surrounding.items():
         if name not in given:
@@ -115,9 +114,6 @@ def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
 
 def read_configuration(options: A) -> ConfigurationReading[A]:
     """The configuration of a working directory, right or wrong."""
-    from planner.language.config.load import load_config
-    from planner.world.state.workspace import data_directory
-
     begun, problems = begin(options)
     config, more = load_config(
         options.directory, variables=begun.given, workspace=begun.workspace, data_dir=data_directory(os.environ)
@@ -154,8 +150,6 @@ def _load_rules(options: Options) -> tuple[UserRules, list[Diagnostic]]:
 
 def load_values(loaded: Loaded[Any]) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
     """The values of the root variables. Those without any are asked for, where questions are welcome."""
-    from planner.language.config.variables import RawValue, root_variables
-
     given, declared = dict(loaded.given), loaded.config.root.variables
     ask = loaded.options.ask_variable
     for name in sorted(declared) if ask is not None else ():
@@ -201,7 +195,6 @@ def _offline(provider: Provider) -> Provider:
 
 def _locator(directory: str, config: Config | None) -> Locator:
     from planner.world.provider.locate import Locator
-    from planner.world.state.workspace import data_directory
 
     wanted = provider_constraints(config) if config is not None else {}
     return Locator(directory, os.environ, wanted, data_directory(os.environ))

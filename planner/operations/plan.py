@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from planner.foundation.support.files_read import forget_files_read
 from planner.foundation.support.signals import STOP
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.foundation.vocabulary.walks import Mode, Walk
+from planner.foundation.vocabulary.walks import Walk
 from planner.operations.graphs import apply_graph, build
 from planner.operations.load import Derived, Loaded, load_values, read_configuration
 from planner.operations.options import OperationOptions
@@ -96,7 +95,9 @@ def _plan(
         _check_snapshots()
         options = evolve(options, records_values=True)
     if options.generate_config_out:
-        told.check(_check_output(options.generate_config_out, options.mode))
+        from planner.engine.plan.generation import check_output
+
+        told.check(check_output(options.generate_config_out, options.mode))
     reading = read_configuration(options)
     loaded = reading.loaded()
     if options.needs_configuration and not loaded.config.files and options.mode != "destroy":
@@ -216,7 +217,9 @@ def _make_plan(
     asked = plan_options(start)
     out = start.options.generate_config_out
     if out:
-        config, generated, problems = _with_missing(start.config, out)
+        from planner.engine.plan.generation import with_missing
+
+        config, generated, problems = with_missing(start.config, out)
         if problems:
             return None, problems
         start = evolve(start, config=config, derived=Derived())
@@ -239,7 +242,9 @@ def _make_plan(
     deferred = tuple(sorted(start.options.deferred))
     plan = evolve(plan, rules=start.rules, backend=backend, offline=start.options.offline, deferred=deferred)
     if out:
-        problems = [*problems, *_write_generated(plan, out)]
+        from planner.engine.plan.generation import write_generated
+
+        problems = [*problems, *write_generated(plan, out)]
     if not plan.errored and not has_errors(problems) and may_have_cycle(plan):
         try:
             apply_graph(plan, start)
@@ -253,24 +258,6 @@ def _check_snapshots() -> None:
     from planner.world.state.snapshots import persist_interval
 
     persist_interval(os.environ)
-
-
-def _check_output(path: str, mode: Mode) -> list[Diagnostic]:
-    from planner.engine.plan.generation import check_output
-
-    return check_output(path, mode)
-
-
-def _with_missing(config: Config, path: str) -> tuple[Config, frozenset[str], list[Diagnostic]]:
-    from planner.engine.plan.generation import with_missing
-
-    return with_missing(config, path)
-
-
-def _write_generated(plan: Plan, path: str) -> list[Diagnostic]:
-    from planner.engine.plan.generation import write_generated
-
-    return write_generated(plan, path)
 
 
 def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:

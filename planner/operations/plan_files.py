@@ -6,22 +6,30 @@ import os
 from typing import TYPE_CHECKING
 
 from planner.foundation.support.disk import read_whole
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.values.json_codec import CodecError
+from planner.foundation.values.value import Value, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, error
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source
+from planner.language.config.load import load_config
+from planner.language.config.modules_manifest import manifest_path
+from planner.language.config.reading import ExpressionPiece
+from planner.language.config.variables import RawValue, check_plan_variables, undeclared_values
+from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.operations.encryption import encryption_of_directory
 from planner.operations.load import Loaded, begin, grown, new_schemas
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Planned, Start, plan
 from planner.operations.providers_needed import override_warnings
 from planner.operations.state_access import read_state, with_backend
+from planner.world.provider.conformity import value_problems
+from planner.world.state.backend import open_backend
+from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.engine.walk.hooks import Hooks
     from planner.language.config.model import Config
     from planner.language.config.variables import RawVariables, RootVariable
-    from planner.logic.model.plan import Plan
 
 Unstored = Loaded[OperationOptions]
 """what a plan in a file was made from, without the backend of its state"""
@@ -30,9 +38,6 @@ Unstored = Loaded[OperationOptions]
 def save_plan(made: MadePlan[Unstored], path: str, mode: int = 0o666) -> list[Diagnostic]:
     """Write the plan file, with the files of the configuration. `mode`: its permissions, before the umask."""
     from planner.answers.documents.plan_file import ABSOLUTE, write_plan
-    from planner.foundation.values.json_codec import CodecError
-    from planner.language.config.modules_manifest import manifest_path
-    from planner.world.state.workspace import data_directory
 
     directory = made.loaded.options.directory
     names = {name: os.path.join(directory, name) for name in made.loaded.config.files}
@@ -64,9 +69,6 @@ def planned(options: OperationOptions, plan_file: str | None = None, hooks: Hook
 
 def saved(options: OperationOptions, path: str) -> Planned[Start]:
     """The plan in a file as one that was just made: with its variables, and the state that is stored now."""
-    from planner.language.config.variables import undeclared_values
-    from planner.world.state.backend import open_backend
-
     told = Diagnostics()
     made = None
     with told.until_an_error():
@@ -91,7 +93,6 @@ def open_plan(options: OperationOptions, path: str, told: Diagnostics) -> MadePl
     import tempfile
 
     from planner.answers.documents.plan_file import ABSOLUTE, read_plan, unpack_sources
-    from planner.language.config.load import load_config
 
     begun, more = begin(evolve(options, inputs={}))
     encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
@@ -118,8 +119,6 @@ def recorded_variables(
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
     """The values of the variables of a plan, and what keeps it from being applied with what is given now: another
     value for one on record, none for an ephemeral one."""
-    from planner.language.config.variables import check_plan_variables
-
     recorded = {name: value for name, value in plan.variables.items() if value is not None}
     return check_plan_variables(recorded, config.root.variables, given)
 
@@ -127,8 +126,6 @@ def recorded_variables(
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
     """The values that the plan recorded, as given values; what is given now for the others (ephemeral ones)."""
     from planner.foundation.values.expression_text import expression_text
-    from planner.language.config.reading import ExpressionPiece
-    from planner.language.config.variables import RawValue
     from planner.language.syntax.parse import parse_expression
 
     recorded = {}
@@ -139,3 +136,44 @@ def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
             assert node is not None
             recorded[name] = RawValue(name, "plan", expr=ExpressionPiece(node, source))
     return {**given, **recorded}
+
+
+# Does a plan say what another one said? The one that was approved may have been incomplete: where it had an unknown
+# value, any fits.
+
+
+Differences = tuple[tuple[str, str], ...]
+
+
+def compared(approved: Plan, now: Plan) -> Differences:
+    """(address, action or value) of what a plan does that the approved one did not say. What that one announced and is
+    not needed any more is no difference."""
+    # decided in Python: whether a plan made again equals the approved one -- a comparison of plans, value by value
+    found: set[tuple[str, str]] = set()
+    known = {change_name(change): change for change in counted(approved)}
+    for change in counted(now):
+        name = change_name(change)
+        before = known.get(name)
+        if before is None or before.action != change.action or before.previous_address != change.previous_address:
+            found.add((name, "action"))
+        elif not _fits(before.after, change.after):
+            found.add((name, "value"))
+    outputs = {output.name: output for output in approved.outputs}
+    for output in now.outputs:
+        if output.action == "no-op":
+            continue
+        said = outputs.get(output.name)
+        if said is None or said.action == "no-op":
+            found.add((f"output.{output.name}", "action"))
+        elif not _fits(said.after, output.after):
+            found.add((f"output.{output.name}", "value"))
+    return tuple(sorted(found))
+
+
+def counted(plan: Plan) -> list[ResourceChange]:
+    """What is done to objects; reading data is nothing that anybody approves."""
+    return [c for c in plan.changes if c.mode != "data" and (c.action != "no-op" or c.importing is not None)]
+
+
+def _fits(approved: Value, now: Value) -> bool:
+    return not value_problems(unmark_deep(approved)[0], unmark_deep(now)[0])

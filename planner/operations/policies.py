@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from planner.answers.documents.kind import is_document
+from planner.answers.policy.enforcement import without_policy
+from planner.answers.policy.facts.build import plan_facts
+from planner.answers.policy.facts.surroundings import PlanSurroundings
+from planner.answers.policy.judge import judge
+from planner.answers.policy.model import diagnostic
 from planner.foundation.support.collector import collector_paused
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.walks import walk_of
 from planner.logic.model.plan import PolicyRecord
 from planner.operations import graphs
+from planner.operations.judge_documents import check_document, policies_of
 from planner.operations.options import OperationOptions
 from planner.operations.plan import L, MadePlan
 from planner.operations.plan_files import planned
-from planner.operations.policy_documents import check_document, policies_of
 from planner.operations.policy_shapes import MISFITS, misfits_of
 
 if TYPE_CHECKING:
     from planner.answers.policy.apply_guard import PolicyGuard
     from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
-    from planner.answers.policy.facts.surroundings import PlanSurroundings
     from planner.answers.policy.model import Verdict
     from planner.answers.policy.program import Files, Policies
     from planner.answers.policy.two_valued import PlainProofs
@@ -62,7 +67,6 @@ def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | Non
 
 def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
     """A plan with its policies and what they say on record; no verdict when a policy is wrong."""
-    from planner.answers.policy.enforcement import without_policy
     from planner.operations.plan_context import recorded
 
     try:
@@ -107,15 +111,11 @@ def pack_text(name: str) -> str:
 
 def diagnostics(verdict: Verdict) -> list[Diagnostic]:
     """What policies say as errors and warnings."""
-    from planner.answers.policy.report import diagnostic
-
     return [diagnostic(finding) for finding in verdict.findings]
 
 
 def facts_of(made: MadePlan[L], reads: PolicyInputs) -> PolicyFacts:
     """What policies read of a plan."""
-    from planner.answers.policy.facts.build import plan_facts
-
     return plan_facts(made.plan, made.loaded.config, reads, lambda: plan_graph(made), surroundings(made))
 
 
@@ -129,8 +129,6 @@ def _overrides(options: OperationOptions, record: PolicyRecord | None) -> dict[s
 
 def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> tuple[Verdict, PolicyFacts]:
     """`clock` is the time by which waivers are judged; without it, the time of the plan, which its record keeps."""
-    from planner.answers.policy.judge import judge
-
     facts = facts_of(made, policies.reads)
     is_whole = not made.plan.limits.is_partial
     clock = _time_of(made) if clock is None else clock
@@ -139,8 +137,6 @@ def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> t
 
 def _time_of(made: MadePlan[L]) -> int | None:
     """When a plan was made, in seconds since 1970, as its record has it."""
-    from datetime import datetime
-
     recorded = made.plan.policy.facts if made.plan.policy is not None else ()
     text = next((row[1] for row in recorded if row[0] == "now" and len(row) == 2), made.plan.timestamp)
     try:
@@ -151,7 +147,6 @@ def _time_of(made: MadePlan[L]) -> int | None:
 
 def surroundings(made: MadePlan[L]) -> PlanSurroundings:
     """What is known around a plan: as its record has it, else as it is now."""
-    from planner.answers.policy.facts.surroundings import PlanSurroundings
     from planner.operations.plan_context import recorded, values_read
 
     rows = recorded(made)

@@ -18,9 +18,9 @@ from planner.logic.datalog.language.alternatives import expanded_body
 from planner.logic.datalog.language.link import linked_body, nearest
 from planner.logic.datalog.language.literals import atoms
 from planner.logic.datalog.language.values import decode, encode
+from planner.operations.judge_documents import policies_of
 from planner.operations.options import NAME_POLICIES, OperationOptions
 from planner.operations.plan_files import planned
-from planner.operations.policy_documents import policies_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,7 +102,7 @@ def why_relation(
     """Why a fact of policies holds of a plan, or with `negated` why not; None where the text is not about policies.
     Raises Failure."""
     from planner.answers.policy.relations import Relation, needs
-    from planner.logic.datalog.explain.why_not_deep import obstacles_text
+    from planner.logic.datalog.explain.why_not import obstacles_text
     from planner.logic.graph.why import only_fact, read_query
     from planner.operations.policies import facts_of
 

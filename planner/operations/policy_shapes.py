@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.answers.policy.library import own_files
+from planner.foundation.values.schema import implied_type
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 
 if TYPE_CHECKING:
@@ -31,7 +33,6 @@ MISFITS = (
 
 def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:
     """Errors about rules of users (the library's are written for several versions of a provider)."""
-    from planner.answers.policy.library import own_files
     from planner.answers.policy.shapes import misfits
 
     own = frozenset(own_files(policies.files))
@@ -66,8 +67,6 @@ class _Shapes:
         return self._known[mode, type]
 
     def _of(self, source: str, mode: str, type: str) -> Type | None:
-        from planner.foundation.values.schema import implied_type
-
         schema = self._schema(source)
         found = schema.resource(mode, type) if schema is not None and mode in _MODES else None
         return implied_type(found.block) if found is not None else None

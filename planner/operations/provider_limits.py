@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.nearest import nearest
 from planner.foundation.vocabulary.provider_address import provider_source
 from planner.operations.options import OperationOptions
 from planner.operations.providers_needed import needed_providers
@@ -52,8 +53,6 @@ def _named(config: Config, name: str, known: list[str]) -> list[str]:
 
 
 def _unknown(name: str, known: list[str]) -> Diagnostic:
-    from planner.foundation.vocabulary.nearest import nearest
-
     hit = nearest(name, [text for source in known for text in (source, source.rpartition("/")[2])])
     guess = f" Did you mean {hit}?" if hit else ""
     listed = "".join(f"\n  - {source}" for source in known)

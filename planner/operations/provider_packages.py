@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
 from planner.operations.install_providers import lock_providers as lock
 from planner.operations.install_providers import mirror_providers as mirror
 from planner.operations.load import load

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import frozen
+from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
@@ -50,7 +51,7 @@ def asks_plugins(config: Config, state: State) -> bool:
 def _derived(config: Config, state: State | None) -> Needed:
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
-    from planner.logic.facts.provider_mentions import provider_mentions
+    from planner.logic.facts.mentions import provider_mentions
     from planner.logic.programs.rule_files import program
 
     facts = FactBuilder()
@@ -133,7 +134,6 @@ def lacks_selected(config: Config, directory: str) -> bool:
 def _lacks_selected(config: Config, directory: str, addresses: frozenset[str]) -> bool:
     from planner.world.provider.locate import NOT_INSTALLED, Locator
     from planner.world.provider.selections import unmanaged
-    from planner.world.state.workspace import data_directory
 
     locator = Locator(directory, os.environ, provider_constraints(config), data_directory(os.environ))
     problems: list[Diagnostic] = []

@@ -7,19 +7,17 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.program import load_policies
-from planner.answers.policy.sources import policy_files
-from planner.answers.policy.standing_policies import own
+from planner.answers.policy.sources import own, policy_files
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
-from planner.logic.datalog.language.link import nearest
+from planner.logic.datalog.language.link import first_sentence, nearest
 from planner.logic.datalog.language.model import Predicate, Rule
-from planner.logic.datalog.language.reasons import first_sentence
 from planner.logic.datalog.tools.describe import Description, PredicateGraph, describe, predicate_graph
 from planner.logic.graph.build import graph_program
-from planner.logic.programs.fleet import batch_program
 from planner.logic.programs.rule_programs import (
+    batch_program,
     cause_program,
     decision_program,
     deployment_program,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from planner.answers.documents.json_config import config_json
+from planner.answers.documents.json_config import module_json as document_of_module
+from planner.answers.documents.json_state import state_json
 from planner.foundation.support.disk import MOST_BYTES, read_given
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
-from planner.foundation.vocabulary.records import frozen
-from planner.language.config.load import load_root
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.language.config.load import load_root, load_tree
 from planner.operations.encryption import Encryption, encryption_of, encryption_of_directory
-from planner.operations.load import begin, load_variables, new_schemas, read_configuration
-from planner.operations.options import OperationOptions, StateOptions
+from planner.operations.load import begin, load, load_variables, new_schemas, read_configuration
+from planner.operations.options import OperationOptions, Options, StateOptions
 from planner.operations.plan import MadePlan
 from planner.operations.plan_files import Unstored, open_plan
 from planner.operations.state_access import store_of
@@ -138,17 +140,34 @@ def _opened_state(options: OperationOptions, data: bytes, told: Diagnostics) -> 
 def shown_json(shown: Shown) -> dict[str, Any]:
     """What `show -json` prints. Raises Failure."""
     if isinstance(shown, ShownState):
-        return _state_json(shown)
-    return _plan_json(shown)
-
-
-def _state_json(shown: ShownState) -> dict[str, Any]:
-    from planner.answers.documents.json_state import state_json
-
-    return state_json(shown.state, shown.schemas.schema)
-
-
-def _plan_json(shown: MadePlan[Unstored]) -> dict[str, Any]:
+        return state_json(shown.state, shown.schemas.schema)
     from planner.answers.documents.json_plan import plan_json
 
     return plan_json(shown.plan, shown.loaded.config, shown.loaded.schemas.schema)
+
+
+# What `show` prints of configurations: the whole tree, or one module that nobody calls, as JSON.
+
+
+Document = tuple[dict[str, Any] | None, list[Diagnostic]]
+
+
+def configuration_json(options: Options) -> Document:
+    """The configuration of the working directory, as plan JSON has it under `configuration`."""
+    told = Diagnostics()
+    with told.until_an_error():
+        loaded = load(options, told)
+        return config_json(loaded.config, loaded.schemas.schema), told
+    return None, told
+
+
+def module_json(directory: str) -> Document:
+    """The interface of one module: neither its providers nor the modules that it calls need be installed."""
+
+    if not os.path.isdir(directory):
+        detail = f"There is no directory {directory}."
+        return None, [error("show.no_module", "Module directory does not exist", detail)]
+    config, problems = load_tree(directory, variables=None, workspace="default", locate=lambda *_: None)
+    if any(d.is_error for d in problems):
+        return None, problems
+    return document_of_module(evolve(config, root=evolve(config.root, children={}))), problems

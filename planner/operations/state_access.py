@@ -15,7 +15,7 @@ from planner.world.state.model import State
 
 if TYPE_CHECKING:
     from planner.engine.walk.hooks import Hooks
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+    from planner.foundation.vocabulary.diagnostic import Diagnostics
     from planner.language.config.variables import RootVariable
     from planner.world.state.backend import Backend, Store
 

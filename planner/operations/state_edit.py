@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from planner.foundation.vocabulary.address import (
@@ -13,9 +13,10 @@ from planner.foundation.vocabulary.address import (
     format_key,
     parse_address,
     parse_resource_instance,
+    sort_key,
 )
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration, provider_source
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
@@ -120,3 +121,98 @@ def parse(text: str) -> Address:
 
 def unknown(address: str) -> Diagnostic:
     return error("state.unknown_address", "Not in the state", f"Nothing in the state is called {address}.")
+
+
+# `state rm`: forget objects without touching the real ones.
+
+
+def state_rm(
+    options: StateOptions, addresses: Iterable[str], dry_run: bool = False
+) -> tuple[list[str], list[Diagnostic]]:
+    """Forget the instances that the addresses cover; their addresses. At least one of them must be in the state."""
+    return edit(options, "state-rm", removal(addresses), dry_run)
+
+
+def removal(addresses: Iterable[str]) -> Change:
+    """What forgets the instances that the addresses cover."""
+    wanted = [(text, parse(text)) for text in addresses]
+
+    def remove(state: State) -> tuple[State, list[str], list[Diagnostic]]:
+        gone: list[str] = []
+        for _, address in wanted:
+            hits = [str(a) for a, _, _ in entries(state) if address.covers(a)]
+            gone += [hit for hit in hits if hit not in gone]
+        kept = [entry for entry in entries(state) if str(entry[0]) not in gone]
+        problems = [] if gone else [unknown(text) for text, _ in wanted]
+        return rebuilt(state, kept), sorted(gone, key=sort_key), problems
+
+    return remove
+
+
+# `taint` and `untaint`: mark an object as damaged, or take that back.
+
+
+def taint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
+    """Mark an instance as damaged, so that it is replaced."""
+    return _mark(options, address, True, allow_missing)
+
+
+def untaint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
+    """Take the mark away."""
+    return _mark(options, address, False, allow_missing)
+
+
+def _mark(options: StateOptions, text: str, tainted: bool, allow_missing: bool) -> list[Diagnostic]:
+    try:
+        address = parse_resource_instance(text)
+    except AddressError as problem:
+        raise Failure(error("state.address", f'"{text}" is not a valid address', problem.detail)) from None
+    if address.mode != "managed":
+        raise Failure(
+            error("state.not_managed", "Not a managed resource", f"{text} is nothing that could be replaced.")
+        )
+
+    def change(state: State) -> tuple[State, list[str], list[Diagnostic]]:
+        resource = state.resources.get(str(address.resource))
+        instance = resource.instances.get(address.key) if resource is not None else None
+        current = instance.current if instance is not None else None
+        if resource is None or instance is None or current is None:
+            problem = unknown(str(address))
+            return state, [], [warning("state.missing", problem.summary, problem.detail) if allow_missing else problem]
+        if not tainted and not current.tainted:
+            return state, [], [error("state.not_tainted", "Not tainted", f"{address} has no mark to take away.")]
+        marked = evolve(instance, current=evolve(current, tainted=tainted))
+        changed = evolve(resource, instances={**resource.instances, address.key: marked})
+        return evolve(state, resources={**state.resources, resource.address: changed}), [str(address)], []
+
+    _, problems = edit(options, "taint" if tainted else "untaint", change, usual_backup=True)
+    return problems
+
+
+# `state replace-provider`: make another provider responsible for objects.
+
+
+def state_replace_provider(
+    options: StateOptions, old: str, new: str, dry_run: bool = False
+) -> tuple[list[str], list[Diagnostic]]:
+    """Make another provider responsible for all resources of one; their addresses."""
+    before, after = _provider(old), _provider(new)
+
+    def change(state: State) -> tuple[State, list[str], list[Diagnostic]]:
+        resources = dict(state.resources)
+        for address, resource in resources.items():
+            provider = parse_provider_configuration(resource.provider)
+            if provider.source == before:
+                resources[address] = evolve(resource, provider=str(evolve(provider, source=after)))
+        affected = sorted((a for a in resources if resources[a] is not state.resources[a]), key=sort_key)
+        return evolve(state, resources=resources), affected, []
+
+    return edit(options, "state-replace-provider", change, dry_run)
+
+
+def _provider(text: str) -> str:
+    try:
+        return provider_source(text)
+    except ValueError:
+        detail = "A provider is written as type, namespace/type or host/namespace/type."
+        raise Failure(error("state.provider", f'"{text}" is not a provider', detail)) from None

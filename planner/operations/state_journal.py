@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.operations.apply import refresh
 from planner.operations.options import OperationOptions, StateOptions

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.address import Address, ModuleAddress, ResourceAddress
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, error, has_errors
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state, stored_state
 from planner.operations.state_edit import edit

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.language.config.test_files.discover import DEFAULT_DIRECTORY, find_test_files
+from planner.language.config.test_files.load import DEFAULT_DIRECTORY, find_test_files, load_test_files, read_test_files
 from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
 
 
 def _read(directory: str, test_directory: str) -> TestFiles:
-    from planner.language.config.test_files.load import read_test_files
-
     return read_test_files(directory, test_directory)
 
 
@@ -36,8 +34,6 @@ def has_modules(tests: TestFiles | None) -> bool:
 
 def configurations(begun: RunInputs[StateOptions], test_directory: str = "") -> tuple[list[Config], list[Diagnostic]]:
     """The modules of runs, which are installed."""
-    from planner.language.config.test_files.load import load_test_files
-
     tests = load_test_files(
         begun.options.directory,
         test_directory,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors
+from planner.language.config.module_calls import check_module_arguments
 from planner.operations.graphs import build
 from planner.operations.load import Loaded, load
 from planner.operations.providers_needed import missing_providers, override_warnings
@@ -30,7 +30,6 @@ def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None) -> list[Dia
     """The same of a configuration that could be loaded, without what loading said. `graph`: that of a plan without
     limits, which has every vertex that validation looks at; without it one is built."""
     from planner.engine.validate.walk import validate_walk
-    from planner.language.config.validate import check_module_arguments
 
     config, schemas = loaded.config, loaded.schemas
     problems = missing_providers(config, schemas) or list(check_module_arguments(config))

@@ -9,6 +9,7 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.operations.explanations import explainer_of
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import planned
+from planner.operations.policies import judged_plainly
 
 if TYPE_CHECKING:
     from planner.answers.policy.model import Finding, Verdict
@@ -64,8 +65,6 @@ def why_no_verdict(
 
 def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Verdict, PlainProofs]:
     """What policies say about a plan, and proofs of it. Raises Failure when there are none, or one is wrong."""
-    from planner.operations.policies import judged_plainly
-
     recorded = made.plan.policy is not None and made.plan.policy.files
     if not options.judges and not recorded:
         detail = "Name policies with -policy=DIR, -policy=FILE or -policy=builtin:NAME."

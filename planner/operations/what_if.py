@@ -11,9 +11,9 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.model.plan import OutputChange, ResourceChange, change_name
+from planner.operations.explanations import causes
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
-from planner.operations.plan_causes import causes
 from planner.operations.plan_files import planned
 
 if TYPE_CHECKING:

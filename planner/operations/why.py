@@ -138,7 +138,7 @@ def _why_forced(
 def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None, negated: bool) -> Proved:
     from planner.answers.explain.instances import is_about_instances
     from planner.operations.policy_relations import why_relation
-    from planner.operations.question_scope import is_about_changes, reads
+    from planner.operations.query import is_about_changes, reads
 
     name = text.partition("(")[0].strip()
     if name in cause_program().predicates and name not in graph_program().predicates:
@@ -170,7 +170,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
 def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, kind: str) -> Graph:
     """The graph together with a relation that only a plan can tell. Raises Failure."""
     from planner.answers.explain.instances import is_about_instances
-    from planner.operations.question_scope import facts_of_plan, plan_of_kind, reads
+    from planner.operations.query import facts_of_plan, plan_of_kind, reads
 
     answer = plan_of_kind(options, kind)
     if answer.complete is None:
@@ -212,7 +212,7 @@ def _first_argument(program: RuleProgram, text: str) -> str:
 
 def _proved(found: Graph, text: str, negated: bool) -> Proved:
     """The proof of a fact, or that it does not hold."""
-    from planner.operations.question_scope import known_elsewhere
+    from planner.operations.query import known_elsewhere
 
     try:
         query, problems = read_query(found.program, text)

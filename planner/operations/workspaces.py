@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from planner.foundation.vocabulary.address import format_key
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state

@@ -9,7 +9,7 @@ from typing import Any
 from planner.answers.explain.causes import Because, CauseStep
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
-from planner.logic.model.sources import CommandLine, StateEntry
+from planner.logic.model.graph import CommandLine, StateEntry
 from planner.logic.programs.actions import does
 
 MOST_STEPS = 5

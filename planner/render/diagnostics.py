@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from planner.foundation.values.sets import unknown_as_null as as_null
 from planner.foundation.vocabulary.diagnostic import Deprecation, Diagnostic
 from planner.foundation.vocabulary.records import evolve
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
@@ -109,7 +110,6 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
 
 def _difference(difference: tuple[Any, Any], paint: Paint) -> list[str]:
     """What would make two values equal that were to be so."""
-    from planner.foundation.values.settled import unknown_as_null as as_null
     from planner.render.diff import diff_dynamic
     from planner.render.diff_model import ValueChange
     from planner.render.diff_text import DiffText, Style

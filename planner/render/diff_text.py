@@ -27,9 +27,9 @@ from planner.render.diff_model import (
     ValueChange,
     WriteOnlyDiff,
 )
-from planner.render.literals import attribute_name, json_value, number_text, quoted, text_value
 from planner.render.sequence_match import aligned
 from planner.render.terminal import Paint
+from planner.render.value import attribute_name, json_value, number_text, quoted, text_value
 
 ALWAYS_SHOWN = frozenset(("id", "name", "tags"))
 INDENT = "    "

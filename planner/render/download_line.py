@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 import time
 
+from planner.engine.walk.hooks import Hooks
 from planner.render.terminal import Terminal, is_terminal
+from planner.render.view import View
 
 AFTER, EVERY = 0.5, 0.1
 """seconds until the line shows, and between two states of it"""
@@ -58,3 +60,16 @@ class DownloadLine:
     def _write(self, text: str) -> None:
         self.terminal.stderr.write(text)
         self.terminal.stderr.flush()
+
+
+# What `init` and `get` say on their way: as text for people, and as one line of JSON without the ornaments of text.
+
+
+class InitLines(Hooks):
+    """Passes remarks on to a view."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+    def log(self, message: str) -> None:
+        self.view.say(message, message.strip().removeprefix("- "))

@@ -5,24 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TextIO
 
 from planner import __version__
 from planner.engine.walk.hooks import Hooks, ObjectId
 from planner.foundation.support.exact_json import dumps
+from planner.foundation.vocabulary.address import AddressError, ResourceAddress, parse_address
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
 from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.programs.actions import does
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
-from planner.render.json_resource import resource_json
+from planner.render.hooks_human import StillRunning
 from planner.render.operation_words import EPHEMERAL, duration_text, output_lines, verbs
-from planner.render.still_running import StillRunning
 from planner.render.summary import Counts
 from planner.world.state.model import OutputState
 
 if TYPE_CHECKING:
-    from planner.logic.model.plan import Importing
     from planner.render.cause_line import Causes
 
 UI_VERSION = "1.2"
@@ -137,7 +137,7 @@ class JsonLines:
 
 def shown_outputs(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
     """Output values as messages have them: sensitive ones without their value."""
-    from planner.render.outputs_json import output_json
+    from planner.render.state import output_json
 
     shown = {}
     for name in sorted(outputs):
@@ -161,18 +161,14 @@ def change_json(change: ResourceChange) -> dict[str, Any]:
     if change.reason:
         answer["reason"] = REASONS.get(change.reason, change.reason)
     if change.importing is not None:
-        answer["importing"] = _importing(change.importing)
+        from planner.answers.documents.json_plan import importing_json
+
+        answer["importing"] = importing_json(change.importing)
     if change.undecided:
         answer["undecided"] = list(change.undecided)
     if change.generated_config:
         answer["generated_config"] = change.generated_config
     return answer
-
-
-def _importing(importing: Importing) -> dict[str, Any]:
-    from planner.answers.documents.json_plan import importing_json
-
-    return importing_json(importing)
 
 
 class JsonHooks(Hooks):
@@ -268,3 +264,30 @@ def _known(identity: ObjectId | None) -> str:
 
 def _identity(identity: ObjectId | None) -> dict[str, str]:
     return {"id_key": identity.key, "id_value": identity.value} if identity and identity.value else {}
+
+
+# A resource instance as UI messages name it.
+
+
+@lru_cache(maxsize=1024)
+def _parts(address: str) -> tuple[tuple[str, Any], ...]:
+    try:
+        parsed = parse_address(address)
+    except AddressError:
+        parsed = None
+    if not isinstance(parsed, ResourceAddress):
+        return (("addr", address),)
+    return (
+        ("addr", address),
+        ("module", str(parsed.module)),
+        ("resource", parsed.relative),
+        ("implied_provider", parsed.type.split("_", 1)[0]),
+        ("resource_type", parsed.type),
+        ("resource_name", parsed.name),
+        ("resource_key", parsed.key),
+    )
+
+
+def resource_json(address: str) -> dict[str, Any]:
+    """The `resource` object of a UI message."""
+    return dict(_parts(address))

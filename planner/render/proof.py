@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.logic.datalog.explain.why_not_deep import obstacles_text
-from planner.render.literals import quoted
+from planner.logic.datalog.explain.why_not import obstacles_text
 from planner.render.terminal import Paint
+from planner.render.value import quoted
 
 _FOLLOWED = ("changes", "explained", "unknown", "reads_staying")
 """what an explained action is followed to"""

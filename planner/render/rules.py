@@ -9,7 +9,7 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.language.syntax.rule_syntax import quote
 from planner.logic.datalog.language.values import decode
-from planner.logic.datalog.tools.stats import predicate_statistics, rule_statistics
+from planner.logic.datalog.tools.describe import predicate_statistics, rule_statistics
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.streams import visible
 from planner.render.terminal import Paint, Terminal

@@ -38,15 +38,11 @@ class SchemaLookup:
         schema = self.resource_schema(resource.provider, resource.mode, resource.type)
         if schema is None or schema.version != obj.schema_version:
             return _implied(obj)
-        return _by_schema(obj, schema, resource.address)
+        from planner.answers.documents.json_state import object_value
+
+        return object_value(obj, schema, resource.address)
 
 
 def _implied(obj: ObjectState) -> Value:
     marks = [(path, frozenset((SENSITIVE,))) for path in obj.sensitive_paths]
     return apply_marks(implied_value(obj.attributes), marks)
-
-
-def _by_schema(obj: ObjectState, schema: ResourceSchema, address: str) -> Value:
-    from planner.answers.documents.json_state import object_value
-
-    return object_value(obj, schema, address)

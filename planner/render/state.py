@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from planner.foundation.values.types import DYNAMIC
-from planner.foundation.values.value import SENSITIVE, Value, mark
+from planner.foundation.values.json_codec import to_json
+from planner.foundation.values.types import DYNAMIC, type_to_json
+from planner.foundation.values.value import SENSITIVE, Value, mark, type_of, unmark_deep
 from planner.foundation.vocabulary.address import ROOT, AddressError, format_key, key_order, parse_module, sort_key
 from planner.render.diff import diff_dynamic, diff_type
 from planner.render.diff_block import diff_object
@@ -86,3 +87,14 @@ def _depth_first(module: str) -> tuple[tuple[str, tuple[int, int, str]], ...]:
     except AddressError:
         address = ROOT
     return tuple((name, key_order(key)) for name, key in address.steps)
+
+
+# Output values as `output -json` prints them.
+
+
+def output_json(output: OutputState) -> dict[str, Any]:
+    """sensitive, what its author says of a deprecated one, type and value of one output."""
+    value, _ = unmark_deep(output.value)
+    type = type_of(value) if output.type is DYNAMIC else output.type
+    words = {"deprecated": output.deprecated} if output.deprecated else {}
+    return {"sensitive": output.sensitive, **words, "type": type_to_json(type), "value": to_json(value, type)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from planner.render.streams import cell
 
 if TYPE_CHECKING:
-    from planner.answers.policy.model import Finding, Verdict
+    from planner.answers.policy.model import Verdict
     from planner.render.terminal import Paint
 
 
@@ -50,16 +50,12 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
             lines.append(f"  {finding.kind}: {finding.reason}")
         if finding.by_cases:
             lines.append("  in all cases, of which this is one:")
-        lines += [f"  {line}" for line in _proof(finding, paint).splitlines()]
+        from planner.render.proof import proof_text
+
+        lines += [f"  {line}" for line in proof_text(finding.proof, paint, full=True).splitlines()]
         lines.append("")
     lines.append(paint(counted(verdict), "bold"))
     return "\n".join([*lines, *judged(verdict)])
-
-
-def _proof(finding: Finding, paint: Paint) -> str:
-    from planner.render.proof import proof_text
-
-    return proof_text(finding.proof, paint, full=True)
 
 
 def judged(verdict: Verdict) -> list[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planner.render.proof import own_rule_text, source_text
+from planner.render.proof import fact_text, own_rule_text, proof_text, source_text
 from planner.render.terminal import Paint
+from planner.render.value import quoted
 
 CHAIN = "waits_for"
 EDGE = "edge"
@@ -141,3 +142,131 @@ def _place(source: Any) -> str:
     if "state" in source:
         return f"state: {source['state']}"
     return ""
+
+
+# What makes something go away, for people: a line a set, each with what is known of whether it does.
+
+
+def fixes_text(document: dict[str, Any], paint: Paint) -> str:
+    """The sets, smallest first, or why there are none."""
+    parts = [_one(one, paint) for one in (document, *document.get("also", ()))]
+    return "\n\n".join(parts)
+
+
+def _one(document: dict[str, Any], paint: Paint) -> str:
+    lines = [*document.get("notes", ()), paint(f"{_goal(document['goal'])}. Any of these would end that:", "bold")]
+    if not document["fixes"]:
+        lines[-1] = paint(f"{_goal(document['goal'])}.", "bold")
+        return "\n".join([*lines, document.get("stuck") or document.get("limit", "")])
+    for number, fix in enumerate(document["fixes"], 1):
+        note = fix.get("note") or ("checked" if fix["checked"] else "not checked")
+        texts = [_fixes_place(place) for place in fix["places"]]
+        texts[-1] += " " + paint(f"[{note}]", "grey")
+        lines.append(f"  {number}. {texts[0]}")
+        lines += [f"     and {text}" for text in texts[1:]]
+    return "\n".join([*lines, *filter(None, (document.get("limit"),))])
+
+
+def _fixes_place(place: dict[str, Any]) -> str:
+    at, text = source_text(place.get("source")), str(place["text"])
+    is_told = (
+        not at
+        or text.startswith(at)
+        or place["kind"] in ("option", "state", "rule")
+        or "command_line" in place["source"]
+    )
+    return text if is_told else f"{text}: {at}"
+
+
+def _goal(goal: list[Any]) -> str:
+    name, *columns = goal
+    if name in ("waits_for", "edge"):
+        return f"{columns[0]} waits for {columns[1]}"
+    if name == "unknown":
+        return f"{columns[0]} is not known yet"
+    if name in ("deny", "warn", "overridden"):
+        said = "warns of" if name == "warn" else "denies"
+        return f"Policy {columns[0]} {said} {columns[1] or 'the plan'}: {columns[2]}"
+    if name in ("action", "output_action"):
+        return f"The planned action of {columns[0]} is {columns[1]}"
+    return f"{fact_text(goal)} holds"
+
+
+# Why a policy says what it says, for people: the rule, and the line of what is wrong.
+
+
+VERDICTS = ("deny", "warn", "undecided", "broken", "overridden", "waived", "info")
+"""goals of documents that this module writes"""
+_SAID = {
+    "deny": "Policy {code} denies {address}",
+    "warn": "Policy {code} warns of {address}",
+    "undecided": "Policy {code} cannot say yet of {address}",
+    "broken": "Policy {code} cannot be decided for {address}",
+    "overridden": "Policy {code} denies {address}, which is overridden",
+    "waived": "Policy {code} objects to {address}, which is waived",
+    "info": "Policy {code} tells of {address}",
+}
+
+
+def verdict_text(document: dict[str, Any], paint: Paint, full: bool) -> str:
+    """One finding, and those that were meant as well. `full`: with the proof by the rules of the policy."""
+    parts = [_finding(one, paint, full) for one in (document, *document.get("also", ()))]
+    return "\n\n".join(parts)
+
+
+def _finding(document: dict[str, Any], paint: Paint, full: bool) -> str:
+    kind, code, address, message = document["goal"]
+    said = _SAID[kind].format(code=code, address=address or "the plan")
+    told = "" if kind == "undecided" else f": {message.removeprefix('cannot be decided: ')}"
+    lines = [paint(f"{said}{told}", "bold")]
+    if "overridden" in document:
+        lines.append(f"  {kind}: {document['overridden']}")
+    for culprit in document.get("culprits", ()):
+        lines += _culprit(culprit, paint)
+    for waiting in document.get("waits_for", ()):
+        if waiting.get("why"):
+            lines.append(f"  {waiting['what']} is not known yet:")
+            lines += [f"    {line}" for line in proof_text(waiting["why"], paint).splitlines()]
+        else:
+            lines.append(f"  {waiting['what']} is not known yet{_at(waiting, paint)}")
+    if kind == "undecided":
+        lines.append(f"  it may become: {document['would']}")
+    if document.get("by_cases"):
+        lines.append("  whatever that turns out to be, one of these rules holds:")
+        for one in document["by_cases"]:
+            lines.append(f"    {paint('[' + one['name'] + ']', 'grey')}{_at(one, paint)}")
+        return "\n".join(lines)
+    rule = document["rule"]
+    if rule.get("reason") and not full:
+        lines.append(f"  because {rule['reason']} {paint('[' + rule['name'] + ']', 'grey')}{_at(rule, paint)}")
+    elif not full:
+        lines.append(f"  by the rule {paint('[' + rule['name'] + ']', 'grey')}{_at(rule, paint)}")
+    if full and "proofs" in document:
+        lines += [f"  {line}" for line in proof_text(document, paint, full=True).splitlines()]
+    return "\n".join(lines)
+
+
+def _culprit(culprit: dict[str, Any], paint: Paint) -> list[str]:
+    what = culprit["what"]
+    if "action" in culprit:
+        return [f"  the planned action of {what} is {culprit['action']} (planner why {what} tells why)"]
+    if culprit.get("is_missing"):
+        said = f"{what} is not there"
+    else:
+        said = f"{what} is {_value(culprit['value'])}" if "value" in culprit else f"{what} is a sensitive value"
+    lines = [f"  {said}{_at(culprit, paint)}"]
+    for step in culprit.get("from", ()):
+        origin = f" ({step['origin']})" if step.get("origin") else ""
+        lines.append(f"    which is {step['what']}{origin}{_at(step, paint)}")
+    return lines
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return quoted(value) if isinstance(value, str) else str(value)
+
+
+def _at(entry: dict[str, Any], paint: Paint) -> str:
+    place = source_text(entry.get("source"))
+    return f": {paint(place, 'grey')}" if place else ""

@@ -22,10 +22,8 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.language.config.load import load_config
 from planner.language.config.variables import collect_variables, root_variables
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.facts.from_changes import from_changes
-from planner.logic.facts.from_command import from_command
-from planner.logic.facts.from_config import from_config
-from planner.logic.facts.from_state import from_state
+from planner.logic.facts.from_config import from_command, from_config
+from planner.logic.facts.from_state import from_changes, from_state
 from planner.logic.graph.build import build_graph
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from batch.fleets import Ran, batch, unit, write
 
-from planner.foundation.vocabulary.defect import defect
+from planner.foundation.vocabulary.diagnostic import defect
 
 
 @pytest.fixture

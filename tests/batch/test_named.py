@@ -10,7 +10,7 @@ import pytest
 from batch.fleets import BACKEND, batch, chain, unit, write
 
 from planner.foundation.vocabulary.diagnostic import Failure
-from planner.workflows.batch.fleet_lock import take
+from planner.workflows.batch.record import take
 
 PLAIN = 'resource "terraform_data" "main" {}\n'
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from batch.fleets import unit, write
 
-from planner.cli.batch_live import cells, elapsed, fitting
+from planner.cli.batch_view import cells, elapsed, fitting
 
 
 class Screen:

@@ -10,9 +10,8 @@ from planner.cli.commands.output import raw
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType
 from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown, number_from_text
 from planner.foundation.vocabulary.diagnostic import Failure
-from planner.render.literals import quoted
-from planner.render.outputs_json import output_json
-from planner.render.value import all_outputs, format_value
+from planner.render.state import output_json
+from planner.render.value import all_outputs, format_value, quoted
 from planner.world.state.model import OutputState
 
 SECRET = Marked("x", frozenset((SENSITIVE,)))

@@ -18,8 +18,7 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.numbers import is_infinite, number_to_text
-from planner.foundation.values.type_text import type_text
-from planner.foundation.values.types import BOOL, NUMBER, STRING
+from planner.foundation.values.types import BOOL, NUMBER, STRING, type_text
 from planner.foundation.values.value import NOT_NULL, NULL, Null, Unknown, type_of, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
 from planner.foundation.vocabulary.span import Source, Span

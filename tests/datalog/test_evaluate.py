@@ -13,7 +13,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.datalog.engine.naive import evaluate_naively
 from planner.logic.datalog.language.values import FALSE, TRUE, Fraction
-from planner.logic.datalog.tools.stats import predicate_statistics, rule_statistics
+from planner.logic.datalog.tools.describe import predicate_statistics, rule_statistics
 
 BASE = """
 /// edge

@@ -6,7 +6,7 @@ import pytest
 
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.logic.datalog.engine.cache import load_program
-from planner.logic.datalog.engine.columns_read import collapsed
+from planner.logic.datalog.engine.compile import collapsed
 from planner.logic.datalog.engine.compiled import UNSEEN, Look
 from planner.logic.datalog.engine.program import RuleProgram
 

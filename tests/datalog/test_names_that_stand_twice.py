@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.logic.datalog.engine.json_relations import json_parts, json_values
+from planner.logic.datalog.engine.native import json_parts, json_values
 from planner.logic.datalog.language.documents import is_yaml, json_elements, json_rows, yaml_rows
 
 TWICE = '{"Statement": [{"Effect": "Allow", "Principal": "*", "Principal": {"AWS": "a"}, "Effect": "Deny"}]}'

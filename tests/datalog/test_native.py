@@ -8,7 +8,7 @@ import pytest
 from engine_helpers import derived
 
 from planner.logic.datalog.engine import native
-from planner.logic.datalog.language.operators import OPERATORS
+from planner.logic.datalog.language.link import OPERATORS
 from planner.logic.datalog.language.values import TRUE, Fraction
 
 

@@ -165,7 +165,7 @@ def test_levels_and_reads() -> None:
 def test_native_operators_have_their_time() -> None:
     from engine_helpers import derived
 
-    from planner.logic.datalog.tools.stats import predicate_statistics
+    from planner.logic.datalog.tools.describe import predicate_statistics
 
     costs = {s.name: s for s in predicate_statistics(derived(GRAPH, {"e": [(str(n), str(n + 1)) for n in range(50)]}))}
     assert costs["r"].seconds > 0 and costs["e"].seconds == 0

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import recorded
 
 from planner.answers.documents.json_plan import path_json
-from planner.engine.plan.relevant_attributes import relevant_attributes
+from planner.engine.plan.findings import relevant_attributes
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.address import ModuleAddress, parse_module
 from planner.language.config.model import ModuleConfig, ResourceDecl

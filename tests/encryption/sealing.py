@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from planner.foundation.encryption.go_json import members
+from planner.foundation.encryption.envelope import members
 from planner.foundation.encryption.key_providers import pbkdf2
 from planner.foundation.encryption.keys import MetadataError, ProviderError, decoded
 from planner.foundation.encryption.method import InvalidMethodError

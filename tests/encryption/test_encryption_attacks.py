@@ -11,8 +11,7 @@ from encryption.sealing import PASSPHRASE, Passphrase, Unencrypted, plan_seal, s
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.foundation.encryption.base64 import Base64Error, decode
-from planner.foundation.encryption.go_json import go_json
+from planner.foundation.encryption.envelope import Base64Error, decode, go_json
 from planner.foundation.encryption.key_providers import pbkdf2
 from planner.foundation.encryption.keys import Key, Keys, MetadataError, ProviderError
 from planner.foundation.vocabulary.diagnostic import Failure

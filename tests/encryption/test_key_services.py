@@ -19,7 +19,7 @@ from urllib.parse import parse_qs
 import pytest
 from state.backends.servers import free_port, moto, started  # type: ignore[import-not-found]
 
-from planner.foundation.encryption.go_json import members
+from planner.foundation.encryption.envelope import members
 from planner.foundation.encryption.key_providers import aws_kms, azure_vault, gcp_kms, openbao
 from planner.foundation.encryption.keys import Keys, Metadata, ProviderError, decoded
 

@@ -19,8 +19,7 @@ from planner.language.config.variables import collect_variables, root_variables
 from planner.language.expressions.evaluate import evaluate, try_evaluate
 from planner.language.syntax.parse import parse_expression
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.facts.from_command import from_command
-from planner.logic.facts.from_config import from_config
+from planner.logic.facts.from_config import from_command, from_config
 from planner.logic.facts.from_state import from_state
 from planner.logic.graph.build import build_graph
 from planner.operations.schema_table import SchemaTable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.engine.evaluation.flat_values import UNKNOWN_TEXT, from_flat
+from planner.engine.evaluation.objects import UNKNOWN_TEXT, from_flat
 from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import (
     BOOL,

@@ -34,8 +34,8 @@ from thinned import thinned
 
 from planner.answers.explain.causes import Because, CauseStep
 from planner.foundation.vocabulary.span import Span
+from planner.logic.model.graph import CommandLine, StateEntry
 from planner.logic.model.plan import change_name
-from planner.logic.model.sources import CommandLine, StateEntry
 
 Run = Callable[..., Any]
 GATE = Path(__file__).with_name("gate")

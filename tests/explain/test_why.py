@@ -20,8 +20,8 @@ from planner.foundation.vocabulary.address import format_resource, parse_module
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
+from planner.logic.model.graph import source_json
 from planner.logic.model.plan import change_name
-from planner.logic.model.sources import source_json
 from planner.logic.programs.rule_programs import cause_program
 
 RULES = [{"name": rule.name, "text": rule.text} for rule in cause_program().rules]

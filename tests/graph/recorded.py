@@ -15,10 +15,8 @@ from planner.language.config.load import load_config
 from planner.language.config.module_installer import install_modules
 from planner.language.config.variables import collect_variables
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.logic.facts.from_changes import from_changes
-from planner.logic.facts.from_command import from_command
-from planner.logic.facts.from_config import from_config
-from planner.logic.facts.from_state import from_state
+from planner.logic.facts.from_config import from_command, from_config
+from planner.logic.facts.from_state import from_changes, from_state
 from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import actions, words
 from planner.operations.load import new_schemas

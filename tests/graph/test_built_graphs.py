@@ -11,7 +11,7 @@ from thinned import thinned
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.graph import build
-from planner.logic.graph.from_relations import WANTED, read_graph
+from planner.logic.graph.build import WANTED, read_graph
 from planner.logic.model.graph import Graph
 
 

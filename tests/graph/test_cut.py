@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.logic.graph.break_cycles import Cut, Edge, Statement, shortest_cycle, smallest_cut
+from planner.logic.graph.cycles import Cut, Edge, Statement, shortest_cycle, smallest_cut
 
 NAMES = "abcdef"
 
@@ -135,7 +135,7 @@ To break it, remove what local.a says about local.b (main.tf:2: a = local.b)."""
 
 
 def test_cut_of_a_plan_graph(work: Path) -> None:
-    from planner.operations.cut import cut
+    from planner.operations.graph import cut
     from planner.operations.options import OperationOptions
 
     (work / "main.tf").write_text(
@@ -164,7 +164,7 @@ locals { p = local.q, }
 def test_a_cycle_of_the_apply_graph_alone(work: Path) -> None:
     """b is replaced create-first by its state although what depends on it is not: only planning finds that."""
     from planner.engine.walk.hooks import Hooks
-    from planner.operations.cut import cut
+    from planner.operations.graph import cut
     from planner.operations.options import OperationOptions
     from planner.operations.plan import plan
 

@@ -15,7 +15,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.graph.build import build_graph, graph_program
-from planner.logic.model.sources import source_json
+from planner.logic.model.graph import source_json
 
 PROVED = ("edge", "selected", "excluded", "forced_create_before_destroy")
 RULES = [{"name": rule.name, "text": rule.text} for rule in graph_program().rules]

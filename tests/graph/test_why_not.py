@@ -13,7 +13,7 @@ from datalog.proof_checker import Reader, solve
 from graph.recorded import cases
 
 from planner.logic.datalog.explain.search import Prover
-from planner.logic.datalog.explain.why_not_deep import obstacles
+from planner.logic.datalog.explain.why_not import obstacles
 from planner.logic.datalog.language.values import decode
 from planner.logic.graph.build import build_graph, graph_program
 

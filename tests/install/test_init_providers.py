@@ -96,7 +96,7 @@ def test_plan_notices_a_changed_package(project: Project, world: World) -> None:
     ],
 )
 def test_constraints(constraint: str, chosen: str) -> None:
-    from planner.world.provider.version_sets import VersionSet, readable
+    from planner.world.provider.selections import VersionSet, readable
 
     versions = readable(["1.0.0", "1.2.0", "1.10.0", "2.0.0", "2.1.0", "3.0.0-beta1", "0.0.0", "what"])
     found = VersionSet((constraint,) if constraint else ()).newest(versions)
@@ -119,7 +119,7 @@ def test_constraints(constraint: str, chosen: str) -> None:
     ],
 )
 def test_metadata_tells_versions_apart_but_does_not_order_them(constraint: str, there: list[str], chosen: str) -> None:
-    from planner.world.provider.version_sets import VersionSet, readable
+    from planner.world.provider.selections import VersionSet, readable
 
     assert str(VersionSet((constraint,)).newest(readable(there)) or "") == chosen
 

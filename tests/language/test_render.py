@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from planner.foundation.values.type_text import type_text
 from planner.foundation.values.types import (
     DYNAMIC,
     NUMBER,
@@ -14,6 +13,7 @@ from planner.foundation.values.types import (
     Type,
     friendly_name,
     type_from_json,
+    type_text,
     type_to_json,
 )
 

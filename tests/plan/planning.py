@@ -17,12 +17,11 @@ from planner.engine.validate.walk import validate_walk
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.language.config.load import load_config
+from planner.language.config.module_calls import check_module_arguments
 from planner.language.config.module_installer import install_modules
-from planner.language.config.validate import check_module_arguments
 from planner.language.config.variables import collect_variables, root_variables
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.facts.from_command import from_command
-from planner.logic.facts.from_config import from_config
+from planner.logic.facts.from_config import from_command, from_config
 from planner.logic.facts.from_state import from_state
 from planner.logic.graph.build import build_graph
 from planner.logic.graph.problems import graph_problems

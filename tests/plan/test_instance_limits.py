@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.address import Address, ModuleAddress, Resour
 from planner.foundation.vocabulary.limits import Limits
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.facts.instances import declared_instance, recorded_instance
+from planner.logic.facts.from_state import declared_instance, recorded_instance
 from planner.logic.graph.build import graph_program
 from planner.logic.programs.rule_programs import limit_program
 

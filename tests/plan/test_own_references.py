@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.engine.plan.self_references import waiting_instances
+from planner.engine.plan.resources import waiting_instances
 from planner.foundation.vocabulary.span import Source, Span
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.logic.facts.instances import declared_instance
+from planner.logic.facts.from_state import declared_instance
 
 BLOCK = Span(Source("main.tf", 'resource "a" "b" {}'), 0, 16)
 

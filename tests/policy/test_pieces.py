@@ -15,7 +15,7 @@ from plan.test_recorded_plans import CASES, PLANNED
 from thinned import thinned
 
 from planner.answers.policy.from_json import chunks, excerpt
-from planner.answers.policy.independence import can_be_judged_apart
+from planner.answers.policy.from_json.chunks import can_be_judged_apart
 from planner.answers.policy.program import Policies, load_policies
 from planner.answers.policy.sources import policy_files
 from planner.foundation.support import exact_json, forks, read_ahead

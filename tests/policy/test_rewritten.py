@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.answers.policy.program import load_policies
-from planner.answers.policy.rewrite_cache import KeptFile
+from planner.answers.policy.program import KeptFile, load_policies
 from planner.answers.policy.three_valued import rewrite
 from planner.logic.programs.rule_files import Files, load
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import grpc
 
-from planner.world.provider.plugin.transport import OK, UNIMPLEMENTED, CallReply
+from planner.world.provider.plugin.http2 import OK, UNIMPLEMENTED, CallReply
 
 LOST = grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED
 

@@ -19,7 +19,7 @@ from planner.foundation.values.types import (
     Type,
 )
 from planner.foundation.values.value import List, Null, Unknown
-from planner.world.provider.mock_values import compose
+from planner.world.provider.mock import compose
 
 OBJECT = ObjectType({"a": STRING, "b": NUMBER, "c": BOOL})
 

@@ -17,8 +17,7 @@ from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import ListType, MapType, ObjectType, SetType, Type, type_from_json
 from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown
 from planner.world.provider.conformity import object_problems, plan_problems
-from planner.world.provider.legacy import normalize_legacy_object
-from planner.world.provider.propose import planned_unknown_object, proposed_new
+from planner.world.provider.propose import normalize_legacy_object, planned_unknown_object, proposed_new
 
 RECORDS = [json.loads(line) for line in (Path(__file__).parent / "data" / "objects.jsonl").read_text().splitlines()]
 

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.world.provider.plugin import http2
-from planner.world.provider.plugin.http2 import Connection, decode_headers, encode_headers, request_headers
-from planner.world.provider.plugin.transport import CallReply
+from planner.world.provider.plugin.http2 import CallReply, Connection, decode_headers, encode_headers, request_headers
 
 HEADERS = request_headers("/tfplugin6.Provider/PlanResourceChange", False)
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

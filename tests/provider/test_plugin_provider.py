@@ -20,11 +20,11 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.language.functions.protocol import FunctionError, call
 from planner.world.provider.builtin import BuiltinProvider
+from planner.world.provider.conformity import without_removed
 from planner.world.provider.interface import ApplyRequest, MoveRequest, PlanRequest
 from planner.world.provider.plugin import schema_cache
 from planner.world.provider.plugin.provider import PluginProvider
 from planner.world.provider.propose import proposed_new
-from planner.world.provider.recorded import without_removed
 
 
 @pytest.fixture(params=[5, 6])

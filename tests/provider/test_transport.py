@@ -35,12 +35,11 @@ from planner.foundation.values.schema import empty_value, implied_type
 from planner.foundation.values.value import Null
 from planner.world.provider.interface import ApplyRequest, PlanRequest
 from planner.world.provider.plugin import base
-from planner.world.provider.plugin.client import LONGEST_MESSAGE, PluginClient
-from planner.world.provider.plugin.connections import Connections
+from planner.world.provider.plugin.client import LONGEST_MESSAGE, Connections, PluginClient
+from planner.world.provider.plugin.http2 import UNIMPLEMENTED, UNKNOWN, CallReply, Open, Transport
 from planner.world.provider.plugin.messages import messages, method
 from planner.world.provider.plugin.process import PluginError
 from planner.world.provider.plugin.provider import PluginProvider
-from planner.world.provider.plugin.transport import UNIMPLEMENTED, UNKNOWN, CallReply, Open, Transport
 from planner.world.provider.propose import proposed_new
 
 TRANSPORTS: dict[str, Open] = {"ours": Connections, "grpcio": GrpcTransport}
@@ -255,8 +254,7 @@ def plan_request(target: str) -> bytes:
     heard: Heard = []
     os.environ["PLANNER_NO_CACHE"] = "1"
     base.Client = partial(PluginClient, transport=partial(listening, Connections, heard))  # type: ignore[misc,assignment]
-    from planner.world.provider.plugin.process import Handshake
-    from planner.world.provider.plugin.reattach import Attachment
+    from planner.world.provider.plugin.process import Attachment, Handshake
 
     provider = PluginProvider(SOURCE, [], attachment=Attachment(Handshake(6, target)))
     block = provider.schema().resources["test_thing"].block

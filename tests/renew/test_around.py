@@ -20,8 +20,7 @@ from test_renewal import CHAIN, STATE, Run, Seen, compared, put, seen
 from planner.cli import renewed_plan
 from planner.cli.commands.plan import LARGE
 from planner.workflows.batch.files_read import ReadComparison, entries, looked_at, settled
-from planner.workflows.renew.edits import MOST_TEXT
-from planner.workflows.renew.renewal import Renewal
+from planner.workflows.renew.renewal import MOST_TEXT, Renewal
 
 __all__ = ["seen"]
 USER = 'resource "terraform_data" "a" {\n  input = 1\n}\nresource "terraform_data" "z" {\n  input = %s\n}\n'

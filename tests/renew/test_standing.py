@@ -13,9 +13,9 @@ from random_edits import configuration, edited
 
 from planner.engine.walk.hooks import Hooks
 from planner.operations.apply import apply
+from planner.operations.explanations import causes
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, plan, release
-from planner.operations.plan_causes import causes
 from planner.operations.plan_files import planned
 from planner.operations.what_if import compared
 from planner.render.what_if import what_if_json

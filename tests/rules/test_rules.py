@@ -11,8 +11,8 @@ from planner.foundation.support.assets import rules_path
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.tools.cases import Case, load_cases, run_case
 from planner.logic.graph.build import graph_program
-from planner.logic.programs.fleet import batch_program
 from planner.logic.programs.rule_programs import (
+    batch_program,
     cause_program,
     decision_program,
     deployment_program,

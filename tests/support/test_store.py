@@ -9,12 +9,14 @@ import pickle
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planner.foundation.support import assets, store
+from planner.foundation.support.assets import PACKAGE
 from planner.foundation.support.store import Shelf
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,13 +83,25 @@ def test_objects(home: Path) -> None:
 def test_one_key_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SHELF.name("a", "bc") != SHELF.name("ab", "c") != SHELF.name("abc")
     assert SHELF.name("\ud800") != SHELF.name("\ud801")
-    made = Shelf("f", 1, made_by=("syntax", "config.lark"))
+    made = Shelf("f", 1, made_by=("language/syntax", "config.lark"))
     before = made.name("x")
     assert before == made.name("x") != SHELF.name("x")
     monkeypatch.setattr("planner.__version__", "another")
     store._stamp.cache_clear()
     assert made.name("x") != before
     store._stamp.cache_clear()
+
+
+def test_shelves_name_code_that_is_there() -> None:
+    """A directory that is not there would not count, and an entry of older code would be believed."""
+    shelves: list[Shelf] = []
+    for path in sorted(Path(PACKAGE).rglob("*.py")):
+        if "Shelf(" in path.read_text("utf-8") and path.name != "store.py":
+            module = import_module(".".join(path.relative_to(Path(PACKAGE).parent).with_suffix("").parts))
+            shelves += [value for value in vars(module).values() if isinstance(value, Shelf)]
+    directories = {name for shelf in shelves for name in shelf.made_by if not name.endswith(".lark")}
+    assert len(shelves) > 8 and len(directories) > 4
+    assert [name for name in sorted(directories) if not Path(PACKAGE, name).is_dir()] == []
 
 
 def test_code_that_changes_makes_other_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

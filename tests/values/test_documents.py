@@ -6,8 +6,7 @@ import pickle
 
 import pytest
 
-from planner.foundation.values.documents import with_documents
-from planner.foundation.values.refine import not_null
+from planner.foundation.values.refine import not_null, with_documents
 from planner.foundation.values.types import NUMBER, STRING
 from planner.foundation.values.value import List, Map, Null, Refinement, Set, Unknown, Value
 from planner.language.functions.encoding import jsonencode

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.foundation.values.sets import make_set
-from planner.foundation.values.settled import unknown_as_null
+from planner.foundation.values.sets import make_set, unknown_as_null
 from planner.foundation.values.types import NUMBER, STRING
 from planner.foundation.values.value import List, Map, Null, Unknown, Value
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.engine.walk.machine import Machine
+from planner.engine.walk.machine import Machine, SlotLimits, Slots
 from planner.engine.walk.pool import walk_pool
 from planner.engine.walk.sequential import walk_sequentially
-from planner.engine.walk.slots import SlotLimits, Slots
 from planner.engine.walk.work import NOTHING, WorkResult
 from planner.foundation.support.stop import StopSignal
 from planner.foundation.vocabulary.diagnostic import Failure, error

@@ -7,8 +7,7 @@ import random
 import pytest
 
 from planner.engine.walk.machine import Machine
-from planner.engine.walk.sequential import walk_sequentially
-from planner.engine.walk.straight import walk_straight
+from planner.engine.walk.sequential import walk_sequentially, walk_straight
 from planner.engine.walk.work import NOTHING, WorkResult
 from planner.foundation.vocabulary.diagnostic import Failure, error, warning
 

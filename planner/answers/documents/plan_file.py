@@ -14,6 +14,7 @@ import os
 import posixpath
 import zlib
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from planner import __version__
@@ -122,8 +123,6 @@ def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]
 
 def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
     """The SHA-256 of the names and contents of members, sorted by name."""
-    from hashlib import sha256
-
     digest = sha256()
     for name, data in sorted(members):
         digest.update(f"{name}\0{len(data)}\0".encode("utf-8", "surrogateescape"))

@@ -9,8 +9,8 @@ from typing import Any
 from planner.answers.explain.origins import path_step
 from planner.answers.explain.places import LocationLookup, ValueLocation, select
 from planner.engine.evaluation.context import EvaluationContext
+from planner.foundation.values.expression_text import short_text
 from planner.foundation.values.paths import parts
-from planner.foundation.values.short_text import short_text
 from planner.foundation.values.value import Value, unmark
 from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.records import frozen

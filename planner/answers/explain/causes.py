@@ -15,7 +15,7 @@ from typing import Any
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.logic.model.sources import source_json
+from planner.logic.model.graph import source_json
 
 _NOTED = ("default", "environment", "input", "plan")
 

@@ -23,7 +23,7 @@ from planner.logic.datalog.explain.search import Proof, Prover
 from planner.logic.datalog.language.values import Row
 from planner.logic.graph.fixes import Fixes, FixLocation, order, place_of
 from planner.logic.graph.hitting_sets import proofs_for, smallest_sets
-from planner.logic.model.sources import CommandLine, source_json
+from planner.logic.model.graph import CommandLine, source_json
 from planner.logic.programs.rule_programs import cause_program
 
 # ---------------------------------------------------------------- unknown values

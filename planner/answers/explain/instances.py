@@ -9,7 +9,7 @@ from planner.foundation.vocabulary.address import format_key, join, parse_resour
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.datalog.language.model import Predicate
-from planner.logic.facts.instances import declared_instance, recorded_instance
+from planner.logic.facts.from_state import declared_instance, recorded_instance
 from planner.world.state.model import State
 
 _FILES = ("graph/instances.dl", "graph/own_references.dl", "graph/selected_instances.dl")

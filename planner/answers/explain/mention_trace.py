@@ -7,9 +7,7 @@ from itertools import takewhile
 from typing import Any
 
 from planner.answers.explain.former_names import FormerNames
-from planner.answers.explain.former_values import OnRecord
 from planner.answers.explain.known_values import KnownValues
-from planner.answers.explain.literal_places import WrittenValues
 from planner.answers.explain.origins import (
     GivenExpression,
     Path,
@@ -20,20 +18,23 @@ from planner.answers.explain.origins import (
     shows_text,
     within_json,
 )
-from planner.answers.explain.places import ANY, LocationLookup, ValueLocation
-from planner.answers.explain.repetition import KnownInstances
+from planner.answers.explain.places import ANY, LocationLookup, ValueLocation, repeatable, repetition
+from planner.answers.explain.repetition import KnownInstances, RepetitionLocation
+from planner.engine.evaluation.text_digests import repetition_value
 from planner.foundation.values.value import Value, is_wholly_known
 from planner.foundation.vocabulary.address import AddressError, format_resource, parse_module
-from planner.foundation.vocabulary.span import Span
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Config
 from planner.language.config.variables import RootVariable
 from planner.language.functions import lookup
 from planner.language.functions.filesystem import located
 from planner.language.syntax.chains import Chain, chains
-from planner.language.syntax.nodes import Call, GetAttr, GetIndex, Traversal
+from planner.language.syntax.nodes import Call, Expression, GetAttr, GetIndex, Literal, Object, Parens, Traversal, Tuple
 from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.model.graph import Unquoted
 from planner.logic.model.plan import Plan, ResourceChange, change_name
-from planner.logic.model.sources import Unquoted
+from planner.world.state.value_record import Status
 
 
 class MentionTrace:
@@ -232,3 +233,100 @@ def _without_keys(change: ResourceChange) -> str:
     except AddressError:
         module = change.module
     return format_resource(module, change.mode, change.type, change.name)
+
+
+# What the record beside the state tells of places: whether values, texts and repetitions are what they were when they
+# were last applied, under the names that they had then.
+
+
+_WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
+
+
+@frozen(eq=False)
+class OnRecord:
+    """Answers are "unknown" where there is no record, or nothing in it."""
+
+    known: KnownValues | None
+    names: FormerNames
+    places: LocationLookup
+
+    def value(self, place: ValueLocation, value: Value) -> Status:
+        """Whether the value at a place is what it was."""
+        if self.known is None or place.kind in _WITHOUT_VALUES:
+            return "unknown"
+        return self.known.status(self.names.value(str(place)), value, self.names.value(place.root_text))
+
+    def text(self, place: ValueLocation, node: Expression | None = None) -> Status:
+        """Whether an expression stood where it stands now in the one that gives the value at a place; without `node`,
+        whether that was the same as a whole: if not, its parts now do not tell what the value was."""
+        whole = self.places.whole_text(place)
+        if self.known is None or whole is None:
+            return "unknown"
+        name, block = self.names.text(place.text_name), self.names.text(place.block_name)
+        return self.known.text_status(name, whole.node if node is None else node, whole.node, block)
+
+    def had_text(self, place: ValueLocation) -> bool:
+        """Whether there was an expression that gave the value at a place."""
+        return self.known is not None and bool(self.known.record.texts.get(self.names.text(place.text_name)))
+
+    def file(self, path: str) -> Status:
+        """Whether a file is what it was."""
+        return self.known.file_status(path) if self.known is not None else "unknown"
+
+    def repeats_otherwise(self, at: RepetitionLocation, place: ValueLocation, goes: bool) -> bool:
+        """Whether there are other instances than before because the block at a place says so."""
+        status: Status = "unknown"
+        if self.known is not None:
+            whole = repetition_value(at.argument, at.now)
+            value: Value = whole if at.argument != "for_each" else None if goes else str(at.key)
+            name = self.names.value(str(place))
+            status = self.known.status(name, value, self.names.value(str(place.whole)))
+            if at.argument == "count" and status == "other" and not goes and isinstance(at.key, int):
+                had = self.known.number(name, len(at.now))
+                return had is not None and had <= at.key
+        if status != "unknown" or at.before:
+            return status != "same"
+        return repetition(repeatable(place))[1] is not None and self.text(place) == "other"
+
+
+# Where a part of a value stands that is written out: in a file of values, or as the default of a variable.
+
+
+class WrittenValues:
+    """Reads each text once."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[tuple[str, int], Expression | None] = {}
+
+    def part(self, whole: Span, path: Path) -> tuple[Span, bool]:
+        """The text of a part, or the nearest around it; and whether the part may be in there."""
+        node, at = self._node(whole) if path else None, whole
+        for _, key in path:
+            while isinstance(node, Parens):
+                node = node.expr
+            if isinstance(node, Object) and all(isinstance(item.key, Literal) for item in node.items):
+                given = [item.value for item in node.items if getattr(item.key, "value", None) == key]
+                if not given:
+                    return at, False
+                node = given[-1]
+            elif isinstance(node, Tuple) and key.__class__ is int and 0 <= key < len(node.items):
+                node = node.items[key]
+            else:
+                return at, True
+            at = Span(whole.source, whole.start + node.start, whole.start + node.end)
+        return at, True
+
+    def _node(self, whole: Span) -> Expression | None:
+        key = (whole.filename, whole.start)
+        if key not in self._nodes:
+            self._nodes[key] = _parsed(whole)
+        return self._nodes[key]
+
+
+def _parsed(whole: Span) -> Expression | None:
+    from planner.language.syntax.parse import parse_expression
+
+    if whole.filename.endswith(".json"):
+        return None
+    node, problems = parse_expression(Source(whole.filename, whole.text))
+    return None if problems else node

@@ -10,7 +10,7 @@ from planner.answers.explain.places import ValueLocation
 from planner.answers.explain.repetition import repeated
 from planner.answers.explain.value_trace import ValueTrace
 from planner.engine.evaluation.context import ModuleInstance
-from planner.engine.evaluation.replace_triggered_by import watched
+from planner.engine.evaluation.static_references import watched
 from planner.engine.plan.decision_sources import decision_source, output_source
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.paths import parts
@@ -18,9 +18,9 @@ from planner.foundation.values.value import Null, unmark
 from planner.foundation.vocabulary.address import format_resource, join, parse_module
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.config.model import ResourceDecl
-from planner.logic.facts.from_changes import declaration
+from planner.logic.facts.from_state import declaration
+from planner.logic.model.graph import StateEntry
 from planner.logic.model.plan import OutputChange, ResourceChange, change_name
-from planner.logic.model.sources import StateEntry
 from planner.logic.programs.actions import NO_OP, does
 
 

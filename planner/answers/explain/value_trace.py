@@ -13,9 +13,9 @@ from planner.answers.explain.places import ANY, ValueLocation, open_parts, selec
 from planner.answers.explain.repetition import RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.values.convert import path_text
+from planner.foundation.values.expression_text import short_text
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import parts
-from planner.foundation.values.short_text import short_text
 from planner.foundation.values.value import Null, Set, Unknown, Value, is_wholly_known, unmark, unmark_deep
 from planner.foundation.vocabulary.address import InstanceKey, join, key_order
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
@@ -23,10 +23,10 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.config.references import Ref, parse_reference
 from planner.language.syntax.references import variables
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.logic.facts.from_changes import declaration
 from planner.logic.facts.from_config import configuration_address
+from planner.logic.facts.from_state import declaration
+from planner.logic.model.graph import CommandLine, StateEntry, Unquoted
 from planner.logic.model.plan import ResourceChange
-from planner.logic.model.sources import CommandLine, StateEntry, Unquoted
 from planner.logic.programs.actions import NO_OP, does
 
 

@@ -17,9 +17,9 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.chains import Chain
 from planner.language.syntax.nodes import Traversal, Variable
 from planner.language.syntax.rule_syntax import Constant
+from planner.logic.datalog.language.link import has_own_reason
 from planner.logic.datalog.language.model import Rule
-from planner.logic.datalog.language.reasons import has_own_reason
-from planner.logic.model.sources import source_json
+from planner.logic.model.graph import source_json
 
 _FARTHEST = 8
 """references that are followed"""

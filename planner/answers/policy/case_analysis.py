@@ -47,8 +47,7 @@ from planner.logic.datalog.language.functions import aggregate
 from planner.logic.datalog.language.literals import inner_variables, outer_names, with_arguments
 from planner.logic.datalog.language.model import Rule
 from planner.logic.datalog.language.order import join_order
-from planner.logic.datalog.language.paths import member
-from planner.logic.datalog.language.values import encode, sort_key
+from planner.logic.datalog.language.values import encode, member, sort_key
 
 Values: TypeAlias = dict[str, Any]
 Look: TypeAlias = tuple[Rule, Literal, Values]

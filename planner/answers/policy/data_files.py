@@ -18,7 +18,7 @@ from typing import Any
 from planner.answers.policy.strict_toml import plain_number
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.span import Source, Span
-from planner.logic.datalog.language.paths import member
+from planner.logic.datalog.language.values import member
 
 CODE = "policy.data"
 MOST_ROWS = 200_000

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.bounded_cost import is_tame
-from planner.answers.policy.deferred_resources import undecided
 from planner.answers.policy.enforcement import needs_settling, settle
-from planner.answers.policy.facts.relations import PolicyFacts
+from planner.answers.policy.facts.deferred import DeferredResource
+from planner.answers.policy.facts.relations import KEYED, PolicyFacts
 from planner.answers.policy.library import own_files
 from planner.answers.policy.model import KINDS, Finding, Kind, RuleCost, Verdict
 from planner.answers.policy.pending_values import waits
@@ -18,18 +18,20 @@ from planner.answers.policy.planned_values import MAYBE, THROUGH
 from planner.answers.policy.program import Policies, guesses, readers
 from planner.answers.policy.secrets import Curtain, values_in
 from planner.answers.policy.three_valued import VERDICTS, written_name
+from planner.answers.policy.values_read import ANY_REASON, Interest
 from planner.foundation.values.value import Unknown
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_syntax import Constant
 from planner.logic.datalog.engine.evaluate import Database, evaluate
-from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Proof, Prover
+from planner.logic.datalog.language.literals import atoms
 from planner.logic.datalog.language.model import Rule
 from planner.logic.datalog.language.values import Row, sorted_rows
-from planner.logic.datalog.tools.stats import rule_statistics
-from planner.logic.model.sources import source_json
+from planner.logic.datalog.tools.describe import rule_statistics
+from planner.logic.model.graph import source_json
+from planner.logic.programs.actions import actions
 
 if TYPE_CHECKING:
     from planner.answers.policy.case_analysis import Cases
@@ -127,7 +129,9 @@ class Judging:
         want = [*VERDICTS, JUDGED, *([self.broken] if self.broken else []), *could.values()]
         own = own_files(policies.files) if not is_piece else []
         if own and not is_tame(policies.program.rules):
-            _try_out(policies.modal_program, facts, want, ", ".join(own))
+            from planner.logic.datalog.tools.suite import try_out
+
+            try_out(policies.modal_program, facts, want, ", ".join(own))
         self.database: Database = evaluate(policies.modal_program, facts, want)
 
     @cached_property
@@ -338,13 +342,40 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
-def _try_out(program: RuleProgram, facts: PolicyFacts, want: list[str], name: str) -> None:
-    from planner.logic.datalog.tools.suite import try_out
-
-    try_out(program, facts, want, name)
-
-
 def _cases(policies: Policies, database: Database, unknown: Mapping[tuple[str, str], Unknown]) -> Cases:
     from planner.answers.policy.case_analysis import Cases
 
     return Cases(policies, database, unknown)
+
+
+# What policies might say of objects that a plan leaves for a later one: a policy that no object has been shown to has
+# not passed.
+
+
+_OF_OTHERS = frozenset(("output", "variable", "check_result"))
+
+
+def undecided(policies: Policies, later: Iterable[DeferredResource]) -> Iterator[tuple[str, int, DeferredResource]]:
+    """The verdicts (name, number of the rule) that might be given about an object that is left."""
+    program = policies.program
+    interest = Interest(program, frozenset(), policies.given, policies.packs.relations)
+    later = list(later)
+    for rule in program.rules if later else ():
+        if rule.head.predicate not in VERDICTS:
+            continue
+        about = rule.head.arguments[1]
+        if isinstance(about, Constant):
+            if not _reads_objects(policies, rule.number):
+                continue
+            met = later[:1]
+        else:
+            condition = interest.condition(rule, about)
+            met = [one for one in later if any(condition((one.mode, one.type, a, ANY_REASON, True)) for a in actions())]
+        yield from ((rule.head.predicate, rule.number, one) for one in met)
+
+
+def _reads_objects(policies: Policies, number: int) -> bool:
+    """Whether a rule rests on anything that is said of objects."""
+    program = policies.program
+    needed = program.needed({atom.predicate for atom, _ in atoms(program.rules[number].body)})
+    return any(p.number in needed and p.name in KEYED - _OF_OTHERS for p in program.predicates.values())

@@ -20,8 +20,7 @@ from planner.foundation.values.value import (
     Value,
     is_wholly_known,
 )
-from planner.logic.datalog.language.paths import member
-from planner.logic.datalog.language.values import FALSE, TRUE, Row, number
+from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, number
 
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 _FRONTS = ("", "unit_")

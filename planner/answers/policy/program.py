@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.facts.relations import PolicyInputs
 from planner.answers.policy.library import library
-from planner.answers.policy.lint import suspicions
 from planner.answers.policy.packs import Packs, gather
 from planner.answers.policy.planned_values import LINKS, VALUES
-from planner.answers.policy.rewrite_cache import rewritten
 from planner.answers.policy.settings import PolicySettings, read_settings
-from planner.answers.policy.three_valued import LOST, VERDICTS, Modal
+from planner.answers.policy.three_valued import LOST, VERDICTS, Modal, rewrite
 from planner.answers.policy.values_read import Interest
+from planner.foundation.support.store import Shelf
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
-from planner.language.syntax.rule_syntax import Atom, Constant
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.syntax.rule_syntax import Atom, Constant, RuleFile, RuleVariable, Statement
+from planner.logic.datalog.engine.cache import MADE_BY, parts, pickled, spaces_parts, unpickled
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.literals import atoms
 from planner.logic.datalog.language.model import Rule
 from planner.logic.programs.rule_files import Files, files_of, load
+
+if TYPE_CHECKING:
+    from planner.logic.datalog.language.spaces import Spaces
 
 __all__ = ["LOST", "Files", "Policies", "load_policies"]
 
@@ -197,3 +202,114 @@ def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diag
         if predicate.span.filename in closed and rule.span.filename not in closed:
             detail = f"{predicate.name} belongs to the organisation's policies ({predicate.span.filename})."
             yield error("policy.foreign_rule", "Rule for a relation of the organisation", detail, rule.span)
+
+
+# What can hardly be meant in a policy although it can be run: it would say nothing, and look like a pass.
+
+
+VERTEX = "node"
+"""the type of columns of vertices: in the graph of planning no instance is one"""
+_INSTANCE = "instance"
+
+
+def suspicions(program: RuleProgram) -> Iterator[Diagnostic]:
+    """Warnings about rules of users: variables that stand for vertices in one place and for instances in another, and
+    addresses that a relation has no rows of, so that the rule never derives anything."""
+    for rule in program.rules:
+        if not rule.is_core:
+            yield from _vertices_as_instances(program, rule)
+            yield from _without_rows(rule)
+
+
+def _without_rows(rule: Rule) -> Iterator[Diagnostic]:
+    for atom, _ in atoms(rule.body):
+        address = atom.arguments[0] if atom.predicate in _OF_OBJECTS else None
+        kind = str(address.value).partition(".")[0] if isinstance(address, Constant) else ""
+        if kind in _NO_OBJECTS:
+            instead = _NO_OBJECTS[kind].replace("{A}", str(address))
+            detail = f"{atom.predicate} has rows of objects and root outputs, and {address} is neither: {instead}"
+            span = Span(rule.span.source, atom.start, atom.end)
+            yield warning("policy.no_rows", "No rows of this address", detail, span)
+
+
+_OF_OBJECTS = frozenset(("planned", "prior", "size_of", "part", "json_value", "json_part"))
+_NO_OBJECTS = {
+    "var": 'the values of root variables are in configured({A}, "value", V).',
+    "local": "policies do not see local values, but the arguments and outputs that have them.",
+    "each": "policies see the instances, by their addresses.",
+}
+
+
+def _vertices_as_instances(program: RuleProgram, rule: Rule) -> Iterator[Diagnostic]:
+    places: dict[str, dict[str, Atom]] = {}
+    for atom, _ in atoms(rule.body):
+        for column, term in zip(program.predicates[atom.predicate].columns, atom.arguments, strict=True):
+            if isinstance(term, RuleVariable) and column.type.name in (VERTEX, _INSTANCE):
+                places.setdefault(term.name, {}).setdefault(column.type.name, atom)
+    for name, found in places.items():
+        if len(found) == 2:
+            vertex, instance = found[VERTEX], found[_INSTANCE]
+            detail = (
+                f"{name} is a vertex in {vertex.predicate}, but an instance in {instance.predicate}, and no vertex of "
+                "the graph that policies see has the name of an instance: the rule never derives anything. "
+                "node(N, _, Object), instance_of(A, Object) tell which vertex is about which instances."
+            )
+            span = Span(rule.span.source, vertex.start, vertex.end)
+            yield warning("policy.no_vertices", "Not the names of vertices", detail, span)
+
+
+# Rewritten policies in the cache of the user: rewriting a library takes much longer than reading what came of it.
+
+
+MODALS = Shelf("modals", 20, made_by=(*MADE_BY, "answers/policy"))
+"""each change of a policy leaves one"""
+
+
+class KeptFile(RuleFile):
+    """A file whose statements are read when somebody asks for them: its program is usually kept, too."""
+
+    __slots__ = ("_load", "_statements")
+
+    def __init__(self, source: Source, load: Callable[[], list[Statement]], is_whole: bool) -> None:
+        self.source, self.is_whole = source, is_whole
+        self._load = load
+        self._statements: list[Statement] | None = None
+
+    @property
+    def statements(self) -> list[Statement]:  # type: ignore[override]
+        if self._statements is None:
+            self._statements = self._load()
+        return self._statements
+
+
+def rewritten(program: RuleProgram, core: frozenset[str], spaces: Spaces) -> tuple[Modal | None, list[Diagnostic]]:
+    """The users' rules of a program in three values (see modal.rewrite). `core` names the product's files; `spaces`
+    says which files have names of their own."""
+    name = MODALS.name(*parts(program.files, core), *spaces_parts(spaces))
+    known = _read(name, program)
+    if known is not None:
+        return known, []
+    modal, problems = rewrite(program)
+    if modal is not None and not problems:
+        file = modal.file
+        model = (file.source.filename, file.source.text, file.is_whole, modal.could, modal.doubts, modal.broken)
+        MODALS.keep(name, (model, pickled(file.statements)))
+    return modal, problems
+
+
+def _read(name: str, program: RuleProgram) -> Modal | None:
+    known: Any = MODALS.value(name)
+    if known is None:
+        return None
+    try:
+        (filename, text, is_whole, could, doubts, broken), statements = known
+    except (TypeError, ValueError):  # of another shape than today's: made again
+        return None
+    source = Source(filename, text)
+
+    def load() -> list[Statement]:
+        sources = {file: Source(file, text) for file, text in program.files}
+        found: list[Statement] = unpickled(statements, {**sources, filename: source})
+        return found
+
+    return Modal(KeptFile(source, load, is_whole), could, doubts, broken)

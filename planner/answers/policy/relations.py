@@ -10,7 +10,7 @@ from planner.answers.policy.program import Policies
 from planner.answers.policy.secrets import Curtain
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.explain.search import Prover
-from planner.logic.datalog.explain.why_not_deep import obstacles
+from planner.logic.datalog.explain.why_not import obstacles
 from planner.logic.datalog.language.values import Row
 from planner.logic.programs.rule_files import files_of
 

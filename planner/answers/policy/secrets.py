@@ -40,7 +40,7 @@ from planner.logic.datalog.language.literals import atoms, inner_variables, name
 from planner.logic.datalog.language.model import Rule
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, Value
-from planner.logic.model.sources import source_json
+from planner.logic.model.graph import source_json
 
 if TYPE_CHECKING:
     from planner.language.config.model import ProviderDecl, ResourceDecl

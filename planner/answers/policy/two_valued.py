@@ -21,10 +21,8 @@ from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.datalog.engine.terms import value_of
 from planner.logic.datalog.explain.render import Absence
 from planner.logic.datalog.explain.search import Proof, Prover
-from planner.logic.datalog.explain.why_not import why_not
-from planner.logic.datalog.explain.why_not_deep import obstacles
-from planner.logic.datalog.language.paths import member
-from planner.logic.datalog.language.values import Row, decode
+from planner.logic.datalog.explain.why_not import obstacles, why_not
+from planner.logic.datalog.language.values import Row, decode, member
 
 READ = ("planned", "configured", "size_of", "json_value", "prior")
 """what says a value at a path"""

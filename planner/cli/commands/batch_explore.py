@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.batch_options import REUSE, RUN, SELECT, WORDS, batch_options
-from planner.cli.finish import finish
+from planner.cli.finish import finish, write_page
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.foundation.support.signals import install
 from planner.foundation.vocabulary.records import evolve
@@ -22,7 +22,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a unit failed or the page cannot be written."""
     from planner.cli.batch_lines import BatchLines
     from planner.cli.batch_view import edge_grounds, texts
-    from planner.cli.page_file import write_page
     from planner.workflows.batch import plan as batch
     from planner.workflows.batch.reports.document import report_json, summary_line
     from planner.workflows.batch.reports.html import html

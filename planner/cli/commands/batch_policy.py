@@ -10,11 +10,11 @@ from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
-from planner.workflows.batch.diagnostics_codec import described
+from planner.workflows.batch.model import described
 from planner.workflows.batch.schedule import BatchListener
 
 if TYPE_CHECKING:
-    from planner.answers.policy.combined_plans import CombinedFinding, CombinedVerdict
+    from planner.answers.policy.combined_plans import CombinedVerdict
 
 USAGE = "[options] [WORDS...]"
 HELP = f"""Judges the plans of all units together by rules that derive deny(code, unit, message) or warn(code, unit,
@@ -44,7 +44,7 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or on errors."""
     from planner.render.verdicts import counted
-    from planner.workflows.batch.policy import policy
+    from planner.workflows.batch.questions import policy
 
     verdict, diagnostics = policy(batch_options(arguments), tuple(arguments["policy"]), BatchListener())
     findings = verdict.findings
@@ -74,10 +74,6 @@ def tell(verdicts: list[tuple[str, CombinedVerdict]], noun: str, with_proofs: bo
         terminal.out(table(("DEPLOYMENT", *headers) if names else headers, rows))
     for name, finding in found if with_proofs else ():
         terminal.out(f"\n{' '.join(filter(None, (name, finding.kind, finding.code, finding.unit)))}")
-        terminal.out(_proof(finding, terminal))
+        from planner.render.proof import proof_text
 
-
-def _proof(finding: CombinedFinding, terminal: Terminal) -> str:
-    from planner.render.proof import proof_text
-
-    return proof_text(finding.proof, terminal.paint, full=True)
+        terminal.out(proof_text(finding.proof, terminal.paint, full=True))

@@ -11,6 +11,7 @@ from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import INPUT, LOCK, VARIABLES, operation_options
 from planner.cli.views import open_plain_view
+from planner.foundation.values.types import type_text
 from planner.foundation.values.value import type_of, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.span import Source
@@ -153,7 +154,6 @@ def open_brackets(line: str) -> int:
 
 def evaluated(text: str, scope: Any) -> str:
     """The value of an expression as text. Raises Failure."""
-    from planner.foundation.values.type_text import type_text
     from planner.language.expressions.evaluate import evaluate
     from planner.language.syntax.nodes import Call
     from planner.language.syntax.parse import parse_expression

@@ -31,7 +31,7 @@ KINDS = ("", "plan", "plan-destroy", "apply")
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the graph cannot be made."""
     from planner.logic.graph.cycles import knot_lines
-    from planner.operations.cut import cut
+    from planner.operations.graph import cut
 
     if arguments.words:
         raise UsageError("Too many words", "cut takes no words; use -chdir=DIR before the command.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from planner.cli.finish import finish
+from planner.cli.finish import finish, write_page
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, operation_options
 from planner.foundation.vocabulary.diagnostic import has_errors
@@ -32,10 +32,9 @@ KINDS = {"": ("plan", "apply"), "plan": ("plan",), "apply": ("apply",)}
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no plan or the page cannot be written."""
-    from planner.cli.page_file import write_page
     from planner.engine.walk.hooks import Hooks
     from planner.foundation.vocabulary.shell import word
-    from planner.operations.explore import explore
+    from planner.operations.graph import explore
     from planner.render.page.of_plan import page_of_plan
     from planner.render.page.page import page_html
 

@@ -6,8 +6,7 @@ from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_options
 from planner.cli.views import open_view, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import has_errors
-from planner.render.download_line import DownloadLine
-from planner.render.init_lines import InitLines
+from planner.render.download_line import DownloadLine, InitLines
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"

@@ -51,32 +51,24 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         if arguments["raw"]:
             terminal.stdout.write(raw(name, _named(outputs, name)))
         else:
-            terminal.out(_text(_named(outputs, name)))
+            from planner.foundation.values.value import unmark_deep
+            from planner.render.value import format_value
+
+            terminal.out(format_value(unmark_deep(_named(outputs, name).value)[0]))
     elif not outputs:
         show([_none()], terminal)
     else:
-        terminal.out(_all(outputs, arguments["show-sensitive"]))
+        from planner.render.value import all_outputs
+
+        terminal.out(all_outputs(outputs, arguments["show-sensitive"]))
     return 0
-
-
-def _text(output: OutputState) -> str:
-    from planner.foundation.values.value import unmark_deep
-    from planner.render.value import format_value
-
-    return format_value(unmark_deep(output.value)[0])
-
-
-def _all(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str:
-    from planner.render.value import all_outputs
-
-    return all_outputs(outputs, show_sensitive)
 
 
 def raw(name: str, output: OutputState) -> str:
     """The value as plain text. Raises Failure for values that have none."""
     from planner.foundation.values.types import friendly_name
     from planner.foundation.values.value import Null, type_of, unmark_deep
-    from planner.render.literals import number_text
+    from planner.render.value import number_text
 
     value, _ = unmark_deep(output.value)
     cls = value.__class__
@@ -95,7 +87,7 @@ def raw(name: str, output: OutputState) -> str:
 
 def _json(outputs: Mapping[str, OutputState], name: str) -> str:
     from planner.foundation.support.exact_json import dumps
-    from planner.render.outputs_json import output_json
+    from planner.render.state import output_json
 
     if name:
         return dumps(output_json(_named(outputs, name))["value"]).decode("utf-8")

@@ -8,9 +8,10 @@ from planner.answers.documents.kind import is_document
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, INPUT, OFFLINE, OPERATION, POLICY, STATE, VARIABLES, operation_options
+from planner.foundation.support.forks import processors
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.operations.judge_documents import Known, check_document
 from planner.operations.options import NAME_POLICIES
-from planner.operations.policy_documents import Known, check_document
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -98,10 +99,6 @@ def _checked(
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     if plan is not None and is_document(plan):
         return check_document(settings, plan, "plan", processes, known)
-    return _made(settings, plan)
-
-
-def _made(settings: OperationOptions, plan: str | None) -> tuple[Verdict | None, list[Diagnostic]]:
     from planner.engine.walk.hooks import Hooks
     from planner.operations.policies import check
 
@@ -109,8 +106,6 @@ def _made(settings: OperationOptions, plan: str | None) -> tuple[Verdict | None,
 
 
 def _processes(terminal: Terminal, is_profiled: bool) -> int:
-    from planner.foundation.support.forks import processors
-
     if is_profiled:
         return 0
     return processors(MOST_PROCESSES) if terminal.owns_process else 1

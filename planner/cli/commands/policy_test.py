@@ -35,19 +35,17 @@ _OWN = os.path.join(".planner", "policies")
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a case fails, a file is broken, or a rule that denies is not tested."""
-    words = _words(arguments) or ([_OWN] if os.path.isdir(_OWN) else ["."])
+    from planner.operations.rule_tests import named_cases
+
+    # The files and folders that are named.
+    words = ([*arguments.words, *(path for policy in arguments["policy"] for path in named_cases(policy))]) or (
+        [_OWN] if os.path.isdir(_OWN) else ["."]
+    )
     if arguments["watch"] and arguments["json"]:
         raise UsageError("Conflicting options", "-watch is for people, -json for programs.")
     if not arguments["watch"]:
         return _once(words, arguments, terminal)
     return _watch(words, arguments, terminal)
-
-
-def _words(arguments: Arguments) -> list[str]:
-    """The files and folders that are named."""
-    from planner.operations.rule_tests import named_cases
-
-    return [*arguments.words, *(path for policy in arguments["policy"] for path in named_cases(policy))]
 
 
 def _once(words: list[str], arguments: Arguments, terminal: Terminal) -> int:

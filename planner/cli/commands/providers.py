@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import VARIABLES, state_options
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostics
 from planner.language.config.model import ModuleConfig
 from planner.render.terminal import Terminal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON, VARIABLES, state_options
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostics
 from planner.render.terminal import Terminal
 
 USAGE = "-json"

@@ -136,7 +136,7 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
     """The configuration, or one module of it, as JSON."""
     from planner.cli.views import open_json_into
     from planner.foundation.support.exact_json import dumps
-    from planner.operations.show_configuration import configuration_json, module_json
+    from planner.operations.show import configuration_json, module_json
 
     if not arguments["json"] or arguments["json-into"]:
         raise UsageError("Option -json is needed", "There is only a JSON form of a configuration.")

@@ -13,13 +13,13 @@ from planner.cli.options import DESTROY, INPUT, JSON_LINES, may_ask, operation_o
 from planner.cli.stack_reports import REPORTS, reported, write_reports
 from planner.cli.stack_work import JobResult, StackResults, StackWork, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
-from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal
-from planner.workflows.stacks.standing_policies import standing_policies
+from planner.workflows.stacks.opened_stack import open_named
+from planner.workflows.stacks.policy import standing_policies
 
 if TYPE_CHECKING:
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.language.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
     from planner.render.view import View
@@ -52,9 +52,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
     """Apply the chosen deployments, one after the other."""
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
-    from planner.workflows.stacks.opened_stack import open_named
-
     check_words(arguments)
     options = operation_options(arguments, "destroy" if destroys else "normal")
     view = open_view(arguments, terminal)
@@ -100,8 +97,6 @@ def _spread(
 
 def _one(deployment: Deployment, arguments: Arguments, work: StackWork) -> JobResult:
     """Deploy one. The code is 1 when the answer was no, or something failed."""
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
-
     told = Diagnostics()
     code = 1
     plans: list[DeploymentPlan] = []

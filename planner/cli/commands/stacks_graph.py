@@ -8,8 +8,9 @@ from planner.cli.commands.stacks_plan import ASKED, check_words
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
 from planner.cli.options import DESTROY, JSON
-from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
 from planner.render.terminal import Terminal
+from planner.workflows.stacks.questions import graph_of
 
 if TYPE_CHECKING:
     from planner.logic.model.graph import Graph
@@ -28,9 +29,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no graph."""
     from planner.cli.commands.graph import graph_json
     from planner.cli.stack_plans import plans_of
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.render.dot import subgraph_dot
-    from planner.workflows.stacks.questions import graph_of
 
     check_words(arguments)
     told = Diagnostics()

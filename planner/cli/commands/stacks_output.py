@@ -5,8 +5,11 @@ from __future__ import annotations
 from planner.cli.commands.stacks_plan import AROUND, check_words, surroundings
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON, SHOW_SENSITIVE
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.value import SENSITIVE, unmark_deep
 from planner.render.terminal import Terminal
+from planner.workflows.stacks.opened_stack import opened, recorded
 
 USAGE = "[options]"
 HELP = "Shows the outputs that deployments had when they were applied last."
@@ -20,9 +23,6 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0. Raises Failure."""
-    from planner.foundation.support.exact_json import dumps
-    from planner.foundation.values.json_codec import simple_json
-    from planner.workflows.stacks.opened_stack import opened, recorded
     from planner.workflows.stacks.report import outputs_text
 
     check_words(arguments)

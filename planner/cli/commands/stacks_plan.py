@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from planner.cli.finish import write_page
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON_LINES, LOCK, POLICY, SHOW_SENSITIVE, named_values, operation_options
-from planner.cli.page_file import write_page
 from planner.cli.stack_reports import REPORTS, reported, write_reports
 from planner.cli.stack_work import JobResult, StackResults, StackWork, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
-from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
 from planner.render.view import BothViews, HumanView
-from planner.workflows.stacks.standing_policies import judged, standing_policies
+from planner.workflows.stacks.deployments import ServiceStandIns
+from planner.workflows.stacks.opened_stack import open_named
+from planner.workflows.stacks.policy import judged, standing_policies
 
 if TYPE_CHECKING:
     from planner.language.config.stack_files.model import Deployment
-    from planner.operations.options import OperationOptions
     from planner.render.view import View
-    from planner.workflows.stacks.deployments import ServiceStandIns
 
 USAGE = "[options]"
 HELP = """Plans the deployments of the stack in the working directory, each component by the values that those before it
@@ -63,9 +63,6 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors; with -detailed-exitcode 2 when there is something to do."""
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
-    from planner.workflows.stacks.opened_stack import open_named
-
     check_words(arguments)
     if arguments["component"] and arguments["destroy"]:
         detail = "Everything in a deployment is destroyed: components cannot be chosen."
@@ -84,7 +81,15 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         policies = standing_policies(".")
         chosen = session.chosen(arguments["deployment"])
         if is_worth_it(len(chosen), arguments):
-            found = _spread([deployment.name for deployment in chosen], arguments, around, options, view)
+            from planner.cli.stack_pool import jobs_of, spread
+
+            found = spread(
+                jobs_of(([deployment.name for deployment in chosen]), arguments, around, options.mode, view),
+                _one,
+                arguments["workers"],
+                view,
+                True,
+            )
         else:
             work = StackWork(session, policies, options, view, terminal)
             found = (_one(deployment, arguments, work) for deployment in chosen)
@@ -101,18 +106,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     return 2 if arguments["detailed-exitcode"] and has_changes else 0
 
 
-def _spread(
-    names: list[str], arguments: Arguments, around: ServiceStandIns, options: OperationOptions, view: View
-) -> Iterable[JobResult]:
-    from planner.cli.stack_pool import jobs_of, spread
-
-    return spread(jobs_of(names, arguments, around, options.mode, view), _one, arguments["workers"], view, True)
-
-
 def _one(deployment: Deployment, arguments: Arguments, work: StackWork) -> JobResult:
     """Plan a deployment, and show the plan."""
     from planner.answers.documents.json_plan import plan_json
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.render.schema_lookup import SchemaLookup
     from planner.workflows.stacks.report import document, show_plan
 
@@ -150,7 +146,6 @@ def show_problems(told: list[Diagnostic], parts: list[tuple[str, int, int]], vie
 
 def _write(path: str, documents: list[dict[str, Any]], told: list[Diagnostic]) -> list[Diagnostic]:
     """Write the plans as one document, for their owner alone: they have values. What went wrong."""
-    from planner.foundation.support.exact_json import dumps
     from planner.render.diagnostics_json import diagnostic_json
     from planner.workflows.stacks.report import FORMAT
 
@@ -170,8 +165,6 @@ def check_words(arguments: Arguments) -> None:
 
 def surroundings(arguments: Arguments) -> ServiceStandIns:
     """What the flags say about tokens, variable sets and upstreams. Raises UsageError."""
-    from planner.workflows.stacks.deployments import ServiceStandIns
-
     return ServiceStandIns(
         named_values(arguments, "identity-token"),
         arguments["varset-dir"] or "varsets",

@@ -9,9 +9,9 @@ from planner.cli.commands.stacks_plan import ASKED, check_words
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, JSON
-from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
 from planner.render.terminal import Terminal
+from planner.workflows.stacks.policy import deployment_policies
 
 if TYPE_CHECKING:
     from planner.answers.policy.combined_plans import CombinedVerdict
@@ -44,7 +44,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.cli.stack_plans import plans_of
     from planner.render.diagnostics_json import diagnostic_json
     from planner.render.verdicts import counted
-    from planner.workflows.stacks.policy import deployment_policies
 
     check_words(arguments)
     told = Diagnostics()

@@ -6,7 +6,9 @@ from planner.cli.commands.query import ANSWER, check_formats, tell
 from planner.cli.commands.stacks_plan import ASKED
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import DESTROY
+from planner.foundation.vocabulary.diagnostic import Diagnostics
 from planner.render.terminal import Terminal
+from planner.workflows.stacks.questions import query
 
 USAGE = "[options] 'QUESTION' | VERB NODES"
 HELP = """Plans a deployment and answers a question about it, in the language of `planner query`:
@@ -39,8 +41,6 @@ FLAGS = (*ANSWER, DESTROY, *ASKED)
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
     from planner.cli.stack_plans import plan_of
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
-    from planner.workflows.stacks.questions import query
 
     if not arguments.words:
         raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")

@@ -9,6 +9,8 @@ from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON, SHOW_SENSITIVE
 from planner.render.terminal import Terminal
+from planner.workflows.stacks.deployments import ServiceStandIns
+from planner.workflows.stacks.opened_stack import opened
 
 if TYPE_CHECKING:
     from planner.render.state import StateText
@@ -31,9 +33,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.render.schema_lookup import SchemaLookup
     from planner.render.state import StateText
     from planner.workflows.stacks.deployment_state import deployed, schemas_of
-    from planner.workflows.stacks.deployments import ServiceStandIns
-    from planner.workflows.stacks.opened_stack import opened
-    from planner.workflows.stacks.report_state import deployed_json
+    from planner.workflows.stacks.report import deployed_json
 
     check_words(arguments)
     session, told = opened(ServiceStandIns())

@@ -11,6 +11,9 @@ from planner.cli.options import JSON_LINES
 from planner.cli.views import open_plain_view, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.render.terminal import Terminal
+from planner.workflows.stacks.deployments import ServiceStandIns
+from planner.workflows.stacks.opened_stack import opened
+from planner.workflows.stacks.selection import chosen, split
 
 if TYPE_CHECKING:
     from planner.workflows.stacks.deployment_state import Deployed
@@ -26,8 +29,6 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address is in no state."""
     from planner.workflows.stacks.deployment_state import deployed
-    from planner.workflows.stacks.deployments import ServiceStandIns
-    from planner.workflows.stacks.opened_stack import opened
 
     view = open_plain_view(arguments, terminal)
     session, told = opened(ServiceStandIns())
@@ -42,8 +43,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def _listed(found: Deployed, words: list[str]) -> list[tuple[str, str]]:
     """Components and addresses in them. Raises Failure for a word that means nothing."""
-    from planner.workflows.stacks.selection import chosen, split
-
     if not words:
         return [(str(name), address) for name, state in found.components.items() for address in instances(state, [])]
     listed: dict[tuple[str, str], None] = {}

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from planner.cli.commands.stacks_plan import DEPLOYMENTS
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, state_options
+from planner.cli.stack_work import meant
 from planner.cli.views import open_plain_view, usage_error_lines
-from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.shell import word
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
-    from planner.cli.stack_states import Meant
+    from planner.cli.stack_work import Meant
 
 USAGE = "[options] FROM TO"
 HELP = """Moves a resource instance, a resource or a module in the state of a component to another address in it:
@@ -25,11 +26,9 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when nothing could be moved."""
-    from planner.cli.stack_states import meant
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.operations.state_edit import edit_in, parse
     from planner.operations.state_mv import Moved, movement
-    from planner.render.literals import quoted
+    from planner.render.value import quoted
 
     if len(arguments.words) != 2:
         raise UsageError("Two addresses are needed", "Write the old address and the new one.")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from planner.cli.commands.stacks_plan import DEPLOYMENTS
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, state_options
+from planner.cli.stack_work import meant
 from planner.cli.views import open_plain_view, usage_error_lines
-from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] ADDRESS..."
@@ -19,10 +20,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address names nothing."""
-    from planner.cli.stack_states import meant
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
-    from planner.operations.state_edit import edit_in
-    from planner.operations.state_rm import removal
+    from planner.operations.state_edit import edit_in, removal
 
     if not arguments.words:
         raise UsageError("At least one address is needed")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from planner.cli.commands.stacks_plan import DEPLOYMENTS
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON_LINES, SHOW_SENSITIVE
+from planner.cli.stack_work import meant
 from planner.cli.views import open_plain_view, usage_error_lines
+from planner.foundation.vocabulary.diagnostic import Diagnostics
 from planner.render.terminal import Terminal
 
 USAGE = "[options] ADDRESS"
@@ -18,8 +20,6 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
     from planner.cli.commands.state_show import tell
-    from planner.cli.stack_states import meant
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
     from planner.operations.show import ShownState
     from planner.operations.state_edit import no_state
     from planner.workflows.stacks.deployment_state import schemas_of

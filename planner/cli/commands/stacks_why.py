@@ -6,11 +6,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.cli.commands.stacks_plan import ASKED
+from planner.cli.finish import json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, POLICY
-from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error
+from planner.operations.explanations import is_word
 from planner.render.terminal import Terminal
-from planner.workflows.stacks.standing_policies import judged, standing_policies
+from planner.workflows.stacks.approval import approval
+from planner.workflows.stacks.policy import deployment_policies, judged, standing_policies
 
 if TYPE_CHECKING:
     from planner.cli.stack_plans import PendingDeployment
@@ -47,7 +50,6 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; what cannot be explained is a Failure."""
-    from planner.cli.finish import json_text
     from planner.render.proof import proof_text
 
     if not 1 <= len(arguments.words) <= 3 or (len(arguments.words) == 3 and arguments.words[0] not in VERDICTS):
@@ -67,8 +69,6 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
     """The proofs: of one deployment, or those that all chosen ones have in common where components alone are asked
     about. Raises Failure."""
     from planner.cli.stack_plans import plan_of, plans_of, which
-    from planner.foundation.vocabulary.diagnostic_list import Diagnostics
-    from planner.operations.explanations import is_word
 
     first, *rest = arguments.words
     if not rest or first in (*VERDICTS, "deferred") or is_word(first):
@@ -90,8 +90,6 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
 
 def explained(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, Any]]:
     """The proofs that were asked for. Raises Failure."""
-    from planner.operations.explanations import is_word
-    from planner.workflows.stacks.approval import approval
     from planner.workflows.stacks.why import why, why_approved, why_planned
 
     plan, negated = asked.plan, arguments["not"]
@@ -114,8 +112,6 @@ def explained(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, 
 
 def _verdicts(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, Any]]:
     """The proofs of what policies say of the deployment as a whole. Raises Failure."""
-    from planner.workflows.stacks.policy import deployment_policies
-
     if arguments["not"]:
         raise UsageError("Verdicts are explained without -not", "planner stacks query asks the relations they rest on.")
     kind, *wanted = arguments.words

@@ -28,7 +28,7 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when nothing could be moved."""
     from planner.operations.state_mv import state_mv
-    from planner.render.literals import quoted
+    from planner.render.value import quoted
 
     if len(arguments.words) != 2:
         raise UsageError("Two addresses are needed", "Write the old address and the new one.")

@@ -26,7 +26,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when the answer was no."""
-    from planner.operations.state_replace_provider import state_replace_provider
+    from planner.operations.state_edit import state_replace_provider
 
     if len(arguments.words) != 2:
         raise UsageError("Two providers are needed", "Write the old provider and the new one.")

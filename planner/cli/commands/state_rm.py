@@ -24,7 +24,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address names nothing."""
-    from planner.operations.state_rm import state_rm
+    from planner.operations.state_edit import state_rm
 
     if not arguments.words:
         raise UsageError("At least one address is needed")

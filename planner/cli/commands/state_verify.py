@@ -6,8 +6,7 @@ from planner.cli.commands.state_list import no_state
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, VARIABLES, state_options
 from planner.cli.views import open_plain_view, usage_error_lines
-from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
 from planner.render.terminal import Terminal
 from planner.render.view import View
 from planner.world.state.verify import VerifiedFile

@@ -26,7 +26,7 @@ usage_error = usage_error_lines
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
-    from planner.operations.taint import taint
+    from planner.operations.state_edit import taint
 
     return mark(arguments, terminal, taint, "Resource instance {} has been marked as tainted.")
 

@@ -59,7 +59,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["generate"]:
         if arguments["watch"] or arguments["filter"]:
             raise UsageError("Conflicting options", "-generate makes a file and runs it once, and no other.")
-        options = evolve(options, filters=(_generate(options),))
+        from planner.workflows.testing.generate import generate_into
+        from planner.workflows.testing.report_generated import generated_text
+
+        # The name of the file that is made.
+        options = evolve(options, filters=(generate_into(options, generated_text),))
     if not arguments["watch"]:
         return _run(options, arguments, terminal)[0]
     for option in ("json", "json-into", "junit-xml"):
@@ -118,16 +122,8 @@ def _run(
     return int(_reported(arguments, runner, view, covered) or fails), runner
 
 
-def _generate(options: TestOptions) -> str:
-    """The name of the file that is made."""
-    from planner.workflows.testing.generate import generate_into
-    from planner.workflows.testing.report_generated import generated_text
-
-    return generate_into(options, generated_text)
-
-
 def _watch(options: TestOptions, arguments: Arguments, terminal: Terminal) -> int:
-    from planner.cli.test_watch import Covered, watch
+    from planner.cli.test_processes import Covered, watch
 
     def carry_out(chosen: Callable[[Suite], Suite], covered: Covered) -> tuple[int, SuiteRunner | None]:
         return _run(_options(arguments, terminal), arguments, terminal, chosen, covered)

@@ -15,6 +15,6 @@ HELP = "Takes the mark of damage from a resource instance, so that it is not rep
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
-    from planner.operations.taint import untaint
+    from planner.operations.state_edit import untaint
 
     return mark(arguments, terminal, untaint, "Resource instance {} has been successfully untainted.")

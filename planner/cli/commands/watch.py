@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, no_directory
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.foundation.support.files_read import files_read, looked_at
+from planner.foundation.support.signals import STOP
+from planner.foundation.support.watch import Watch
+from planner.operations.explanations import causes, changed_actions
+from planner.operations.options import OperationOptions
+from planner.operations.plan import MadePlan
+from planner.operations.plan_files import planned
+from planner.operations.what_if import compared
+from planner.render.summary import Counts
 from planner.render.terminal import Terminal
+from planner.render.what_if import differences_lines, what_if_json
+from planner.workflows.renew.watch import Changed, Standing
+from planner.world.state.backends.local import StateStore
+from planner.world.state.workspace import data_directory
 
 USAGE = "[options]"
 HELP = """Plans, and plans again each time when a file is saved that the plan was made from: configuration, variables,
@@ -16,7 +36,120 @@ FLAGS = (JSON, DESTROY, *OPERATION, *STATE, *VARIABLES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when it is interrupted between two plans, 1 when a plan is."""
-    from planner.cli.plan_watch import watch
-
     no_directory(arguments, "watch")
     return watch(operation_options(arguments, needs_configuration=True), terminal, arguments["json"])
+
+
+# `watch`: plans one after the other in one process, each shown as it differs from the one before.
+
+
+SECONDS = 0.1
+"""between two looks at the files"""
+GRAIN = 20_000_000
+"""nanoseconds: the clock of file systems is coarser than ours"""
+
+
+def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
+    """Until somebody interrupts: 0, or 1 while a plan is made. What cannot be planned is told, and compared with
+    nothing: the next plan is compared with the last one that could be made."""
+    looking = Watch()
+    looking.also((".",))
+    last: MadePlan[Any] | None = None
+    standing: Standing | None = None
+    changed: frozenset[str] = frozenset()
+    parts: dict[int, Changed] = {}
+    exact: set[str] = set()
+
+    def counts(path: str) -> bool:
+        return path in exact or _counts(path)
+
+    try:
+        while True:
+            began, since = time.monotonic(), time.time_ns()
+            parted = standing.after(changed, options) if standing is not None else None
+            if parted is not None and (more := frozenset(filter(counts, looking.changed()))):
+                parted, changed = None, changed | more  # the part may have seen half of it
+            if parted is None:
+                found = planned(options)
+                made, problems = found.complete, found.diagnostics
+                standing = None if made is None else Standing(made, bool(problems), terminal)
+            else:
+                made, problems = parted.made, ()
+                parts[id(made)] = parted
+            _tell(last, made, changed, parts, terminal, is_json)
+            finish(problems, terminal)
+            exact |= {os.path.normpath(path) for path in _exact_paths(options, made or last)}
+            looking.also((*sorted(exact), *_folders(made or last)), since - GRAIN)
+            if not is_json:
+                terminal.out(f"\nPlanned in {time.monotonic() - began:.1f} s. Waiting for changes; Ctrl-C ends this.")
+            terminal.stdout.flush()
+            if terminal.outputs[0].problem is not None:
+                return 1  # nobody reads any more
+            last = made or last
+            parts = {id(last): parts[id(last)]} if id(last) in parts else {}
+            gc.collect()  # which a command that ends leaves to the operating system
+            changed = _next(looking, counts)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _next(looking: Watch, counts: Callable[[str], bool]) -> frozenset[str]:
+    changed: frozenset[str] = frozenset()
+    while not changed:
+        if STOP.requested:  # what is raised while objects are finalized gets lost
+            raise KeyboardInterrupt
+        changed = frozenset(filter(counts, looking.changed()))
+        time.sleep(SECONDS / 5 if changed else SECONDS)  # an editor may write several files
+    return changed | frozenset(filter(counts, looking.changed()))
+
+
+def _counts(path: str) -> bool:
+    """Whether a file may matter that nothing is known of: editors' and our own files beside others do not."""
+    name = os.path.basename(path)
+    return not (name.startswith(".") or name.endswith(("~", ".swp", ".tmp", ".backup", ".journal")))
+
+
+def _tell(
+    last: MadePlan[Any] | None,
+    made: MadePlan[Any] | None,
+    changed: frozenset[str],
+    parts: Mapping[int, Changed],
+    terminal: Terminal,
+    is_json: bool,
+) -> None:
+    """How a plan differs from the last one. `parts`: those that were planned in part, by who they are."""
+    if changed and not is_json:
+        names = sorted(changed)
+        terminal.out(f"\n{', '.join(names[:3])}{', ...' if len(names) > 3 else ''} changed.")
+    if made is None:
+        return
+    comparison = compared(last or made, made, lambda one: parts.get(id(one)) or causes(one))
+    if is_json:
+        terminal.data(json_text(what_if_json(comparison)))
+        return
+    if last is not None:
+        actions = {**changed_actions(last), **changed_actions(made)}
+        lines = differences_lines(comparison, actions, terminal.paint)
+        terminal.out("\n".join(lines or ["The plan stays as it was."]))
+        terminal.out()
+    terminal.out(f"Plan: {Counts.of_plan(made.plan).numbers}.")
+
+
+def _exact_paths(options: OperationOptions, made: MadePlan[Any] | None) -> Iterator[str]:
+    """Everything that a plan was made from, by name, whether it is there or not."""
+    yield os.path.join(data_directory(os.environ), "environment")
+    yield from files_read()
+    yield from looked_at()
+    yield from (text for kind, text in options.var_args if kind == "var-file")
+    if made is not None:
+        yield from made.loaded.config.files
+        if isinstance(made.loaded.store, StateStore):
+            yield made.loaded.store.path
+
+
+def _folders(made: MadePlan[Any] | None) -> Iterator[str]:
+    """Where files of a configuration stand, beside which there may be more."""
+    yield "."
+    if made is not None:
+        for path in made.loaded.config.files:
+            yield os.path.dirname(path) or "."

@@ -28,7 +28,7 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when one of the plans cannot be made."""
-    from planner.operations.plan_causes import changed_actions
+    from planner.operations.explanations import changed_actions
     from planner.operations.what_if import base_of, what_if
     from planner.render.what_if import what_if_json, what_if_text
 

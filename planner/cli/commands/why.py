@@ -61,8 +61,7 @@ FLAGS = (
 
 def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
     from planner.render.proof import proof_text
-    from planner.render.why import FORCED, chains_text, why_text
-    from planner.render.why_verdict import VERDICTS, verdict_text
+    from planner.render.why import FORCED, VERDICTS, chains_text, verdict_text, why_text
 
     full, depth, expand = arguments["full"], arguments["depth"], arguments["expand"]
     if proof["goal"][0] in VERDICTS and "rule" in proof:
@@ -99,7 +98,7 @@ def _summary(arguments: Arguments, terminal: Terminal) -> int:
 def _fix(arguments: Arguments, terminal: Terminal) -> int:
     """What makes it go away."""
     from planner.operations.fixes import fixes
-    from planner.render.fixes import fixes_text
+    from planner.render.why import fixes_text
 
     if arguments["not"]:
         raise UsageError("-fix and -not do not go together", "-fix is about what holds.")

@@ -9,11 +9,11 @@ from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
 from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.schema_marks import combined_marks, schema_marks, sensitive_paths, without_write_only
-from planner.engine.plan.lifecycle import keeps_object
+from planner.engine.plan.action import keeps_object
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import apply_marks, marked_paths, unknown_paths
-from planner.foundation.values.settled import unknown_as_null
+from planner.foundation.values.sets import unknown_as_null
 from planner.foundation.values.value import Null, Value, is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import frozen

@@ -12,22 +12,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from planner.engine.apply.changes import apply_data, apply_managed
-from planner.engine.apply.destroy import destroy_current, destroy_deposed, forget_deposed, forget_instance
-from planner.engine.apply.ephemeral import apply_ephemeral
-from planner.engine.apply.outputs import apply_output
+from planner.engine.apply.changes import (
+    apply_data,
+    apply_ephemeral,
+    apply_managed,
+    destroy_current,
+    destroy_deposed,
+    forget_deposed,
+    forget_instance,
+)
 from planner.engine.apply.shared_work import ApplyOptions, ApplyWork
+from planner.engine.evaluation.conditions import check_rule
 from planner.engine.evaluation.configuration_walk import ConfigurationWalk
-from planner.engine.evaluation.context import ModuleInstance
+from planner.engine.evaluation.context import ModuleInstance, output_marks
 from planner.engine.evaluation.driver import module_path
 from planner.engine.evaluation.imports import import_text
 from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.outputs import evaluate_output
 from planner.engine.evaluation.repetition import NO_REPETITION, Repetition, expand
 from planner.engine.evaluation.schemas import Schemas
-from planner.engine.evaluation.value_digests import value_digests
+from planner.engine.evaluation.text_digests import value_digests
 from planner.engine.walk.hooks import Hooks
 from planner.engine.walk.work import WorkResult
 from planner.foundation.support.collector import collector_paused
+from planner.foundation.values.sets import unknown_as_null
+from planner.foundation.values.value import Null, Value, is_wholly_known, mark, type_of, unmark_deep
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, join, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
@@ -39,7 +48,7 @@ from planner.logic.model.graph import Graph, Node
 from planner.logic.model.plan import Plan, ResourceChange
 from planner.logic.programs.actions import does
 from planner.world.provider.interface import ResourceSchema
-from planner.world.state.model import InstanceKey, State
+from planner.world.state.model import InstanceKey, OutputState, State
 
 
 @frozen(eq=False)
@@ -372,3 +381,47 @@ class ApplyWalk(ApplyWork):
             node.extra,
             repetition,
         )
+
+
+# Output values while applying: those of child modules for their callers, those of the root module for the state.
+
+
+def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
+    """Evaluate an output of one module instance, if planning did not know it already; that of the root module becomes
+    part of the state, or leaves it when everything is destroyed."""
+    if walk.destroys and module.parent is None:
+        walk.record.state.remove_output(name)
+        return []
+    decl = module.config.outputs[name]
+    address = join(module.text, f"output.{name}")
+    problems: list[Diagnostic] = []
+    for i, rule in enumerate(() if walk.destroys else decl.preconditions):
+        result = check_rule(rule, "output", module.scope)
+        walk.checks.report("output_value", config_address, address, "output", i, result)
+        problems += result.about("output_value", address, "output")
+    if has_errors(problems):
+        return problems
+    value = _planned(walk, name) if module.parent is None else walk.plan.module_outputs.get(address)
+    if value is None:
+        value, found = evaluate_output(module, decl)
+        problems += found
+        if has_errors(problems):
+            return problems
+    if module.parent is not None:
+        module.set_output(name, mark(value, output_marks(module, decl)))
+        return problems
+    plain = unmark_deep(value)[0]
+    if plain.__class__ is Null:
+        walk.record.state.remove_output(name)
+    else:
+        plain = unknown_as_null(plain)
+        walk.record.state.set_output(name, OutputState(plain, type_of(plain), decl.sensitive, decl.deprecated))
+    return problems
+
+
+def _planned(walk: ApplyWork, name: str) -> Value:
+    """The value of a root output when planning already knew it."""
+    planned = walk.planned_outputs.get(name)
+    if planned is None or not is_wholly_known(planned.after):
+        return None
+    return planned.after

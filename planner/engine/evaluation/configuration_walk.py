@@ -14,18 +14,16 @@ from planner.engine.evaluation.context import EvaluationContext, ModuleInstance,
 from planner.engine.evaluation.driver import ValueWalk, WalkOptions
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.open_resources import OpenResources
-from planner.engine.evaluation.provider_meta import provider_meta
 from planner.engine.evaluation.repetition import NO_REPETITION
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.evaluation.scope import ModuleScope
 from planner.engine.evaluation.variables import validate_variable, value_problems
 from planner.engine.walk.hooks import Hooks
-from planner.engine.walk.machine import Machine
+from planner.engine.walk.machine import Machine, SlotLimits
 from planner.engine.walk.pool import walk_pool
 from planner.engine.walk.sequential import walk_sequentially
-from planner.engine.walk.slots import SlotLimits
 from planner.engine.walk.work import WorkResult
-from planner.foundation.values.value import Value
+from planner.foundation.values.value import Value, unmark_deep
 from planner.foundation.vocabulary.address import join, parse_module
 from planner.foundation.vocabulary.address_set import NO_ADDRESSES, AddressSet
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, Severity, error, has_errors
@@ -34,6 +32,7 @@ from planner.foundation.vocabulary.walks import Walk
 from planner.language.config.model import Config, RemovedDecl
 from planner.language.config.statements import removed_blocks
 from planner.language.config.variables import RootVariable
+from planner.language.expressions.decode import decode_block
 from planner.logic.graph.problems import missing_function
 from planner.logic.model.graph import Graph, Node
 from planner.world.state.build import StateBuilder
@@ -41,8 +40,7 @@ from planner.world.state.model import ObjectState
 
 if TYPE_CHECKING:
     from planner.language.functions import Function
-    from planner.logic.datalog.engine.evaluate import Database
-    from planner.logic.graph.dependencies import ResourceDependencies
+    from planner.logic.graph.build import ResourceDependencies
 
 
 class ConfigurationWalk(ValueWalk):
@@ -254,18 +252,14 @@ class ConfigurationWalk(ValueWalk):
         if self.graph.database is None:
             return NO_ADDRESSES
         if self._dependencies is None:
-            self._dependencies = _dependencies(self.graph.database)
+            from planner.logic.graph.build import ResourceDependencies
+
+            self._dependencies = ResourceDependencies(self.graph.database)
         return self._dependencies.of(node)
 
     def removal(self, config_address: str) -> RemovedDecl | None:
         """The removed block that counts for a resource."""
         return self._removals.get(config_address)
-
-
-def _dependencies(database: Database) -> ResourceDependencies:
-    from planner.logic.graph.dependencies import ResourceDependencies
-
-    return ResourceDependencies(database)
 
 
 # ---------------------------------------------------------------- helpers
@@ -283,3 +277,27 @@ def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
 def provider_configurations(graph: Graph) -> dict[str, str]:
     """The provider configuration that each vertex uses."""
     return dict(sorted(relation(graph, "uses_configuration")))  # type: ignore[arg-type]
+
+
+# What modules tell providers about themselves: `provider_meta` blocks.
+
+
+def provider_meta(schemas: Schemas, it: Instance) -> Value:
+    """The value of the block for the instance's provider in its module, None when there is none. Raises Failure."""
+    if it.module is None or not it.module.config.provider_metas:
+        return None
+    config = it.module.config
+    source = parse_provider_configuration(it.configuration).source
+    for name, body in config.provider_metas.items():
+        if config.provider_source(name) != source:
+            continue
+        schema = schemas.schema(source).meta
+        if schema is None:
+            detail = f"The provider {source} of {it.address} wants to know nothing of modules: take the block out."
+            summary = "Provider does not support provider_meta"
+            raise Failure(error("plan.provider_meta", summary, detail, body.missing_span))
+        value, problems = decode_block(body, schema, it.module.scope)
+        if has_errors(problems):
+            raise Failure(problems)
+        return unmark_deep(value)[0]
+    return None

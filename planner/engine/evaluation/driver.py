@@ -8,7 +8,7 @@ from typing import ClassVar, TypeAlias
 from planner.engine.evaluation.context import EvaluationContext
 from planner.engine.evaluation.repetition import expand
 from planner.engine.evaluation.variables import evaluate_argument, evaluate_local
-from planner.engine.walk.straight import walk_straight
+from planner.engine.walk.sequential import walk_straight
 from planner.engine.walk.work import NOTHING, StopSignal, WorkResult
 from planner.foundation.vocabulary.address import parse_module
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure

@@ -124,12 +124,8 @@ class Schemas:
         if found is not None or schema.functions_are_all:
             return found
         if is_late:
-            return _unknown_function(name)
+            from planner.language.functions.protocol import unknown_function
+
+            return unknown_function(name)
         late: Function | None = self.provider(source).function(parts[-1])
         return late
-
-
-def _unknown_function(name: str) -> Function:
-    from planner.language.functions.protocol import unknown_function
-
-    return unknown_function(name)

@@ -11,7 +11,7 @@ from planner.engine.evaluation.objects import write_object
 from planner.engine.evaluation.schema_marks import marked_by_schema
 from planner.engine.plan.action import Decision, Facts, decide, rows
 from planner.foundation.values.paths import apply_marks, marked_paths, unknown_paths
-from planner.foundation.values.settled import unknown_as_null
+from planner.foundation.values.sets import unknown_as_null
 from planner.foundation.values.value import Null, Value, is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.logic.programs.actions import does

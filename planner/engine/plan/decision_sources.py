@@ -14,11 +14,10 @@ from planner.language.config.statements import removed_blocks
 from planner.language.syntax.body import BodySchema
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.facts.from_changes import declaration
 from planner.logic.facts.from_config import removed_statements
-from planner.logic.facts.from_state import add_instance
+from planner.logic.facts.from_state import add_instance, declaration
+from planner.logic.model.graph import CommandLine, StateEntry
 from planner.logic.model.plan import Plan, ResourceChange
-from planner.logic.model.sources import CommandLine, StateEntry
 from planner.logic.programs.rule_programs import decision_program, removal_program
 
 _OPTIONS = {"destroy": "-destroy", "refresh_only": "-refresh-only", "offline": "-offline"}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.engine.evaluation.body_rules import extend, of_instance, path_name, storage_problems
+from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.ignore import ignore_changes
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject
 from planner.engine.evaluation.provider_diagnostics import in_body
-from planner.engine.evaluation.replace_triggered_by import watched
 from planner.engine.evaluation.schema_marks import (
     combined_marks,
     is_write_only,
@@ -17,18 +18,21 @@ from planner.engine.evaluation.schema_marks import (
     sensitive_paths,
     without_write_only,
 )
-from planner.engine.plan.action import Facts, derive, rows
+from planner.engine.evaluation.static_references import traversal_problems, watched
+from planner.engine.plan.action import Facts, decided, derive, keeps_object, rows
 from planner.engine.plan.generation import generate
-from planner.engine.plan.lifecycle import decided, keeps_object
 from planner.engine.plan.refresh import import_object, read_current, refreshed, settle_dependencies
-from planner.engine.plan.replace_triggers import seen
-from planner.foundation.values.documents import with_documents
+from planner.foundation.values.identity import identical
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import apply_marks, get, marked_paths
+from planner.foundation.values.refine import with_documents
 from planner.foundation.values.value import Null, Unknown, Value, type_of, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.language.config.model import Expr
+from planner.language.config.references import Ref
 from planner.language.expressions.decode import decode_block
+from planner.language.syntax.nodes import GetAttr
 from planner.logic.model.plan import Importing, ResourceChange
 from planner.logic.programs.actions import does
 from planner.world.provider.conformity import plan_problems
@@ -316,3 +320,39 @@ def _at(value: Value, path: Any) -> Value:
 def _same(a: Value, b: Value) -> bool:
     """Equal for certain, with nulls of different types apart: as parts of two objects they make different types."""
     return a is b or (same_value(a, b) and (a.__class__ is not Null or a.type == b.type))
+
+
+# lifecycle.replace_triggered_by: does something that an instance watches change?
+
+
+def seen(expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence[ResourceChange]) -> set[tuple[str, str, str]]:
+    """The facts (columns of `watched`) about what an element names; `changes` are those planned for the resource or
+    instance. Raises Failure."""
+    text = expr.span.text
+    decl = module.config.resources.get(ref.name)
+    place = module.text or "the root module"
+    if decl is None:
+        detail = f"No resource {ref.name} is declared in {place}."
+        raise Failure(error("plan.undeclared_resource", "Reference to undeclared resource", detail, expr.span))
+    if not changes:
+        detail = f"replace_triggered_by names {ref.name}, of which there is no instance in {place}."
+        raise Failure(error("plan.trigger_without_change", "Nothing to be triggered by", detail))
+    if not ref.rest:
+        return {(text, change.action, "whole") for change in changes}
+    change = changes[0]
+    if not does(change.action, "stirs"):
+        return {(text, change.action, "same")}
+    object_type = module.context.schemas.object_type(module.config, decl)
+    problems = traversal_problems(object_type, ref.rest, expr.source)
+    if problems:
+        raise Failure(problems)
+    path = tuple(("attr", s.name) if isinstance(s, GetAttr) else ("index", s.key) for s in ref.rest)
+    found = []
+    for value in (change.before, change.after):
+        try:
+            found.append(get(unmark_deep(value)[0], path))
+        except KeyError:
+            found.append(None)
+    before, after = found
+    is_same = before is after if before is None or after is None else identical(before, after)
+    return {(text, change.action, "same" if is_same else "differs")}

@@ -36,7 +36,7 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, ResourceDecl
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.logic.model.sources import StateEntry
+from planner.logic.model.graph import StateEntry
 from planner.logic.programs.rule_programs import limit_program, move_program
 from planner.world.state.build import StateBuilder
 from planner.world.state.model import State

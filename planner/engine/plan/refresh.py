@@ -9,8 +9,8 @@ from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
 from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.schema_marks import combined_marks, schema_marks
+from planner.engine.plan.action import keeps_object
 from planner.engine.plan.findings import Seen
-from planner.engine.plan.lifecycle import keeps_object
 from planner.foundation.values.identity import identical
 from planner.foundation.values.paths import apply_marks, marked_paths
 from planner.foundation.values.value import Null, unmark_deep
@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
 from planner.language.expressions.decode import decode_block
-from planner.world.provider.legacy import normalize_legacy_object
+from planner.world.provider.propose import normalize_legacy_object
 from planner.world.state.model import ObjectState
 
 if TYPE_CHECKING:

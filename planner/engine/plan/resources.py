@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from planner.engine.evaluation.body_rules import forget_compiled
 from planner.engine.evaluation.configuration_walk import relation
 from planner.engine.evaluation.context import ModuleInstance
+from planner.engine.evaluation.data import data_configuration
+from planner.engine.evaluation.ephemeral import open_resource, opened
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.repetition import NO_REPETITION, Expansion, Repetition, expand
-from planner.engine.plan.data import plan_data
+from planner.engine.evaluation.schema_marks import marked_by_schema
+from planner.engine.plan.action import derive
+from planner.engine.plan.data import plan_data, readiness
 from planner.engine.plan.destroy import plan_deposed, plan_destroy, plan_orphan
-from planner.engine.plan.ephemeral import plan_ephemeral
 from planner.engine.plan.managed import plan_managed
 from planner.engine.plan.options import Settled
-from planner.engine.plan.self_references import Waits, waiting_instances
+from planner.engine.plan.shared_work import PlanWork
 from planner.engine.plan.targets import InstanceLimits, command_line
 from planner.engine.walk.work import NOTHING, WorkResult
+from planner.foundation.values.paths import apply_marks, marked_paths
+from planner.foundation.values.value import Null, Value, unmark_deep
 from planner.foundation.vocabulary.address import (
     ResourceAddress,
     format_key,
@@ -30,13 +35,38 @@ from planner.foundation.vocabulary.provider_address import parse_provider_config
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.shell import option
 from planner.language.config.model import ResourceDecl
+from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.logic.facts.instances import declared_instance, recorded_instance
+from planner.logic.facts.from_state import declared_instance, recorded_instance
 from planner.logic.model.graph import Node
+from planner.logic.programs.rule_programs import limit_program
+from planner.world.provider.propose import planned_unknown_object
 from planner.world.state.model import InstanceKey, ResourceState
 
-if TYPE_CHECKING:
-    from planner.engine.plan.shared_work import PlanWork
+# Planning ephemeral resources: opened as soon as everything that they need is known.
+
+
+def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
+    """Open an ephemeral resource, or leave that to the apply. Raises Failure."""
+    assert it.objects is not None
+    problems = walk.self_references(it) or walk.conditions(it, "precondition")
+    if has_errors(problems):
+        return problems
+    config = data_configuration(it, problems)
+    if not derive({"ephemeral_resource": (), **readiness(walk, it, config)}, "read_now"):
+        if walk.options.mode == "refresh-only":
+            value: Value = Null(it.object_type)
+        else:
+            known = planned_unknown_object(it.schema.block, unmark_deep(config)[0])
+            value = apply_marks(known, marked_paths(config))
+    else:
+        given, found = open_resource(walk, it, config)
+        problems += found
+        if given is None:
+            return problems
+        value = marked_by_schema(given, it.schema.block)
+    return problems + opened(walk, it, value)
+
 
 InstanceWork = Callable[["PlanWork", Instance], list[Diagnostic]]
 
@@ -368,3 +398,25 @@ def _config_address(resource: ResourceState) -> str:
 
 _PLANNERS: dict[str, InstanceWork] = {"managed": plan_managed, "data": plan_data, "ephemeral": plan_ephemeral}
 _DEPARTURES: dict[str, InstanceWork] = {"orphan": plan_orphan, "deposed": plan_deposed, "plan_destroy": plan_destroy}
+
+
+# References of a resource to itself: instances that wait for other instances of the same resource, as the rules of
+# rules/graph/own_references.dl derive it.
+
+
+Waits: TypeAlias = dict[str, list[str]]
+"""instance address -> the other instances of its resource that it waits for"""
+
+
+def waiting_instances(facts: FactBase) -> tuple[Waits, dict[str, int] | None]:
+    """Which of the instances each one waits for, and a place for each after those that it waits for; None when some
+    wait for one another. The facts are `expanded` and `mentions_itself` of one resource."""
+    derived = evaluate(limit_program(), facts, ["instance_waits", "instance_level", "instance_cycle"])
+    waits: Waits = {row[0]: [] for row in facts.relation("expanded")}
+    for address, other in derived.sorted("instance_waits"):
+        waits[address].append(other)
+    if derived["instance_cycle"]:
+        return waits, None
+    levels: dict[str, int] = dict(derived["instance_level"])
+    order = sorted(waits, key=lambda address: levels.get(address, 0))
+    return waits, {address: place for place, address in enumerate(order)}

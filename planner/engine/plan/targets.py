@@ -11,7 +11,7 @@ from collections.abc import Collection
 from planner.foundation.vocabulary.limits import Limits
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.logic.facts.from_command import from_command
+from planner.logic.facts.from_config import from_command
 from planner.logic.programs.rule_programs import limit_program
 
 

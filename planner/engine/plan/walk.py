@@ -8,33 +8,52 @@ gets is not decided here but by the rules of rules/plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+from planner.engine.evaluation.conditions import check_rule
 from planner.engine.evaluation.configuration_walk import ConfigurationWalk
+from planner.engine.evaluation.context import ModuleInstance, output_marks
+from planner.engine.evaluation.outputs import evaluate_output
 from planner.engine.evaluation.schemas import Schemas
-from planner.engine.evaluation.value_digests import value_digests
-from planner.engine.plan.action import Facts
+from planner.engine.evaluation.text_digests import value_digests
+from planner.engine.plan.action import Facts, derive, rows
+from planner.engine.plan.findings import PlanRecord, block_lookup, changed_outputs, relevant_attributes
 from planner.engine.plan.moves import MoveResults, blocked_warning, check_moves
 from planner.engine.plan.options import PlanOptions
-from planner.engine.plan.outputs import plan_destroyed_output, plan_output
-from planner.engine.plan.relevant_attributes import block_lookup, changed_outputs, relevant_attributes
 from planner.engine.plan.resources import ResourceVertices
 from planner.engine.plan.shared_work import PlanWork
-from planner.engine.plan.unmatched_addresses import unmatched
+from planner.engine.plan.targets import command_line
 from planner.engine.walk.hooks import Hooks
 from planner.engine.walk.work import WorkResult
 from planner.foundation.support.collector import collector_paused
 from planner.foundation.support.files_read import files_read
 from planner.foundation.support.lazy import Later
-from planner.foundation.values.value import Null, Value
-from planner.foundation.vocabulary.address import AddressError, join
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.values.operations import same_value
+from planner.foundation.values.value import Null, Value, is_wholly_known, mark, type_of, unmark, unmark_deep
+from planner.foundation.vocabulary.address import (
+    Address,
+    AddressError,
+    ModuleAddress,
+    ResourceAddress,
+    format_key,
+    join,
+    parse_resource_instance,
+)
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, Severity, error, has_errors, warning
+from planner.foundation.vocabulary.nearest import nearest
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
-from planner.language.config.model import Config
+from planner.foundation.vocabulary.shell import option
+from planner.language.config.model import Config, OutputDecl
 from planner.language.config.variables import RootVariable
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.facts.from_state import declared_instance, recorded_instance
 from planner.logic.model.graph import Graph, Node
-from planner.logic.model.plan import Plan, ResourceChange
+from planner.logic.model.plan import Action, OutputChange, Plan, ResourceChange
+from planner.logic.programs.actions import NO_OP, does
+from planner.logic.programs.rule_programs import limit_program
+from planner.world.state.model import OutputState, State
 
 
 def plan_walk(
@@ -203,3 +222,149 @@ def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) ->
         else:
             found[name] = given.raw if given.raw is not None else (Null() if decl.default is None else decl.default)
     return found
+
+
+# Output values: those of child modules for their callers, those of the root module as planned changes.
+
+
+def plan_output(walk: PlanWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
+    """Evaluate an output of one module instance; in the root module plan its change."""
+    decl = module.config.outputs[name]
+    address = join(module.text, f"output.{name}")
+    severity: Severity = "warning" if walk.options.mode == "refresh-only" else "error"
+    problems: list[Diagnostic] = []
+    for i, rule in enumerate(decl.preconditions):
+        result = check_rule(rule, "output", module.scope, severity)
+        walk.checks.report("output_value", config_address, address, "output", i, result)
+        problems += result.about("output_value", address, "output")
+    if has_errors(problems):
+        return problems
+    value, found = evaluate_output(module, decl)
+    problems += found
+    if has_errors(problems):
+        return problems
+    if module.parent is not None:
+        module.set_output(name, mark(value, output_marks(module, decl)))
+        if is_wholly_known(unmark_deep(value)[0]):
+            walk.record.module_outputs[address] = value
+    else:
+        _plan_root(walk.record, walk.state, decl, value)
+    return problems
+
+
+# ---------------------------------------------------------------- root outputs
+
+
+def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value) -> None:
+    recorded = state.outputs.get(decl.name)
+    before: Value = recorded.value if recorded is not None else Null()
+    plain = unmark_deep(value)[0]
+    facts = _facts(decl, recorded, before, plain)
+    action = output_action(facts)
+    sensitive = decl.sensitive or (recorded is not None and recorded.sensitive)
+    # nothing to nothing: the type of the null that the expression gives is not told
+    after = before if not does(action, "changes") and plain.__class__ is Null else value
+    told = rows(f"output.{decl.name}", facts)
+    record.outputs[decl.name] = OutputChange(decl.name, action, before, after, sensitive, told)
+    if is_wholly_known(plain):
+        if plain.__class__ is Null:
+            record.refreshed.remove_output(decl.name)
+        else:
+            record.refreshed.set_output(decl.name, OutputState(plain, type_of(plain), decl.sensitive, decl.deprecated))
+
+
+def _facts(decl: OutputDecl, recorded: OutputState | None, before: Value, plain: Value) -> Facts:
+    """What rules/plan/outputs.dl asks about an output that the configuration has."""
+    facts: Facts = {"output_declared": ()}
+    if recorded is not None:
+        facts["output_recorded"] = ()
+    gone = (("before", unmark(before)[0]), ("after", plain))
+    nulls = tuple(when for when, v in gone if v.__class__ is Null)
+    if nulls:
+        facts["output_null"] = nulls
+    different = {
+        "value": not is_wholly_known(plain) or not same_value(plain, before),
+        "sensitivity": recorded is not None and decl.sensitive != recorded.sensitive,
+        "deprecation": (decl.deprecated or "") != ((recorded.deprecated if recorded is not None else None) or ""),
+    }
+    if any(different.values()):
+        facts["output_differs"] = tuple(what for what, differs in different.items() if differs)
+    return facts
+
+
+def output_action(facts: Facts) -> Action:
+    """The action of an output of which these facts hold; no-op when the rules say nothing."""
+    for (action,) in derive(facts, "output_action"):
+        return str(action)
+    return NO_OP
+
+
+def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Facts) -> list[Diagnostic]:
+    """A root output that nothing declares any more, or that goes with everything else, as the facts say."""
+    recorded = state.outputs.get(name)
+    if recorded is not None:
+        facts = {"output_recorded": (), **facts}
+        action, told = output_action(facts), rows(f"output.{name}", facts)
+        record.outputs[name] = OutputChange(name, action, recorded.value, Null(), recorded.sensitive, told)
+    return []
+
+
+# What is named on the command line and matches nothing: it would change what a plan does without a word.
+#
+# The rules of rules/graph/instances.dl decide; this module states the facts, and guesses what could have been meant.
+
+
+def unmatched(walk: PlanWork) -> list[Diagnostic]:
+    """Warnings for addresses of -target, -exclude and -replace that no instance of the configuration or of the state
+    has. Blocks whose instances are not known, because the plan leaves them out, may have any."""
+    options = walk.options
+    named = dict.fromkeys(options.limits.options())
+    if not named or options.before_destroy:
+        return []
+    facts = FactBuilder(command_line(options.walk, options.limits))
+    _declared(walk, facts)
+    _recorded(walk, facts)
+    derived = evaluate(limit_program(), facts.build(), ["unmatched", "walked", "unexpanded"])
+    problems = []
+    for name, address in named:
+        text = str(address)
+        if (name, text) not in derived["unmatched"]:
+            continue
+        known = {row[0] for relation in ("walked", "unexpanded") for row in derived[relation]}
+        hit = nearest(text, _names(address, map(parse_resource_instance, known)), 3)
+        detail = f"{option(name, text)} names nothing: neither the configuration nor the state has such an object."
+        if hit:
+            detail += f" Did you mean {option(name, hit)}?"
+        problems.append(warning("plan.unmatched_address", "An address matches nothing", detail))
+    return problems
+
+
+def _declared(walk: PlanWork, facts: FactBuilder) -> None:
+    """The instances of the configuration, and the blocks of which some are not known."""
+    for config in walk.config.root.walk():
+        modules = walk.context.instances(config.path)
+        base = ".".join(f"module.{name}" for name in config.path)
+        for decl in config.resources.values():
+            object = join(base, decl.key)
+            expansions = [(module, module.resource(decl.key).expansion) for module in modules]
+            for module, expansion in expansions:
+                for key in expansion.instances if expansion is not None else ():
+                    address = module.instance_address(decl, key)
+                    declared_instance(facts, address, object, module.text, format_key(key), decl.span)
+            if not expansions or any(expansion is None for _, expansion in expansions):
+                facts.add("unexpanded", object, source=decl.span)
+
+
+def _recorded(walk: PlanWork, facts: FactBuilder) -> None:
+    for resource, instance in walk.state.instances():
+        address = parse_resource_instance(resource.address + format_key(instance.key))
+        recorded_instance(facts, str(address), str(address.config))
+
+
+def _names(address: Address, known: Iterable[ResourceAddress]) -> list[str]:
+    """What could have been meant: modules for a module, resources and instances for the others."""
+    if isinstance(address, ModuleAddress):
+        return sorted(
+            {str(ModuleAddress(one.module.steps[: i + 1])) for one in known for i in range(len(one.module.steps))}
+        )
+    return sorted({str(form) for one in known for form in ((one, one.resource) if address.key is None else (one,))})

@@ -27,10 +27,9 @@ from planner.engine.evaluation.repetition import (
     repetition_problems,
     unknown_repetition,
 )
-from planner.engine.evaluation.replace_triggered_by import watched
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.evaluation.scope import ModuleScope
-from planner.engine.evaluation.static_references import traversal_problems
+from planner.engine.evaluation.static_references import traversal_problems, watched
 from planner.engine.evaluation.variables import check_validations, deprecated_argument, evaluate_local
 from planner.engine.validate.shared_results import Alike
 from planner.foundation.values.convert import ConversionError, convert
@@ -42,8 +41,8 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.connection import connection_schema
-from planner.language.config.joined_body import OverriddenBody
 from planner.language.config.lint import lint_discarded, may_discard
+from planner.language.config.merge import OverriddenBody
 from planner.language.config.model import CheckRule, Config, ImportDecl, ModulePath, Provisioner, ResourceDecl
 from planner.language.config.reading import ExpressionPiece, Problems
 from planner.language.config.variables import finalize

@@ -20,9 +20,8 @@ from heapq import heappop, heappush
 from threading import Thread
 from typing import Any
 
-from planner.engine.walk.machine import Instruction, Machine, Skip, StartNode, Stopped
+from planner.engine.walk.machine import Instruction, Machine, Skip, SlotLimits, Slots, StartNode, Stopped
 from planner.engine.walk.sequential import run_guarded, said_by
-from planner.engine.walk.slots import SlotLimits, Slots
 from planner.engine.walk.turns import meanwhile
 from planner.engine.walk.work import NOTHING, Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
 

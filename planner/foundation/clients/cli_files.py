@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 
 def home(environ: Mapping[str, str]) -> Path:
@@ -16,8 +13,6 @@ def home(environ: Mapping[str, str]) -> Path:
 
 
 def _path(path: str) -> Path:
-    from pathlib import Path
-
     return Path(path)
 
 

@@ -6,6 +6,7 @@ Statuses are answers, not errors. What is raised is ServiceError, when there is 
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import os
 import re
@@ -22,11 +23,54 @@ from threading import Lock
 from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from planner.foundation.clients.bounded import BoundedResponse
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.signals import STOP
 from planner.foundation.support.stop import is_reading
 from planner.foundation.vocabulary.records import define, field, frozen
+
+# Answers of HTTP servers that come in time as a whole, not only each part of them.
+
+
+SLOWEST = 4096
+"""bytes that have to come each second, once the timeout has passed"""
+
+
+class BoundedResponse(http.client.HTTPResponse):
+    """A response that may take the timeout of its connection, and a second more for each SLOWEST bytes. Raises
+    TimeoutError while it is read."""
+
+    def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
+        super().__init__(sock, *arguments, **named)
+        timeout = sock.gettimeout()
+        if timeout is not None:
+            self.fp.close()
+            self.fp = io.BufferedReader(_Bounded(sock, timeout))
+
+
+class _Bounded(io.RawIOBase):
+    """What comes from a socket, until its time is over."""
+
+    def __init__(self, sock: socket.socket, timeout: float) -> None:
+        self._socket, self._raw = sock, sock.makefile("rb", buffering=0)
+        self._end = time.monotonic() + timeout
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the answer takes too long")
+        self._socket.settimeout(left)
+        count = self._raw.readinto(buffer)
+        self._end += (count or 0) / SLOWEST
+        return count
+
+    def close(self) -> None:
+        if not self.closed:
+            self._raw.close()
+        super().close()
+
 
 _PIECE = 1 << 16
 """bytes that are sent at once"""
@@ -99,7 +143,7 @@ Sign = Callable[[str, str, dict[str, str], bytes], Mapping[str, str]]
 @define
 class Http:
     """Makes requests. `timeout` in seconds holds for connecting and for the answer, which may take longer when much
-    comes (planner.foundation.clients.bounded). May be used by several threads. `proxies` as the variables HTTPS_PROXY,
+    comes (planner.foundation.clients.http). May be used by several threads. `proxies` as the variables HTTPS_PROXY,
     HTTP_PROXY and NO_PROXY say them, by default from there."""
 
     timeout: float = 30.0

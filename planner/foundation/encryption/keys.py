@@ -1,7 +1,7 @@
 """Keys, and what gives them. Each type of key provider is a module of planner.foundation.encryption.key_providers with
 its name:
 
-    SETTINGS                 what may stand in its block (planner.foundation.encryption.settings)
+    SETTINGS                 what may stand in its block (planner.foundation.encryption.keys)
     build(settings)          a KeyProvider. Raises ProviderError
 
 What a provider has to know to give the same key again is its metadata, which stand beside what was encrypted: a JSON
@@ -16,9 +16,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol
 
-from planner.foundation.encryption.base64 import Base64Error, decode
+from planner.foundation.encryption.envelope import Base64Error, decode
 from planner.foundation.support.exact_json import JsonError, loads
-from planner.foundation.vocabulary.records import frozen
+from planner.foundation.values.types import STRING, Type
+from planner.foundation.vocabulary.records import field, frozen
 
 Metadata = Mapping[str, Any]
 
@@ -124,3 +125,30 @@ def number_of(metadata: Metadata, name: str) -> int:
     if value.__class__ is not int or not -(1 << 63) <= value < 1 << 63:
         raise MetadataError(f"{name} is not a whole number")
     return int(value)
+
+
+# What may stand in the blocks of key providers and methods.
+
+
+@frozen
+class Setting:
+    """An argument. `keys`: it takes the keys of a key provider, whatever `type` says. `nullable`: null is the same as
+    leaving it out; elsewhere it is a mistake."""
+
+    type: Type = STRING
+    required: bool = False
+    keys: bool = False
+    nullable: bool = False
+
+
+@frozen(eq=False)
+class EncryptionArguments:
+    """The arguments by name, and those of the blocks that may stand there once."""
+
+    arguments: Mapping[str, Setting]
+    blocks: Mapping[str, Mapping[str, Setting]] = field(factory=dict)
+
+
+Given = Mapping[str, Any]
+"""what was given: texts, whole numbers, truth values, tuples and dictionaries of them, Keys; nothing for what was not.
+Blocks are dictionaries"""

@@ -309,18 +309,14 @@ def _number(package: ZipFile) -> int:
 
 def _stream(archive: Path, kind: str) -> IO[bytes]:
     if kind == "tar.gz":
-        return _gzip(archive)
+        import gzip
+
+        return gzip.open(archive, "rb")  # type: ignore[return-value]
     if kind == "tar.bz2":
         return _bz2(archive)
     if kind == "tar.xz":
         return _xz(archive)
     return open(archive, "rb")
-
-
-def _gzip(archive: Path) -> IO[bytes]:
-    import gzip
-
-    return gzip.open(archive, "rb")  # type: ignore[return-value]
 
 
 def _bz2(archive: Path) -> IO[bytes]:

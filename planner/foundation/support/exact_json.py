@@ -145,7 +145,9 @@ def _fragments(value: Any, depth: int = 0) -> Any:
     if value.__class__ is str:
         return value.translate(_NO_UTF8)
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
-        return _fragment(_digits(value))
+        from decimal import Decimal
+
+        return _fragment(str(Decimal(value)))
     inner: Any
     if value.__class__ is dict:
         inner = {_fragments(k): _fragments(v, depth + 1) for k, v in value.items()}
@@ -158,12 +160,6 @@ def _fragments(value: Any, depth: int = 0) -> Any:
     if depth > _DEEPEST:
         raise RecursionError
     return _fragment(_text(inner))
-
-
-def _digits(value: int) -> str:
-    from decimal import Decimal
-
-    return str(Decimal(value))  # str() of an int has a limit
 
 
 def _text(value: Any) -> bytes:

@@ -22,6 +22,7 @@ import os
 import stat
 import sys
 from _operator import _compare_digest  # hmac has it from there, and brings OpenSSL
+from _pickle import loads
 from contextlib import suppress
 from functools import lru_cache
 from io import FileIO
@@ -126,8 +127,6 @@ class Shelf:
 
     @staticmethod
     def _unpickled(data: memoryview) -> Any:
-        from _pickle import loads
-
         paused = gc.isenabled()
         gc.disable()
         try:

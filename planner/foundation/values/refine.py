@@ -135,7 +135,9 @@ def safe_prefix(text: str) -> str:
         return text[:cut]
     if text[-1] in _ENDS:
         return text
-    return _without_last(text)
+    from planner.foundation.vocabulary.graphemes import graphemes
+
+    return text[: len(text) - len(graphemes(text)[-1])]
 
 
 def _without_combining(text: str) -> str:
@@ -145,15 +147,45 @@ def _without_combining(text: str) -> str:
     return text[:at]
 
 
-def _without_last(text: str) -> str:
-    from planner.foundation.vocabulary.graphemes import graphemes
-
-    return text[: len(text) - len(graphemes(text)[-1])]
-
-
 def _may_change(char: str) -> bool:
     """Whether this character has parts or can merge with a following one in normal form NFC."""
     code = ord(char)
     if 0x1100 <= code <= 0x11FF or combining(char) or normalize("NFD", char) != char:
         return True
     return any(len(normalize("NFC", char + chr(m))) == 1 for m in range(0x300, 0x346))
+
+
+# What is known of JSON with unknown parts, where a value comes back from somebody who does not know of it.
+
+
+_WITHOUT_PARTS = frozenset((str, bool, int, Null))
+
+
+def with_documents(value: Value, other: Value) -> Value:
+    """The unmarked value; texts in it that are as unknown as they are in the other, which it was made from, have their
+    documents (see Unknown). Elements of sets cannot be told from each other, and stay as they are."""
+    cls = value.__class__
+    if cls is Unknown:
+        is_same = other.__class__ is Unknown and other.document is not None and value.type == other.type
+        return Unknown(value.type, value.refinement, other.document) if is_same else value
+    if cls is not other.__class__:
+        return value
+    if cls is dict:
+        made = value
+        for name, part in value.items():
+            if part.__class__ in _WITHOUT_PARTS or name not in other:
+                continue
+            new = with_documents(part, other[name])
+            if new is not part:
+                made = {**made, name: new}
+        return made
+    if cls is Map:
+        entries = with_documents(value.items, other.items)
+        return value if entries is value.items else Map(value.element, entries)
+    if cls is List:
+        items = with_documents(value.items, other.items)
+        return value if items is value.items else List(value.element, items)
+    if cls is tuple and len(value) == len(other):
+        parts = tuple(map(with_documents, value, other))
+        return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
+    return value

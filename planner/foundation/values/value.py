@@ -343,10 +343,6 @@ def number_from_text(text: str) -> Value:
     Raises ValueError when the text is no number."""
     if text.isascii() and text.isdigit() and len(text) < 150:
         return int(text)
-    return _parsed_number(text)
-
-
-def _parsed_number(text: str) -> Value:
     from planner.foundation.values.numbers import parse_number
 
     return parse_number(text)

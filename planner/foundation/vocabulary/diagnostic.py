@@ -5,8 +5,11 @@ The shape of `to_json` is the ecosystem's (`validate -json`, the UI lines of `pl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, TypeVar
 
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.span import Span
@@ -92,3 +95,70 @@ class Failure(Exception):
     def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic) -> None:
         self.diagnostics = [diagnostics] if isinstance(diagnostics, Diagnostic) else list(diagnostics)
         super().__init__("; ".join(d.summary for d in self.diagnostics))
+
+
+# What there is to say of a piece of work: collected in one list on its way, with one way out.
+
+
+T = TypeVar("T")
+
+
+class Diagnostics(list[Diagnostic]):
+    """The diagnostics of a command, in the order in which they came up. Whoever cannot go on raises Failure with what
+    has not been told yet; `until_an_error` catches it, once for the whole command."""
+
+    def check(self, problems: Iterable[Diagnostic] = ()) -> None:
+        """Tell these, and end the work if there are errors among all that was told. Raises Failure."""
+        self += problems
+        if has_errors(self):
+            raise Failure(())
+
+    def take(self, answer: tuple[T | None, Iterable[Diagnostic]]) -> T:
+        """The value of an answer whose problems are told. Raises Failure when there is none, or with an error."""
+        value, problems = answer
+        self.check(problems)
+        if value is None:
+            raise Failure(())
+        return value
+
+    @contextmanager
+    def until_an_error(self) -> Iterator[None]:
+        """Work that may end with Failure: what it carries is told."""
+        try:
+            yield
+        except Failure as failure:
+            self += failure.diagnostics
+
+
+# Exceptions that nobody expected, as diagnostics: mistakes in planner itself, what the machine refuses, and what is
+# nested too deeply.
+
+
+_REFUSED = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE)
+)
+"""what is not up to a program: a disk that is full or broken, permissions, limits"""
+
+
+def defect(problem: Exception, address: str = "") -> Diagnostic:
+    """What to say of an exception; with PLANNER_DEBUG also where it happened. `address`: what was being worked on."""
+    debugging = os.environ.get("PLANNER_DEBUG")
+    if isinstance(problem, RecursionError) and not debugging:
+        detail = "Something in the configuration or in the state is nested deeper than planner can follow."
+        return error("cli.too_deep", "Nested too deeply", detail, address=address)
+    if isinstance(problem, OSError) and problem.errno in _REFUSED and not debugging:
+        where = f"{problem.filename}: " if problem.filename is not None else ""
+        detail = f"{where}{problem.strerror or problem}."
+        return error("cli.system", "The machine does not allow it", detail, address=address)
+    what = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+    advice = "Run again with PLANNER_DEBUG=1 to see where it happened."
+    if debugging:
+        advice = _trace(problem)
+    detail = f"{what}\n\nThis is a mistake in planner, not in your configuration: please report it. {advice}"
+    return error("cli.internal_error", "Internal error", detail, address=address)
+
+
+def _trace(problem: Exception) -> str:
+    import traceback
+
+    return "".join(traceback.format_exception(problem))

@@ -420,20 +420,16 @@ def _evolve(inst: Any, **changes: Any) -> Any:
     """Another record that has other values in some fields. Raises TypeError for a name that is no field."""
     record: _Record | None = inst.__class__.__dict__.get("__record__")
     if record is None:
-        return _evolve_other(inst, changes)
+        import attrs
+
+        # That of a class which attrs made.
+        return attrs.evolve(inst, **changes)
     if record.aliases is None:
         record.aliases = tuple([(one.alias, one.name) for one in record.fields if one.init])
     for alias, name in record.aliases:
         if alias not in changes:
             changes[alias] = getattr(inst, name)
     return inst.__class__(**changes)
-
-
-def _evolve_other(inst: Any, changes: dict[str, Any]) -> Any:
-    """That of a class which attrs made."""
-    import attrs
-
-    return attrs.evolve(inst, **changes)
 
 
 def _fields(cls: Any) -> tuple[Field, ...]:

@@ -70,7 +70,9 @@ class Source:
             column += self.text.count("\t", start, offset) - self.text.count("\r", start, offset)
         if self._ascii:
             return Position(line, offset - start + column, offset)
-        column += _characters(self.text[start:offset])
+        from planner.foundation.vocabulary.graphemes import count_graphemes
+
+        column += count_graphemes(self.text[start:offset])
         if line == 1 and offset and self.text.startswith("\ufeff"):  # a byte order mark takes no column
             column -= 1
         return Position(line, column, len(self.text[:offset].encode("utf-8", "surrogatepass")))
@@ -113,9 +115,3 @@ class Span:
 
     def __str__(self) -> str:
         return f"{self.filename}:{self.line}"
-
-
-def _characters(text: str) -> int:
-    from planner.foundation.vocabulary.graphemes import count_graphemes
-
-    return count_graphemes(text)

@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.encryption_model import EncryptionDecl, NamedBlock, RemoteTarget, TargetDecl
-from planner.language.config.joined_body import OverriddenBody
+from planner.language.config.merge import OverriddenBody
 from planner.language.config.reading import Problems, constant_bool, constant_string, read, read_some
 from planner.language.syntax.body import Block, Body, BodySchema, ExpectedBlock
 from planner.language.syntax.json_body import parse_json

@@ -230,7 +230,9 @@ class ModuleBuilder:
             )
             problems.error("duplicate_encryption", title, detail, found[1].span)
         elif found:
-            self.encryption = _merged(self.encryption, found[0])
+            from planner.language.config.encryption import merged
+
+            self.encryption = merged(self.encryption, found[0])
 
     def _override_provider(self, provider: ProviderDecl, problems: Problems) -> None:
         providers = self.module.providers
@@ -284,12 +286,6 @@ class ModuleBuilder:
             backend=self.backend or self.cloud,
             encryption=self.encryption,
         )
-
-
-def _merged(base: EncryptionDecl | None, over: EncryptionDecl) -> EncryptionDecl:
-    from planner.language.config.encryption import merged
-
-    return merged(base, over)
 
 
 def _resolve(unresolved: UnresolvedCall, scope: StaticScope, problems: Problems) -> ModuleCall:

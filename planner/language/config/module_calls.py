@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from planner.foundation.vocabulary.address import valid_identifier
+from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.joined_body import JoinedBody, optional
-from planner.language.config.merge import ExplicitDeclaration
-from planner.language.config.model import Expr, ModuleCall, ProviderRef, UnresolvedCall
+from planner.language.config.merge import ExplicitDeclaration, JoinedBody, optional
+from planner.language.config.model import Config, Expr, ModuleCall, ProviderRef, UnresolvedCall
 from planner.language.config.named_values import label_span
 from planner.language.config.provider_blocks import provider_reference
 from planner.language.config.provisioners import duplicate_escape, reserved_block
@@ -110,3 +110,22 @@ def passed_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[P
         passed[str(inner)] = (inner, outer)
         first[str(inner)] = Span(key.source, key.node.start, value.node.end)
     return tuple(passed.values())
+
+
+# Checks over the whole module tree that need no evaluation: whether calls give the arguments that modules declare.
+#
+# What expressions refer to is checked where they are evaluated (planner.engine.plan), against the same declarations.
+
+
+def check_module_arguments(config: Config) -> list[Diagnostic]:
+    """Arguments of module blocks that the module does not declare, and required ones that are missing: errors of every
+    command that walks the configuration, found before the walk."""
+    problems = Problems()
+    for module in config.root.walk():
+        for name in sorted(module.children):
+            call = module.calls[name]
+            variables = module.children[name].variables
+            schema = BodySchema({v.name: v.default is None for v in variables.values()})
+            if call.body is not None:
+                problems.extend(call.body.content(schema).diagnostics)
+    return problems

@@ -8,7 +8,7 @@ from planner.foundation.values.value import Value, type_of
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.span import Span
 from planner.foundation.vocabulary.version_constraints import parse_constraints
-from planner.language.config.joined_body import JoinedBody
+from planner.language.config.merge import JoinedBody
 from planner.language.config.model import Expr, ProviderDecl, ProviderRef, RequiredProvider
 from planner.language.config.provisioners import duplicate_escape, reserved_block
 from planner.language.config.reading import (

@@ -6,6 +6,7 @@ Checks run only on a tree that has no other errors.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr, ModuleCall, ModuleConfig, ProviderRef
@@ -17,7 +18,7 @@ from planner.language.config.sources import (
     provider_display,
     provider_part,
 )
-from planner.language.config.syntax_equality import same_expression
+from planner.language.syntax import nodes
 from planner.language.syntax.references import variables
 
 
@@ -257,3 +258,26 @@ def _warn_of_empty(mine: _Module, problems: Problems) -> None:
         first = min(groups[name], key=lambda s: (s.filename, s.start))
         detail = f"List {name} in required_providers (with configuration_aliases) instead of an empty provider block."
         problems.warning("empty_provider", "Redundant empty provider block", detail, first)
+
+
+# Whether two expressions are written alike, apart from layout and parentheses.
+
+
+_POSITIONS = {"start", "end", "compiled", "root_end", "name_end", "open", "close", "open_end", "close_start"}
+_POSITIONS |= {"bracket", "marker_start", "marker_end", "bare"}
+
+
+def same_expression(left: Any, right: Any) -> bool:
+    """Whether both are the same expression."""
+    while isinstance(left, nodes.Parens):
+        left = left.expr
+    while isinstance(right, nodes.Parens):
+        right = right.expr
+    if left.__class__ is not right.__class__:
+        return False
+    if isinstance(left, tuple):
+        return len(left) == len(right) and all(map(same_expression, left, right))
+    if not isinstance(left, nodes.SyntaxNode):
+        return bool(left == right)
+    names = [name for name in left.__slots__ if name not in _POSITIONS]
+    return all(same_expression(getattr(left, name), getattr(right, name)) for name in names)

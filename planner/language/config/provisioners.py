@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.joined_body import JoinedBody
+from planner.language.config.merge import JoinedBody
 from planner.language.config.model import Provisioner
 from planner.language.config.reading import Problems, expr_of, keyword, piece, read_some, unquoted
 from planner.language.syntax import nodes

@@ -7,8 +7,7 @@ from typing import Any, Literal
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.conditions import check_rule, refuse_self_reference
-from planner.language.config.joined_body import JoinedBody
-from planner.language.config.merge import ExplicitDeclaration
+from planner.language.config.merge import ExplicitDeclaration, JoinedBody
 from planner.language.config.model import CheckRule, Expr, Lifecycle, Mode, Reference, ResourceDecl
 from planner.language.config.named_values import label_span
 from planner.language.config.provider_blocks import provider_reference

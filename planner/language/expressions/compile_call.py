@@ -182,9 +182,11 @@ def _report_unknown(env: Environment, node: nodes.Call) -> None:
 
 
 def _report_no_function(env: Environment, node: nodes.Call) -> None:
+    from difflib import get_close_matches
+
     from planner.language.functions import names
 
-    close = _similar(node.name, names())
+    close = next(iter(get_close_matches(node.name, names(), 1, 0.75)), "")
     hint = f' Did you mean "{close}"?' if close else ""
     env.errors.append(
         error(
@@ -195,9 +197,3 @@ def _report_no_function(env: Environment, node: nodes.Call) -> None:
             context=Span(env.source, node.start, node.end),
         )
     )
-
-
-def _similar(name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(name, known, 1, 0.75)), "")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.numbers import is_infinite, number_to_text
 from planner.foundation.values.paths import sensitive_structure, unknown_structure, without_unknown
-from planner.foundation.values.type_text import type_text
-from planner.foundation.values.types import DYNAMIC, NUMBER, Type
+from planner.foundation.values.types import DYNAMIC, NUMBER, Type, type_text
 from planner.foundation.values.value import Null, Unknown, Value, is_wholly_known, type_of, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.span import Position, Source, Span

@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.body import Body
 
-PARSED = Shelf("syntax", 8192, made_by=("syntax", "config.lark"))
+PARSED = Shelf("syntax", 8192, made_by=("language/syntax", "config.lark"))
 """files that were parsed without a mistake, by their text"""
 
 
@@ -44,9 +44,13 @@ def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body |
         kept.filename, kept.text = display_name, text
         return body, kept, []
     if json:
-        body, diagnostics = _json_body(source)
+        from planner.language.syntax.json_body import parse_json
+
+        body, diagnostics = parse_json(source)
     else:
-        body, diagnostics = _native_body(source)
+        from planner.language.syntax.parse import parse_config
+
+        body, diagnostics = parse_config(source)
     if keep and not diagnostics:
         PARSED.keep(name, [body, source])
     return body, source, diagnostics
@@ -61,15 +65,3 @@ def decoded(data: bytes, display_name: str) -> tuple[Source, list[Diagnostic]]:
         at = len(data[: problem.start].decode("utf-8", "replace"))
         detail = "Configuration is UTF-8 text, and here stands a byte that is not. Save the file in that encoding."
         return source, [error("file.encoding", "Not UTF-8", detail, Span(source, at, at + 1))]
-
-
-def _json_body(source: Source) -> tuple[Body | None, list[Diagnostic]]:
-    from planner.language.syntax.json_body import parse_json
-
-    return parse_json(source)
-
-
-def _native_body(source: Source) -> tuple[Body | None, list[Diagnostic]]:
-    from planner.language.syntax.parse import parse_config
-
-    return parse_config(source)

@@ -15,12 +15,11 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.span import Source
 from planner.language.syntax import lexer
 from planner.language.syntax.build import Builder
-from planner.language.syntax.driver import run
 from planner.language.syntax.lexer import Token, tokenize
 from planner.language.syntax.native_body import NativeBody
 from planner.language.syntax.nodes import Expression
 from planner.language.syntax.recover import ParseRecovery
-from planner.language.syntax.tables import Row, Tables, load_tables
+from planner.language.syntax.tables import Row, Tables, load_tables, run
 
 STARTS = ("file", "expression", "template")
 FileBody = NativeBody

@@ -14,10 +14,9 @@ from typing import Any
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source, Span
-from planner.language.syntax.driver import run
 from planner.language.syntax.rule_productions import PRODUCTIONS
 from planner.language.syntax.rule_syntax import RuleFile, Statement, Written
-from planner.language.syntax.tables import END, Row, Tables, load_tables
+from planner.language.syntax.tables import END, Row, Tables, load_tables, run
 
 
 def parse_rules(name: str, text: str) -> tuple[RuleFile, list[Diagnostic]]:

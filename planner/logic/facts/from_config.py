@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from sys import intern  # an address is in many facts: rows of one object each are found and compared faster
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from planner.foundation.values.schema import BlockSchema
-from planner.foundation.vocabulary.address import join
+from planner.foundation.vocabulary.address import Address, ModuleAddress, format_key, join
+from planner.foundation.vocabulary.limits import UNLIMITED, Limits
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Config, ModuleConfig, ProviderRef
 from planner.language.config.statements import removed_blocks
-from planner.language.syntax.nodes import Call
+from planner.language.syntax.nodes import Call, GetAttr, GetIndex, Step, Traversal, Variable
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.facts import mentions
 from planner.logic.facts.mentions import Mention
-from planner.logic.facts.subjects import subject
+from planner.logic.model.graph import CommandLine
 
 
 class ArgumentSchemas(Protocol):
@@ -235,3 +236,76 @@ def removed_statements(facts: FactBuilder, config: Config) -> None:
 def _imports(facts: FactBuilder, config: Config) -> None:
     for target, (node, source, path) in mentions.of_imports(config.root):
         _references(facts, "import_reference", target, "", [(node, source, path)], config.root)
+
+
+# What a traversal names: the key under which the graph's rules know it (see `key` in rules/atoms.dl).
+
+
+Subject: TypeAlias = tuple[str, str | None]
+"""the key, and the same without instance key when it has one"""
+
+NO_VERTEX = frozenset(("count", "each", "self", "path", "terraform", "tofu", "template", "lazy", "arg"))
+
+
+def subject(node: Traversal | Variable, module: str) -> Subject | None:
+    """The key that a traversal in `module` means, or None when no vertex could answer to it."""
+    if isinstance(node, Variable) or node.root in NO_VERTEX:
+        return None
+    steps, root = node.steps, node.root
+    first = steps[0]
+    if not isinstance(first, GetAttr):
+        return None
+    if root in ("var", "local"):
+        return join(module, f"{root}.{first.name}"), None
+    if root == "module":
+        return _module_subject(join(module, f"module.{first.name}"), steps)
+    if root in ("data", "ephemeral", "resource"):
+        if len(steps) < 2 or not isinstance(steps[1], GetAttr):
+            return None
+        prefix = "" if root == "resource" else f"{root}."
+        return _keyed(join(module, f"{prefix}{first.name}.{steps[1].name}"), steps, 2)
+    return _keyed(join(module, f"{root}.{first.name}"), steps, 1)
+
+
+def _keyed(general: str, steps: tuple[Step, ...], at: int) -> Subject:
+    if len(steps) > at and isinstance(step := steps[at], GetIndex):
+        return general + _key(step), general
+    return general, None
+
+
+def _module_subject(call: str, steps: tuple[Step, ...]) -> Subject:
+    if len(steps) == 1:
+        return call, None
+    second = steps[1]
+    if isinstance(second, GetAttr):
+        return f"{call}.{second.name}", None
+    if len(steps) > 2 and isinstance(output := steps[2], GetAttr):
+        return f"{call}{_key(second)}.{output.name}", f"{call}.{output.name}"
+    return call + _key(second), call
+
+
+def _key(step: GetIndex) -> str:
+    key = step.key
+    return format_key(key if isinstance(key, (int, str)) else str(key))
+
+
+# The command line to facts: the predicates of rules/inputs/command.dl.
+
+
+def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> None:
+    """Add the kind of walk, the limits that the command line sets, and the objects that it asks to replace."""
+    facts.add("walk", walk, source=CommandLine(walk))
+    for option, address in limits.options():
+        predicate = "asked_replacement" if option == "replace" else option
+        row = (str(address), _form(address), str(address.config))
+        facts.add(predicate, *row, source=CommandLine(f"-{option}={address}"))
+
+
+def _form(address: Address) -> str:
+    """How much the address says: a whole module or resource of the configuration, or instances only."""
+    keyed = any(key is not None for _, key in address.module.steps)
+    if isinstance(address, ModuleAddress):
+        return "module_instance" if keyed else "module"
+    if address.key is not None:
+        return "instance"
+    return "resource_instance" if keyed else "resource"

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from planner.foundation.support.digests import sha256_of
+from planner.foundation.values.value import Null
 from planner.foundation.vocabulary.address import format_key, format_resource, join, parse_module
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import Config
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.model.sources import StateEntry
+from planner.logic.model.graph import StateEntry
+from planner.logic.model.plan import ResourceChange
 from planner.world.state.model import InstanceKey, State
 
 
@@ -64,3 +71,63 @@ def provider_of(configuration: str) -> str:
     """The provider of a configuration address: `module.a.provider["h/n/t"].x` -> `h/n/t`."""
     start = configuration.find('provider["') + len('provider["')
     return configuration[start : configuration.find('"]', start)]
+
+
+# Instances that a walk has before it, to facts: the predicates of rules/graph/instances.dl.
+
+
+def declared_instance(
+    facts: FactBuilder, address: str, object: str, module_instance: str, key: str, declaration: Span
+) -> None:
+    """Add an instance that the configuration turns out to have. `key` as it is written, "" for none."""
+    facts.add("expanded", address, object, module_instance, key, source=declaration)
+
+
+def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: bool = False) -> None:
+    """Add an instance that only the state has. `abandoned`: its module instance is not declared any more."""
+    source = StateEntry(address)
+    facts.add("left_over", address, object, source=source)
+    if abandoned:
+        facts.add("abandoned", address, source=source)
+
+
+# What the plan decided, to facts: the predicates of rules/inputs/changes.dl.
+#
+# The source of each is what the decision is about: the resource block where there is one, else the entry in the state.
+
+
+def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State, config: Config) -> None:
+    """Add the planned action of every object, and the deposed keys that replacements may need."""
+    for change in changes:
+        source = declaration(config, change) or StateEntry(change.address)
+        address = add_instance(facts, change.module, change.mode, change.type, change.name, change.key, source)
+        facts.add("provider_of_change", address, change.provider, source=source)
+        if change.deposed:
+            facts.add("deposed", address, change.deposed, change.action, source=StateEntry(change.address))
+            continue
+        facts.add("action", address, change.action, source=source)
+        if change.action != "no-op" and change.before.__class__ is not Null:
+            resource = state.resources.get(change.resource_address)
+            instance = resource.instances.get(change.key) if resource else None
+            key = deposed_key(address, instance.deposed if instance else ())
+            facts.add("free_deposed_key", address, key, source=StateEntry(change.address))
+
+
+def declaration(config: Config, change: ResourceChange) -> Span | None:
+    """The resource block of a changed object, None when the configuration has none."""
+    path = tuple(name for name in module_path(change.module).removeprefix("module.").split(".module.") if name)
+    module = config.root.descendant(path)
+    prefix = "" if change.mode == "managed" else f"{change.mode}."
+    resource = module.resources.get(f"{prefix}{change.type}.{change.name}") if module else None
+    return resource.span if resource else None
+
+
+def deposed_key(address: str, taken: Iterable[str]) -> str:
+    """A free deposed key, 8 hex digits. It is derived from the address, so that the same plan gives the same graph."""
+    # decided in Python: the key of an object that is set aside -- a digest
+    used, attempt = set(taken), 0
+    while True:
+        key = sha256_of(f"{address}#{attempt}".encode("utf-8", "surrogateescape"))[:8]
+        if key not in used:
+            return key
+        attempt += 1

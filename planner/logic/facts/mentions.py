@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TypeAlias
 
 from planner.foundation.values.schema import BlockSchema
-from planner.foundation.vocabulary.span import Source
+from planner.foundation.vocabulary.address import AddressError
+from planner.foundation.vocabulary.provider_address import is_builtin, parse_provider_configuration
+from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.connection import connection_schema
 from planner.language.config.model import (
     CheckRule,
+    Config,
     Expr,
     ModuleCall,
     ModuleConfig,
@@ -22,6 +26,9 @@ from planner.language.syntax.body import Block, Body, BodySchema
 from planner.language.syntax.body import ExpectedBlock as BlockHeader
 from planner.language.syntax.nodes import Call, Expression, Traversal, Variable
 from planner.language.syntax.references import references
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.model.graph import StateEntry
+from planner.world.state.model import State
 
 Mention: TypeAlias = tuple[Traversal | Variable | Call, Source, str]
 """the traversal, or the call of a provider's function, its source, and the path of the argument it stands in"""
@@ -166,3 +173,45 @@ def of_imports(module: ModuleConfig) -> Iterator[tuple[str, Mention]]:
 def _is_address(expr: Expr | None, node: Traversal | Variable | Call) -> bool:
     """Whether the traversal is the address itself rather than something in an index of it."""
     return expr is not None and node.start == expr.node.start
+
+
+# What names providers: the predicates of rules/graph/needed_providers.dl. Each module says each thing once.
+
+
+def provider_mentions(facts: FactBuilder, config: Config, state: State | None = None) -> None:
+    """Add what a configuration and a state name."""
+    sources: set[str] = set()
+    for module in config.root.walk():
+        path = ".".join(f"module.{name}" for name in module.path)
+        said: dict[tuple[str, str], Span | None] = {}
+        for name, kind, span in _mentions(module):
+            said.setdefault((name, kind), span)
+        for (name, kind), span in said.items():
+            source = module.provider_source(name)
+            sources.add(source)
+            facts.add("provider_mentioned", source, path, kind, source=span)
+    for resource in state.resources.values() if state is not None else ():
+        with suppress(AddressError):  # an odd one is reported by whoever reads the object
+            source = parse_provider_configuration(resource.provider).source
+            sources.add(source)
+            facts.add("provider_mentioned", source, "", "state", source=StateEntry(resource.address))
+    for source in sorted(sources):
+        if is_builtin(source):
+            facts.add("builtin_provider", source)
+
+
+def _mentions(module: ModuleConfig) -> Iterator[tuple[str, str, Span | None]]:
+    """Local name, what names it, and where."""
+    for resource in module.resources.values():
+        kind = "resource" if resource.mode == "managed" else resource.mode
+        yield resource.provider_name, kind, resource.span
+    for name, required in module.required_providers.items():
+        yield name, "required", required.span
+    for block in module.providers.values():
+        yield block.name, "provider_block", block.span
+    for imported in module.imports:
+        target = imported.target
+        # configuration is to be generated for those whose resource is not declared (yet)
+        if target is not None and target.module.is_root and str(target) not in module.resources:
+            named = imported.provider.name if imported.provider is not None else target.type.split("_", 1)[0]
+            yield named, "import", imported.span

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from planner.foundation.support.disk import read_text
+from planner.foundation.vocabulary.address_set import Addresses, AddressSet
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve
-from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.components import Behind
+from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.graph.from_relations import WANTED, read_graph
 from planner.logic.graph.vertex_names import SPOKEN, SPOKEN_AT_FIRST
-from planner.logic.model.graph import Graph
+from planner.logic.model.graph import Graph, Node, adjacency
 from planner.logic.programs.rule_files import Files, load
 
 if TYPE_CHECKING:
@@ -62,12 +63,6 @@ def _rule_files(folder: str, problems: list[Diagnostic]) -> list[Path]:
     return sorted(Path(folder).glob("*.dl"))
 
 
-def _try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, name: str) -> None:
-    from planner.logic.datalog.tools.suite import try_out
-
-    try_out(program, facts, want, name)
-
-
 ASKED = (*SPOKEN, *SPOKEN_AT_FIRST, "waits_for")
 """the relations that only questions need"""
 
@@ -78,7 +73,9 @@ def build_graph(facts: FactBase, everything: bool = False, own: Files = (), more
     program = graph_program(own)
     want = None if everything else (*WANTED, *more)
     if own:
-        _try_out(program, facts, want, ", ".join(name for name, _ in own))
+        from planner.logic.datalog.tools.suite import try_out
+
+        try_out(program, facts, want, ", ".join(name for name, _ in own))
     if len(facts) > _SMALL:
         return read_graph(program, evaluate(program, facts, want, let_go=True))
     return _lately_built(program, facts, want) or _remember(read_graph(program, evaluate(program, facts, want)), want)
@@ -104,3 +101,87 @@ def _lately_built(program: RuleProgram, facts: FactBase, want: tuple[str, ...] |
 def _remember(graph: Graph, want: tuple[str, ...] | None) -> Graph:
     _lately.append((want, graph))
     return graph
+
+
+# What the state records of each instance: `recorded_dependency` of rules/graph/dependencies.dl, lifted.
+
+
+class ResourceDependencies:
+    """The resources that the vertices of a graph depend on, each set sorted by address."""
+
+    def __init__(self, database: Database) -> None:
+        rows = database.rows("recorded_dependency")
+        # a rule of somebody's that reads the relation has made it one of rows
+        self._behind = rows if isinstance(rows, Behind) else Behind(rows, {(name, name) for _, name in rows})
+        self._shared = Addresses(self._behind.names)
+
+    def of(self, node: str) -> AddressSet:
+        """The resources that the objects of a vertex depend on."""
+        return AddressSet(self._shared, self._behind.bits(node))
+
+
+# Derived relations to Graph: no decision here, only the lift from tuples to values.
+
+
+_NAME = itemgetter(0)
+
+WANTED = (
+    "vertex",
+    "edge",
+    "reduced_edge",
+    "in_cycle",
+    "instance_node",
+    "deposed_node",
+    "local_name",
+    "asks_provider",
+    "asks_configured",
+    "replacement_first",
+    "data_waits",
+    "data_waits_for_module",
+    "provider_missing",
+    "provider_unresolved",
+    "named_in_part",
+    "removed_by",
+    "order_unknown",
+    "order_before",
+    "recorded_dependency",
+    "mentions_itself",
+    "instance",
+    "needs_no_configuration",
+    "uses_configuration",
+    "new_deposed",
+    "given_up",
+    "calls_nothing",
+    "function_configuration",
+    "function_awaited",
+    "calls_named",
+)
+"""the relations that a walk needs of the rules"""
+
+
+def read_graph(program: RuleProgram, database: Database) -> Graph:
+    """The graph that the relations describe, everything sorted."""
+    nodes = read_nodes(database)
+    return Graph(
+        nodes,
+        database["edge"],
+        adjacency(nodes, database["reduced_edge"]),
+        database=database,
+        program=program,
+    )
+
+
+def read_nodes(database: Database) -> dict[str, Node]:
+    """The vertices by name, sorted."""
+    places = {row[0]: row[3] for row in database["instance"]}
+    instance_of: dict[str, str] = {row[0]: row[1] for row in database["instance_node"]}
+    deposed: dict[str, str] = {row[0]: row[1] for row in database["deposed_node"]}
+    names: dict[str, str] = dict(database["local_name"])
+    nodes: dict[str, Node] = {}
+    for name, kind, module, _ in sorted(database["vertex"], key=_NAME):
+        if name in instance_of:
+            instance = instance_of[name]
+            nodes[name] = Node(name, kind, places[instance], instance, deposed.get(name, ""))
+        else:
+            nodes[name] = Node(name, kind, module, names[name])
+    return nodes

@@ -10,8 +10,7 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.explain.render import reason_text
 from planner.logic.datalog.explain.search import Proof, Prover
 from planner.logic.graph.cycles import REFERENCES, own_rule
-from planner.logic.model.graph import Graph
-from planner.logic.model.sources import source_json
+from planner.logic.model.graph import Graph, source_json
 
 FORCED = "forced_create_before_destroy"
 SAFE = "replaces_safely"

@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.explain.deriving_rules import Maker, makers
 from planner.logic.graph.cycles import ORDER
-from planner.logic.model.graph import Graph
-from planner.logic.model.sources import source_json
+from planner.logic.model.graph import Graph, source_json
 
 LAYERS = ("reference", "order", "provider", "module", "destroy")
 """the kinds of edges, as rules/shared/order.dl tells them apart"""

@@ -15,8 +15,7 @@ from planner.logic.datalog.explain.render import reason_text
 from planner.logic.datalog.explain.search import Proof, Prover
 from planner.logic.graph.cycles import ORDER, REFERENCES, place
 from planner.logic.graph.verbs import Waiting, shortest_path
-from planner.logic.model.graph import Graph
-from planner.logic.model.sources import source_json
+from planner.logic.model.graph import Graph, source_json
 
 _FEW = 6
 """mentions that are listed"""

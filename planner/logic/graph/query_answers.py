@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.language.syntax.node_sets import SetCall
-from planner.logic.graph.from_relations import read_nodes
+from planner.logic.graph.build import read_nodes
 from planner.logic.graph.vertex_names import Names
 
 if TYPE_CHECKING:

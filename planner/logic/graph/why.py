@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.shell import word
 from planner.language.syntax.rule_syntax import Atom, Constant, quote
+from planner.logic.datalog.ask.question import parse_query
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.graph.nearest_miss import near_text, nearest_misses
-from planner.logic.graph.vertex_names import SPOKEN, SPOKEN_AT_FIRST, Names, told_instead
-from planner.logic.model.graph import Graph
-from planner.logic.model.sources import source_json
+from planner.logic.graph.vertex_names import SPOKEN, SPOKEN_AT_FIRST, Names, meant_query, told_instead
+from planner.logic.model.graph import Graph, source_json
 
 if TYPE_CHECKING:
     from planner.logic.datalog.ask.question import Query
@@ -123,8 +123,8 @@ def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] 
 
 def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
     """For each rule that could derive the tuple, the first condition that fails, and what in turn keeps that from
-    holding (planner.logic.datalog.explain.why_not_deep); as data and as text."""
-    from planner.logic.datalog.explain.why_not_deep import obstacles, obstacles_text
+    holding (planner.logic.datalog.explain.why_not); as data and as text."""
+    from planner.logic.datalog.explain.why_not import obstacles, obstacles_text
 
     rules = obstacles(Prover(graph.program, graph.database), predicate, row)
     return rules, obstacles_text(rules, [predicate, *row])
@@ -132,8 +132,6 @@ def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[di
 
 def read_query(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]]:
     """A checked question. Raises Failure."""
-    from planner.logic.datalog.ask.question import parse_query
-
     query, problems = parse_query(program, text)
     if query is None:
         raise Failure(problems)
@@ -151,6 +149,4 @@ def only_fact(query: Query) -> Atom:
 def with_nodes(graph: Graph, query: Query) -> tuple[Query, list[Diagnostic]]:
     """The question with every address that stands in a column of vertices replaced by the vertex it means, and warnings
     about those that mean none."""
-    from planner.logic.graph.vertex_addresses import meant_query
-
     return meant_query(Names.of(graph.database), graph.program.predicates, query)

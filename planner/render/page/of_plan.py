@@ -24,7 +24,7 @@ from planner.render.page.document import (
     place_of,
     places_of,
 )
-from planner.render.page.hidden import hiding
+from planner.render.page.page import hiding
 from planner.render.plan import PlanText, is_shown
 from planner.render.schema_lookup import SchemaLookup
 from planner.render.terminal import Terminal
@@ -32,7 +32,7 @@ from planner.render.terminal import Terminal
 if TYPE_CHECKING:
     from planner.logic.model.graph import Graph
     from planner.logic.model.plan import Plan
-    from planner.operations.explore import Explored
+    from planner.operations.graph import Explored
 
 TITLES = {"plan": "What is declared", "apply": "What will be done, in its order"}
 SIGNS = {"create": "+", "update": "~", "delete": "-", "replace": "-/+", "read": "<=", "forget": ".", "none": ""}

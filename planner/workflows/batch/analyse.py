@@ -11,8 +11,10 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.engine.evaluate import Database, evaluate
-from planner.logic.programs.fleet import batch_program
+from planner.logic.datalog.explain.render import reason_text
+from planner.logic.datalog.explain.search import Proof, Prover
 from planner.logic.programs.rule_files import Files
+from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch.facts import file_facts, fleet_facts, has_objects
 from planner.workflows.batch.model import FileLocation, Fleet, Request, Share, Survey, Unit
 from planner.workflows.batch.selectors import Selection, select
@@ -242,8 +244,6 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
 
 def _cycle_text(members: set[str], database: Database) -> str:
     """The shortest circle through the first member, each edge with its place and reason."""
-    from planner.logic.datalog.explain.search import Prover
-
     edges: dict[str, list[str]] = {}
     for a, b in database.sorted("edge"):
         if a in members and b in members:
@@ -275,9 +275,6 @@ def _cycle_text(members: set[str], database: Database) -> str:
 
 def edge_reason(proof: Any, database: Database) -> str:
     """Why an edge holds, in a line with the place that says so."""
-    from planner.logic.datalog.explain.render import reason_text
-    from planner.logic.datalog.explain.search import Proof
-
     place = ""
     for part in proof.body:
         if isinstance(part, Proof) and part.rule is None:

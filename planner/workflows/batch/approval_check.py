@@ -8,8 +8,8 @@ from planner.answers.documents.applied import was_applied
 from planner.answers.documents.plan_file import read_plan
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Failure
-from planner.operations.approved_plan import Differences, compared, counted
 from planner.operations.plan import MadePlan, Start
+from planner.operations.plan_files import Differences, compared, counted
 from planner.operations.state_access import Stored
 from planner.world.state.model import State
 

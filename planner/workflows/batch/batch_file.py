@@ -39,12 +39,21 @@ from planner.language.config.model import Expr
 from planner.language.config.reading import ExpressionPiece, Problems, constant, elements, expr_of, pairs, piece, read
 from planner.language.syntax.body import Attribute, Block, Content
 from planner.language.syntax.nodes import Literal
-from planner.workflows.batch.file_generated import write_files
-from planner.workflows.batch.file_mentions import Mention, check_patterns, mentions
-from planner.workflows.batch.file_parts import GROUP, REMOVED, UNIT, UNITS, BatchFileParts, gathered
+from planner.workflows.batch.file_parts import (
+    GROUP,
+    REMOVED,
+    UNIT,
+    UNITS,
+    BatchFileParts,
+    deployed,
+    gathered,
+    refuse_values,
+    stack_of,
+    warn_of_group,
+    write_files,
+)
 from planner.workflows.batch.file_recipe import AroundReader, GeneratedFile, UnitRecipe
-from planner.workflows.batch.file_scope import FleetScope
-from planner.workflows.batch.file_stacks import deployed, refuse_values, stack_of, warn_of_group
+from planner.workflows.batch.file_scope import FleetScope, Mention, check_patterns, mentions
 from planner.workflows.batch.model import FileLocation, Fleet, Input, RemovedUnit, Unit
 from planner.workflows.batch.root_modules import FolderMemory, root_modules
 

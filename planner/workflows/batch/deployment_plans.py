@@ -16,7 +16,7 @@ from planner.foundation.support.disk import read_given, replace_file
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.support.problem import InstallError
 from planner.foundation.vocabulary.diagnostic import Failure, error
-from planner.operations.approved_plan import compared, counted
+from planner.operations.plan_files import compared, counted
 from planner.workflows.stacks.steps import DeploymentPlan
 from planner.world.state.encryption_seal import Seal
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.documents.encoding import encode
 from planner.answers.documents.json_plan import plan_json
 from planner.answers.policy.facts.units import facts_of
-from planner.answers.policy.standing_policies import STACK
+from planner.answers.policy.sources import STACK
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.disk import replace_file
 from planner.foundation.support.exact_json import dumps
@@ -19,19 +19,17 @@ from planner.foundation.values.convert import path_text
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import unknown_paths
 from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, mark, unmark_deep
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.providers_needed import asks_plugins, lacks_selected
 from planner.render.schema_lookup import SchemaLookup
 from planner.render.summary import Counts
 from planner.render.view import HumanView
 from planner.workflows.batch.deployment_plans import differences, save
-from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.files_read import RECORDER
-from planner.workflows.batch.model import Request, UnitResult
+from planner.workflows.batch.model import Request, UnitResult, described
+from planner.workflows.batch.passed_outputs import NEW, awaited_in, gives, outputs_of, own_outputs, rests_on
 from planner.workflows.batch.plan_unit import Check, changes_of, counts_of, failed, log, spared_result, written_at
-from planner.workflows.batch.planned_outputs import NEW, awaited_in, gives, outputs_of, own_outputs, rests_on
 from planner.workflows.batch.survey_deployment import needs_init
 from planner.workflows.batch.unit_setup import options_of
 from planner.workflows.stacks.approval import Approval, approval
@@ -40,10 +38,10 @@ from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.init import init_stack
 from planner.workflows.stacks.loading import component_configs
 from planner.workflows.stacks.opened_stack import OpenedStack, open_stack
+from planner.workflows.stacks.policy import judged, standing_policies
 from planner.workflows.stacks.report import document, show_plan
 from planner.workflows.stacks.rounds import Deploying, Rounds, RoundsResult, deploy, why_deferred
 from planner.workflows.stacks.settings import FILE
-from planner.workflows.stacks.standing_policies import judged, standing_policies
 from planner.workflows.stacks.states import States
 from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 

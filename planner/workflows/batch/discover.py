@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.language.config.directory import is_module
-from planner.language.config.stack_files.discover import is_stack
+from planner.language.config.stack_files.load import is_stack
 from planner.workflows.batch.batch_file import read_batch_file
 from planner.workflows.batch.model import Fleet, Unit
 from planner.workflows.batch.root_modules import MARKERS, STATE, TERRAGRUNT, FolderMemory, root_modules

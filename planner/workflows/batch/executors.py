@@ -45,9 +45,13 @@ def open_executor(text: str, workers: int, is_small: bool = False, ships: Ships 
         if text.startswith(scheme):
             return _cluster(f"{protocol}://{text.removeprefix(scheme)}", workers, ships)
     if text.startswith("ray://") and ships is not None:
-        return _ray(text.removeprefix("ray://"), ships)
+        from planner.workflows.batch.ray_cluster import open_ray
+
+        return _shipping(open_ray(text.removeprefix("ray://")), ships)
     if text.startswith("command:") and ships is not None:
-        return _command(text.removeprefix("command:"), workers, ships)
+        from planner.workflows.batch.bundles.command import Command
+
+        return _shipping(Command(text.removeprefix("command:"), workers), ships)
     known = "processes, inline, dask://HOST:PORT, dask+tls://HOST:PORT, ray://HOST:PORT, command:WORDS"
     detail = f'"{text}" is none of: {known}.'
     raise Failure(error("batch.executor", "Unknown executor", detail))
@@ -65,18 +69,6 @@ def _cluster(address: str, workers: int, ships: Ships | None) -> Workplace:
     if ships is None or not ships.store:
         return open_cluster(address)
     return _shipping(open_carrier(address), ships)
-
-
-def _ray(address: str, ships: Ships) -> Workplace:
-    from planner.workflows.batch.ray_cluster import open_ray
-
-    return _shipping(open_ray(address), ships)
-
-
-def _command(text: str, workers: int, ships: Ships) -> Workplace:
-    from planner.workflows.batch.bundles.command import Command
-
-    return _shipping(Command(text, workers), ships)
 
 
 def _shipping(carrier: Carrier, ships: Ships) -> Workplace:
@@ -129,13 +121,9 @@ class Few(Workplace):
 def warm_up(text: str) -> None:
     """Let the server of processes load what it needs while this process still finds out what there is to do."""
     if text in ("", "processes"):
-        _start_server()
+        from planner.workflows.batch.processes import start_server
 
-
-def _start_server() -> None:
-    from planner.workflows.batch.processes import start_server
-
-    start_server()
+        start_server()
 
 
 def work(request: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.model.sources import source_json
+from planner.logic.model.graph import source_json
 from planner.workflows.batch.model import FileLocation, Fleet, Linked, Survey
 from planner.world.state.file import read_state
 

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import os
 from glob import glob
+from typing import TYPE_CHECKING
 
-from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.support.disk import read_whole, replace_file
+from planner.foundation.support.fast_json import orjson
+from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.span import Span
+from planner.language.config.directory import is_module
 from planner.language.config.model import Expr
 from planner.language.config.reading import Problems, expr_of, read
 from planner.language.syntax.body import Block, BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_file
-from planner.workflows.batch.file_recipe import ARGUMENTS, BLOCKS
+from planner.workflows.batch import FOLDER
+from planner.workflows.batch.file_recipe import ARGUMENTS, BLOCKS, GeneratedFile
+from planner.workflows.batch.generated_marks import ends_with_mark
+from planner.workflows.batch.model import Unit
+from planner.workflows.batch.record import make_folder
+from planner.workflows.batch.stack_folders import UNKNOWN, stack_folder, units_of
+
+if TYPE_CHECKING:
+    from planner.workflows.batch.stack_folders import StackFolder
 
 FILE = BodySchema(
     {},
@@ -110,3 +122,99 @@ def _included(pattern: str, file: str, root: str, span: Span, problems: Problems
             continue
         allowed.append((os.path.normpath(name), os.path.relpath(name)))
     return allowed
+
+
+# The files that a fleet's file generates in units, with a mark; those that nobody asks for any more go.
+
+
+MARK = "Written by planner from planner.batch.hcl, and written again with every run."
+_LIST = os.path.join(FOLDER, "generated.json")
+
+
+def has_mark(path: str) -> bool:
+    """Whether planner wrote a file."""
+    return ends_with_mark(path, MARK)
+
+
+def write_files(root: str, wanted: dict[str, GeneratedFile], problems: Problems) -> None:
+    """Write files, by their paths as seen from the root; what is in the way is reported."""
+    before = _listed(root)
+    if not wanted and not before:
+        return
+    for path, file in sorted(wanted.items()):
+        try:
+            _write(os.path.join(root, path), path, file, problems)
+        except OSError as problem:
+            detail = f"{path}: {problem.strerror or problem}."
+            problems.error("generated", "A file cannot be generated", detail, file.span)
+    try:
+        for path in sorted(before - wanted.keys()):
+            whole = os.path.join(root, path)
+            if has_mark(whole):
+                os.unlink(whole)
+        if set(wanted) != before:
+            make_folder(root)
+            replace_file(os.path.join(root, _LIST), orjson.dumps(sorted(wanted)))
+    except OSError as problem:
+        detail = f"{problem.filename or _LIST}: {problem.strerror or problem}."
+        problems.error("generated", "Generated files cannot be looked after", detail)
+
+
+def _write(path: str, shown: str, file: GeneratedFile, problems: Problems) -> None:
+    data = f"{file.comment}{MARK}\n{file.text}".encode("utf-8", "surrogatepass")
+    if os.path.lexists(path) and not has_mark(path):
+        if file.if_exists == "skip":
+            return
+        if file.if_exists == "error":
+            detail = f"{shown} is there already, and planner did not write it. if_exists says what to do."
+            problems.error("exists", "A file would be overwritten", detail, file.span)
+            return
+    try:
+        if not os.path.islink(path) and read_whole(path) == data:
+            return
+    except OSError:
+        pass
+    if os.path.islink(path):
+        os.unlink(path)  # what it leads to is somebody else's
+    replace_file(path, data)
+
+
+def _listed(root: str) -> set[str]:
+    try:
+        found = orjson.loads(read_whole(os.path.join(root, _LIST)))
+    except (OSError, orjson.JSONDecodeError):
+        return set()
+    paths = found if isinstance(found, list) else []
+    return {p for p in paths if isinstance(p, str) and not os.path.isabs(p) and ".." not in p.split("/")}
+
+
+# Stacks that a fleet's file names: a `unit` block about one stands for each of its deployments.
+
+
+def stack_of(root: str, folder: str) -> StackFolder | None:
+    """The stack in a folder that a block names, if it is not a root module."""
+    path = os.path.join(root, folder)
+    return stack_folder(path) if os.path.isdir(path) and not is_module(path) else None
+
+
+def deployed(unit: Unit, stack: StackFolder, span: Span, problems: Problems) -> list[Unit]:
+    """The units of a stack that a block describes."""
+    if unit.variables or unit.var_files or unit.workspace:
+        refuse_values(unit.name, span, problems)
+    found = units_of(unit.name, unit.folder, stack.deployments or (UNKNOWN,)).values()
+    return [evolve(unit, name=one.name, called=one.called, deployment=one.deployment) for one in found]
+
+
+def refuse_values(name: str, span: Span, problems: Problems) -> None:
+    """Report that a block gives a stack what it cannot take."""
+    detail = (
+        f"{name} is a stack: its deployments get their inputs by its own files, from locals, stores and "
+        "upstream_input. Leave variables, var_files, inputs and workspace out."
+    )
+    problems.error("stack_inputs", "A stack takes no values", detail, span)
+
+
+def warn_of_group(name: str, span: Span, problems: Problems) -> None:
+    """Report that a group has values for what takes none."""
+    detail = f"{name} is a deployment of a stack, which takes no variables of groups: these are for the others."
+    problems.warning("stack_inputs", "A stack takes no values", detail, span)

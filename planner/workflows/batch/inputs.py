@@ -20,7 +20,7 @@ from planner.operations.encryption import encryption_of_directory
 from planner.operations.load import load_variables
 from planner.operations.options import Options
 from planner.workflows.batch.model import Request, Upstream
-from planner.workflows.batch.planned_outputs import outputs_of, own_outputs
+from planner.workflows.batch.passed_outputs import outputs_of, own_outputs
 from planner.world.state.backend import open_backend
 from planner.world.state.backends.local import StateStore
 from planner.world.state.encryption_seal import PLAIN, Seal
@@ -127,7 +127,10 @@ def _state_in_file(path: str, seal: Seal) -> tuple[State | None, list[Diagnostic
 
 def _state_in_service(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
     if upstream.deployment is not None:
-        return _deployment_state(upstream, seal), []
+        from planner.workflows.stacks.settings import backend_of
+        from planner.workflows.stacks.states import States
+
+        return States(backend_of(upstream.directory, seal), upstream.deployment or "").read(), []
     pointer, problems = read_pointer(data_folder(upstream.directory))
     if pointer is None:
         detail = f"The unit {upstream.unit} is not set up yet, so nobody knows where its state is: run init there."
@@ -140,10 +143,3 @@ def _state_in_service(upstream: Upstream, seal: Seal) -> tuple[State | None, lis
         return backend.store(workspace).read()
     except OSError as problem:
         return None, [error("batch.remote_outputs", "Error loading state", str(problem.strerror or problem))]
-
-
-def _deployment_state(upstream: Upstream, seal: Seal) -> State | None:
-    from planner.workflows.stacks.settings import backend_of
-    from planner.workflows.stacks.states import States
-
-    return States(backend_of(upstream.directory, seal), upstream.deployment or "").read()

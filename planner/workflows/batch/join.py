@@ -16,10 +16,9 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.programs.fleet import batch_program
+from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch import saved_plan
-from planner.workflows.batch.diagnostics_codec import described
-from planner.workflows.batch.model import BAD, OUTCOMES
+from planner.workflows.batch.model import BAD, OUTCOMES, described
 from planner.workflows.batch.reports.document import COUNTS
 from planner.workflows.batch.saved_plan import Saved, SavedManifest
 from planner.workflows.batch.shard_results import PartRead, read_part

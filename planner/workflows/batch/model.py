@@ -3,7 +3,7 @@ results hold plain data only, so that they can go to another process, to another
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -422,3 +422,24 @@ def _options_from_json(data: dict[str, Any]) -> OperationOptions:
 
 def _tupled(value: Any) -> Any:
     return tuple(map(_tupled, value)) if isinstance(value, list) else value
+
+
+# Diagnostics as plain data: how they go from a worker to whoever reports them.
+
+
+def described(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
+    """Diagnostics in the shape of `validate -json`, each once."""
+    if not problems:
+        return ()
+    return _each_once(problems)
+
+
+def _each_once(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
+    from planner.render.diagnostics_json import diagnostic_json
+
+    documents: list[dict[str, Any]] = []
+    for problem in problems:
+        data = diagnostic_json(problem)
+        if data not in documents:
+            documents.append(data)
+    return tuple(documents)

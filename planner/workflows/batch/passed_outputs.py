@@ -9,13 +9,20 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
+from planner.answers.documents.encoding import decode, encode
 from planner.foundation.support.disk import read_whole
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.support.store import seal
+from planner.foundation.values.convert import path_text
+from planner.foundation.values.operations import same_value
+from planner.foundation.values.paths import apply_marks, unknown_paths
+from planner.foundation.values.value import Null, Value, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Failure, error
-from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.logic.model.plan import Plan
 from planner.workflows.batch.model import FinishedUnit, Request, UnitResult
+from planner.world.state.model import State
 
 _NAME = "planned outputs"
 _ONCE = os.urandom(16)
@@ -111,3 +118,141 @@ def moved(planned: UnitResult, now: UnitResult, names: Iterable[str] | None = No
     before, after = dict(planned.digests), dict(now.digests)
     wanted = set(before) if names is None else set(names)
     return sorted(name for name in wanted - unknown if before.get(name) != after.get(name))
+
+
+# What the outputs of a unit are going to be by its plan, as plain data for those who read them; and which unknown parts
+# of these the plan of a reader rests on.
+#
+# Values travel as planner.answers.documents.encoding writes them, in memory; in a file only where that may be
+# (record.py). An unknown part carries a mark with its place, which goes with whatever is made of it, as `sensitive`
+# does.
+
+
+NEW = ""
+"""stands among changed outputs for a state that is made for the first time"""
+
+
+@frozen
+class Awaited:
+    """The mark of a value that is known only when `unit` is applied: the place in one of its outputs."""
+
+    unit: str
+    output: str
+    path: str
+
+
+@frozen
+class Gives:
+    """What a planned unit is going to give to its readers. `changed` are the outputs that get another value or go;
+    `unknown` (output, path) what is not known of them. `values` has all outputs, encoded; `is_secret`: a
+    changed one is sensitive."""
+
+    changed: tuple[str, ...] = ()
+    unknown: tuple[tuple[str, str], ...] = ()
+    values: dict[str, Any] = field(factory=dict)
+    is_secret: bool = False
+
+
+def gives(plan: Plan) -> Gives:
+    """What the plan makes of the root outputs."""
+    before = plan.previous_state.outputs
+    changed = set() if plan.previous_state.lineage else {NEW}
+    secret = False
+    unknown: list[tuple[str, str]] = []
+    values: dict[str, Value] = {}
+    for output in plan.outputs:
+        value = unmark_deep(output.after)[0]
+        recorded = before.get(output.name)
+        is_gone = value.__class__ is Null
+        if not is_gone:
+            values[output.name] = value
+        if is_gone and recorded is None:
+            continue
+        places = unknown_paths(value)
+        if not is_gone and recorded is not None and not places and same_value(value, unmark_deep(recorded.value)[0]):
+            continue
+        changed.add(output.name)
+        secret = secret or output.sensitive
+        unknown += [(output.name, path_text(path)) for path in places]
+    encoded = {name: encode(value, {}) for name, value in sorted(values.items())}
+    return Gives(tuple(sorted(changed)), tuple(sorted(unknown)), encoded, secret)
+
+
+def with_outputs(request: Request, plan: Plan, inputs: Mapping[str, Value], short: UnitResult) -> UnitResult:
+    """The short form of a finished plan, with what it makes of outputs: its own, for those who read them, and the
+    planned ones that it saw, in `inputs` and in states."""
+    if any(one.seen for one in request.upstream):
+        reads = _only_read(plan)
+        used = [(f"var.{name}", mark) for name, value in inputs.items() for mark in awaited_in(value)]
+        used += rests_on(plan, reads)
+        result = "no-changes" if _is_nothing_but(plan, reads) else short.result
+        rows = sorted({(user, mark.unit, mark.output, mark.path) for user, mark in used})
+        short = evolve(short, result=result, rests_on=tuple(rows))
+    if not request.is_read or short.result != "changes":
+        return short
+    found = gives(plan)
+    return evolve(
+        short,
+        changed=found.changed,
+        unknown=found.unknown,
+        planned=found.values,
+        is_planned_secret=found.is_secret,
+    )
+
+
+def _only_read(plan: Plan) -> frozenset[str]:
+    """The data sources that are read later only because the state that they read is to be written first."""
+    return frozenset(
+        c.address for c in plan.changes if c.mode == "data" and any(fact[0] == "state_changes" for fact in c.facts)
+    )
+
+
+def _is_nothing_but(plan: Plan, reads: frozenset[str]) -> bool:
+    """Whether a plan has nothing but such reads."""
+    if not reads or any(output.action != "no-op" for output in plan.outputs):
+        return False
+    return all((c.action == "no-op" and c.importing is None) or c.address in reads for c in plan.changes)
+
+
+def recorded(state: State) -> dict[str, Any]:
+    """The outputs that a state has, encoded."""
+    return {name: encode(unmark_deep(output.value)[0], {}) for name, output in sorted(state.outputs.items())}
+
+
+def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
+    """The outputs from encoded values, with a mark on each unknown part. Raises Failure for values that are none."""
+    try:
+        return {name: _awaited(unit, name, decode(raw, {})) for name, raw in values.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as bad:
+        detail = f"What is planned for the outputs of {unit} cannot be read: {bad}. Plan again with -no-cache."
+        raise Failure(error("batch.planned_outputs", "Damaged record", detail)) from None
+
+
+def own_outputs(values: Mapping[str, Value]) -> dict[str, Value]:
+    """The outputs of a unit without what else is handed out of a deployment, which no output can be called like."""
+    return {name: value for name, value in values.items() if "." not in name}
+
+
+def _awaited(unit: str, output: str, value: Value) -> Value:
+    places = unknown_paths(value)
+    return apply_marks(value, [(p, frozenset((Awaited(unit, output, path_text(p)),))) for p in places])
+
+
+def awaited_in(value: Value) -> set[Awaited]:
+    """The unknown parts of other units' outputs that a value rests on."""
+    return {mark for mark in unmark_deep(value)[1] if mark.__class__ is Awaited}
+
+
+def rests_on(plan: Plan, states: Iterable[str]) -> list[tuple[str, Awaited]]:
+    """What in a plan is made from unknown outputs of other units, as (address, mark). That a data source reads one of
+    the `states` later counts for nothing by itself."""
+    found: set[tuple[str, Awaited]] = set()
+    passing = set(states)
+    for change in plan.changes:
+        if change.address not in passing:
+            found |= {(change.address, mark) for mark in awaited_in(change.after)}
+    for output in plan.outputs:
+        found |= {(f"output.{output.name}", mark) for mark in awaited_in(output.after)}
+    for address, value in plan.providers:
+        found |= {(address, mark) for mark in awaited_in(value)}
+    return sorted(found, key=lambda item: (item[0], item[1].unit, item[1].output, item[1].path))

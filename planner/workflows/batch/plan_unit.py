@@ -12,16 +12,16 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.logic.programs.actions import does
 from planner.operations.load import read_configuration
 from planner.operations.providers_needed import asks_plugins
 from planner.render.terminal import Terminal
-from planner.workflows.batch.diagnostics_codec import described
-from planner.workflows.batch.model import Request, UnitResult
-from planner.workflows.batch.planned_outputs import with_outputs
+from planner.workflows.batch.model import Request, UnitResult, described
+from planner.workflows.batch.passed_outputs import with_outputs
 from planner.workflows.batch.unit_setup import is_new, set_up
 
 if TYPE_CHECKING:
-    from planner.logic.model.plan import Plan, ResourceChange
+    from planner.logic.model.plan import Plan
     from planner.operations.options import OperationOptions
     from planner.operations.plan import MadePlan, Planned, Start
     from planner.render.summary import Counts
@@ -188,14 +188,12 @@ def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
     """What a plan does to objects, or, if it only compares them with the state, what others did."""
     if plan.mode == "refresh-only":
         return tuple((c.address, c.action, "drift") for c in plan.drift if c.action != "no-op")
-    return tuple((c.address, c.action, c.reason) for c in plan.changes if _is_shown(c))
-
-
-def _is_shown(change: ResourceChange) -> bool:
-    """Data that merely go away are no news."""
-    from planner.logic.programs.actions import does
-
-    return change.action != "no-op" and (change.mode == "managed" or not does(change.action, "ends"))
+    # Data that merely go away are no news.
+    return tuple(
+        (c.address, c.action, c.reason)
+        for c in plan.changes
+        if (c.action != "no-op" and (c.mode == "managed" or not does(c.action, "ends")))
+    )
 
 
 def text_of(made: MadePlan[Start]) -> str:

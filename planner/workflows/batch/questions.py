@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from planner.answers.policy.combined_plans import CombinedVerdict, policy_files, three_valued, verdict_of
 from planner.answers.policy.facts.units import contents_needed, written
+from planner.answers.policy.sources import FLEET, organisation
+from planner.answers.policy.sources import own as own_folder
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
-from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.logic.datalog.ask.limit import run_limited
+from planner.logic.datalog.ask.question import ask, parse_query
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.datalog.engine.native import reduction
 from planner.logic.datalog.engine.program import RuleProgram
+from planner.logic.datalog.explain.deriving_rules import Maker, makers
+from planner.logic.datalog.explain.proof import proof_json
+from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.language.values import decode
 from planner.logic.graph.query_answers import Answers
-from planner.logic.programs.fleet import batch_program
 from planner.logic.programs.rule_files import Files
+from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.facts import fleet_source
-from planner.workflows.batch.model import FinishedUnit, Fleet
+from planner.workflows.batch.model import FileLocation, FinishedUnit, Fleet
 from planner.workflows.batch.plan import plan
 from planner.workflows.batch.run import BatchReport
 from planner.workflows.batch.schedule import BatchListener
@@ -98,9 +108,7 @@ def graph_dot(document: dict[str, Any]) -> str:
 
 def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> dict[str, Any]:
     """The proof that a unit waits for another, or, negated, why it does not. Raises Failure."""
-    from planner.logic.datalog.explain.proof import proof_json
-    from planner.logic.datalog.explain.search import Prover
-    from planner.logic.datalog.explain.why_not_deep import obstacles
+    from planner.logic.datalog.explain.why_not import obstacles
 
     analysis = analysed(evolve(options, words=()), ("waits_for",))
     if has_errors(analysis.fleet.diagnostics):
@@ -128,9 +136,6 @@ def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> 
 
 def chosen(options: BatchOptions, unit: str) -> dict[str, Any]:
     """The proof that a unit is selected. Raises Failure."""
-    from planner.logic.datalog.explain.proof import proof_json
-    from planner.logic.datalog.explain.search import Prover
-
     analysis = analysed(options)
     database = analysis.database
     rows = [row for row in database.sorted("selected_unit") if row[0] == unit]
@@ -173,9 +178,6 @@ def _proofs(
 ) -> tuple[list[dict[str, Any]], bool]:
     """The proofs of what is shown of a unit, which is planned with all that it stands on; and whether it comes after
     another one."""
-    from planner.logic.datalog.explain.proof import proof_json
-    from planner.logic.datalog.explain.search import Prover
-
     fleet = Batch(options, "plan").fleet
     if unit not in fleet.units:
         detail = f"No unit is called {unit}.{did_you_mean(unit, fleet.units)}"
@@ -261,9 +263,6 @@ def query(
     options: BatchOptions, question: str, listener: BatchListener, seconds: float
 ) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a question in Datalog about the fleet and, where it asks about them, its plans. Raises Failure."""
-    from planner.logic.datalog.ask.limit import run_limited
-    from planner.logic.datalog.ask.question import ask, parse_query
-
     fleet_root = Batch(options, "plan").fleet
     own = own_rules(options, fleet_root)
     program = batch_program(own)
@@ -293,3 +292,90 @@ def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Dia
         return []
     detail = f"Nothing is known of the plans of {', '.join(bad)}: planner batch plan says why."
     return [make("batch.missing_plans", "Units without a plan", detail)]
+
+
+# What the edges of a fleet stand on: their kinds, the rules that make them, and the lines behind them.
+
+
+Edge = tuple[str, str]
+
+
+@frozen
+class UnitEdgeSource:
+    """`layers`: reference, order; `makers` the rules; `places` the lines that say so."""
+
+    layers: tuple[str, ...]
+    makers: tuple[Maker, ...]
+    places: tuple[FileLocation, ...]
+
+
+def grounds(analysis: Analysis) -> dict[Edge, UnitEdgeSource]:
+    """The ground of each edge; none of an analysis from before."""
+    if analysis.derived is None:
+        return {}
+    program, facts = batch_program(analysis.own), analysis.derived.facts
+    database = evaluate(program, facts, ("edge", "edge_layer"))
+    layers: dict[Edge, list[str]] = defaultdict(list)
+    for unit, other, layer in database["edge_layer"]:
+        layers[unit, other].append(layer)
+    places: dict[Edge, set[FileLocation]] = defaultdict(set)
+    for edge, source in _said(database):
+        if isinstance(source, FileLocation):
+            places[edge].add(source)
+    made = makers(program, database, "edge", database["edge"])
+    return {
+        edge: UnitEdgeSource(
+            tuple(sorted(layers[edge], reverse=True)),
+            tuple(made.get(edge, ())),
+            tuple(sorted(places[edge], key=lambda place: (place.file, place.line))),
+        )
+        for edge in database["edge"]
+    }
+
+
+def _said(database: Database) -> Iterator[tuple[Edge, object]]:
+    """The facts that order two units, with their sources."""
+    facts = database.facts
+    for row in facts.relation("takes_output"):
+        yield (row[0], row[2]), facts.source("takes_output", row)
+    for row in facts.relation("dependency_block"):
+        yield (row[0], row[2]), facts.source("dependency_block", row)
+    for name in ("declared_after", "dependencies_path"):
+        for row in facts.relation(name):
+            yield (row[0], row[1]), facts.source(name, row)
+    writers: dict[str, list[str]] = defaultdict(list)
+    for unit, state in facts.relation("writes_state"):
+        writers[state].append(unit)
+    for row in facts.relation("reads_state"):
+        for other in writers[row[2]]:
+            yield (row[0], other), facts.source("reads_state", row)
+
+
+# What policies say about all plans of a fleet together.
+
+
+_OF_PACKS = (
+    "packs judge the plans of single units, whose .planner/policy.toml or batch plan -policy=PACK names them. What is "
+    "said of all plans together stands in rule files of no pack."
+)
+
+
+def policy(
+    options: BatchOptions, words: tuple[str, ...], listener: BatchListener
+) -> tuple[CombinedVerdict, list[Diagnostic]]:
+    """What policies say about all plans together. A unit without a plan is an error: nobody knows what they would say
+    about it. Raises Failure."""
+    fleet = Batch(options, "plan").fleet
+    standing = policy_files(organisation("batch_policies", os.environ), _OF_PACKS)
+    rules = dict(own_rules(options, fleet))
+    own = {**rules, **dict(policy_files((*own_folder(fleet.root, FLEET), *words), _OF_PACKS))}
+    if not standing and not any(name not in rules for name in own):
+        detail = "Name files or folders with -policy, or put rules into .planner/batch-policies."
+        raise Failure(error("batch.no_policies", "No policies", detail))
+    modal, program, problems = three_valued((*{**own, **dict(standing)}.items(),), frozenset(dict(standing)), "batch")
+    database, report, more = over_plans(options, program, modal.verdicts, listener)
+    problems = [*problems, *more]
+    if database is None:
+        return CombinedVerdict(), problems
+    verdict = verdict_of(modal, program, database, fleet_source)
+    return verdict, [*problems, *failed_units(report, error)]

@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from planner.foundation.clients.aws_settings import aws_of
+from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.disk import read_whole
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.support.signals import STOP
@@ -21,10 +23,9 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.programs.fleet import batch_program
-from planner.workflows.batch.diagnostics_codec import described
+from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch.hooks import run_program, without
-from planner.workflows.batch.model import Request, UnitResult
+from planner.workflows.batch.model import Request, UnitResult, described
 from planner.workflows.batch.recipe import Hook, Recipe, Role
 
 Outputs = Callable[[str], Any]
@@ -237,8 +238,6 @@ def _as_role(unit: str, recipe: Recipe, wanted: Mapping[str, str]) -> dict[str, 
 
 
 def _taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str, str]:
-    from planner.workflows.batch.roles import taken_on
-
     return taken_on(unit, role, environment)
 
 
@@ -303,3 +302,38 @@ def _keep_lock_file(recipe: Recipe) -> None:
         os.replace(beside, recipe.lock_file)
     except OSError:
         return  # there is none, or the unit's folder cannot be written: the working folder's stands
+
+
+# Roles of AWS that units take on: keys for the time of one unit's work, which only its environment has.
+
+
+REGION = "us-east-1"
+"""where roles are asked for when the environment names no region"""
+
+
+def taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that say who the unit is from now on. Raises Failure."""
+    settings: dict[str, Any] = {"role_arn": role.arn, "session_name": role.session or "planner"}
+    if role.seconds:
+        settings["duration"] = f"{role.seconds}s"
+    kind = "assume_role"
+    if role.token:
+        kind = "assume_role_with_web_identity"
+        is_file = os.path.isfile(role.token)
+        settings["web_identity_token_file" if is_file else "web_identity_token"] = role.token
+    wrong: list[str] = []
+    region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or REGION
+    try:
+        aws = aws_of({"region": region, kind: settings}, environment, lambda title, said: wrong.append(said))
+        if wrong:
+            raise _refused(unit, role, "; ".join(wrong))
+        found = aws.chain()
+    except (ServiceError, OSError) as problem:
+        raise _refused(unit, role, str(problem)) from None
+    keys = {"AWS_ACCESS_KEY_ID": found.access_key, "AWS_SECRET_ACCESS_KEY": found.secret_key}
+    return {**keys, "AWS_SESSION_TOKEN": found.token}
+
+
+def _refused(unit: str, role: Role, why: str) -> Failure:
+    detail = f"{unit} cannot take on the role {role.arn}: {why}"
+    return Failure(error("batch.role", "The role is not taken on", detail))

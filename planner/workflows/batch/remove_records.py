@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
 from planner.workflows.batch import FOLDER
-from planner.workflows.batch.fleet_lock import take
-from planner.workflows.batch.record import Record, is_run
+from planner.workflows.batch.record import Record, is_run, take
 
 MOST = 200
 """records that are kept when nobody removes any: the oldest go when a run begins"""

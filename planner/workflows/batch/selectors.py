@@ -7,7 +7,9 @@ The rules derive what belongs to a set. Only what is taken away has to be derive
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+import subprocess
+from collections.abc import Callable, Container, Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from planner.foundation.vocabulary.diagnostic import Failure, error
@@ -17,11 +19,11 @@ from planner.language.syntax.node_sets import Combination, NodeSet, SetCall, Set
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.model.sources import CommandLine
-from planner.workflows.batch.changed_files import changed_files
+from planner.logic.model.graph import CommandLine
+from planner.workflows.batch import FOLDER
 from planner.workflows.batch.facts import file_facts
-from planner.workflows.batch.last_results import last_outcomes
 from planner.workflows.batch.model import OUTCOMES, Fleet, Survey
+from planner.workflows.batch.record import Record, is_run
 
 _REACH = {"deps": "asks_dependencies", "rdeps": "asks_dependents"}
 _VERBS = dict.fromkeys(_REACH, 1)
@@ -219,3 +221,62 @@ def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
         hint = did_you_mean(kind, _ASKED) if colon else did_you_mean(pattern, fleet.units)
         raise Failure(error("batch.unknown_unit", "Unknown unit", f"No unit is called {pattern}.{hint}"))
     return units
+
+
+# Which files changed since a revision: what git says, and files that it does not know yet.
+
+
+def changed_files(root: str, revision: str) -> list[str]:
+    """Paths as seen from `root`, sorted, of everything in its repository that differs from the revision. Raises Failure
+    when git cannot say."""
+    if revision.startswith("-"):
+        raise Failure(error("batch.revision", "Not a revision", f'"{revision}" is an option and no revision.'))
+    top = _git(root, "rev-parse", "--show-toplevel").rstrip("\n")
+    differing = _git(root, "diff", "--name-only", "--no-renames", "-z", revision, "--", top)
+    unknown = _git(top, "ls-files", "--others", "--exclude-standard", "-z")
+    names = {name for name in (*differing.split("\0"), *unknown.split("\0")) if name}
+    return sorted(os.path.relpath(os.path.join(os.path.realpath(top), n), os.path.realpath(root)) for n in names)
+
+
+def _git(folder: str, *words: str) -> str:
+    try:
+        done = subprocess.run(["git", "-C", folder, *words], capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    except OSError as problem:
+        detail = f"git cannot be started: {problem.strerror or problem}."
+        raise Failure(error("batch.git", "Changes cannot be found", detail)) from None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise Failure(error("batch.git", "Changes cannot be found", f"git {words[0]} says: {said}"))
+    return done.stdout.decode("utf-8", "surrogateescape")
+
+
+# How units ended when they were last run, by the records of a fleet.
+
+
+MOST = 50
+"""runs that are looked into, the newest first"""
+_TELLING = ("plan", "apply", "destroy")
+
+
+def last_outcomes(root: str, units: Container[str]) -> dict[str, tuple[str, str]]:
+    """Unit -> outcome, and the run that says so. Validations say nothing."""
+    found: dict[str, tuple[str, str]] = {}
+    try:
+        names = sorted((n for n in os.listdir(os.path.join(root, FOLDER)) if is_run(n)), reverse=True)
+    except OSError:
+        return found
+    for name in names[:MOST]:
+        record = Record(root, name)
+        try:
+            if record.asked().get("command") not in _TELLING:
+                continue
+        except Failure:
+            continue  # it was cut off at its very beginning
+        ended: dict[str, str] = {}
+        for event in record.events():
+            if event["event"] == "finished":
+                ended[event["unit"]] = event.get("outcome", "")
+        for unit, outcome in ended.items():
+            if unit in units:
+                found.setdefault(unit, (outcome, name))
+    return found

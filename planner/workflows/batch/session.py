@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from planner.answers.policy.standing_policies import organisation
+from planner.answers.policy.sources import organisation
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
 from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -18,9 +18,9 @@ from planner.workflows.batch.cache import Cache, survey_of
 from planner.workflows.batch.discover import find_fleet
 from planner.workflows.batch.executor import Workplace, is_death
 from planner.workflows.batch.executors import FEW, Ships, open_executor, warm_up, work
-from planner.workflows.batch.fleet_lock import take
 from planner.workflows.batch.manifest import damaged_manifest, known_units
 from planner.workflows.batch.model import Fleet, Request, Survey, UnitResult
+from planner.workflows.batch.record import take
 from planner.workflows.batch.schedule import HARMLESS
 from planner.workflows.batch.selectors import Selection
 from planner.workflows.batch.unit_options import NOTHING_ASKED, UnitArguments, UnitOptions, of_units, targeted
@@ -28,7 +28,7 @@ from planner.workflows.batch.worker import survey_units
 
 if TYPE_CHECKING:
     from planner.workflows.batch.bundles.pack import Bundle
-    from planner.workflows.batch.fleet_lock import Hold
+    from planner.workflows.batch.record import Hold
 
 CHUNK = 25
 """units that one task surveys"""

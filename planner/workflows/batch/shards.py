@@ -15,7 +15,7 @@ from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.programs.fleet import batch_program
+from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.model import FinishedUnit, ShardSummary, Share
 from planner.workflows.batch.saved_plan import files_of

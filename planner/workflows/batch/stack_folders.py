@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.records import frozen
-from planner.language.config.stack_files.discover import COMPONENTS, DEPLOYMENTS, is_stack_file
+from planner.language.config.stack_files.load import COMPONENTS, DEPLOYMENTS, is_stack_file
 from planner.language.syntax.body import Body, BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_text
 from planner.language.syntax.nodes import Literal, Template

@@ -22,8 +22,7 @@ from planner.language.syntax.body import BodySchema, Content
 from planner.operations.backends import data_folder
 from planner.operations.load import ConfigurationReading, RunInputs
 from planner.operations.options import StateOptions
-from planner.workflows.batch.diagnostics_codec import described
-from planner.workflows.batch.model import FileLocation, RemoteRead, Survey
+from planner.workflows.batch.model import FileLocation, RemoteRead, Survey, described
 from planner.world.provider import remote_state
 from planner.world.state.backend import schema_of
 from planner.world.state.identity import state_identity

@@ -9,7 +9,7 @@ from functools import cache
 from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.programs.fleet import batch_program
+from planner.logic.programs.rule_programs import batch_program
 
 _WANT = (
     "skipped",

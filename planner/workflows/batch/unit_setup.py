@@ -3,11 +3,17 @@ nobody has done that yet."""
 
 from __future__ import annotations
 
+import gc
 import os
-from contextlib import AbstractContextManager, nullcontext
+import resource
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.policy.standing_policies import own
+from planner import DEPTH, DIGITS
+from planner.answers.policy.sources import own
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.variables import collect_variables
@@ -18,7 +24,6 @@ from planner.workflows.batch import recipe_run
 from planner.workflows.batch.inputs import coming_states, inputs
 from planner.workflows.batch.model import Request
 from planner.workflows.batch.recipe_run import fitting_arguments, looked_at
-from planner.workflows.batch.unit_environment import ALONE, home
 from planner.world.state.backend import open_backend
 from planner.world.state.pointer import read_pointer
 from planner.world.state.workspace import current_workspace
@@ -153,3 +158,59 @@ def _own_surroundings(request: Request) -> AbstractContextManager[object]:
 
 def _looked_at(request: Request) -> Request:
     return looked_at(request)
+
+
+# What a unit has around it while a process works on it: its folder, its environment, the process to itself.
+#
+# Planning reads relative to the working directory and the environment, which belong to the process: both are set for
+# the time of one unit and put back, one unit at a time (`ALONE`).
+
+
+ALONE = threading.RLock()
+
+
+@contextmanager
+def home(request: Request) -> Iterator[None]:
+    """The working directory and the environment of a unit; depth and digits as a command has them."""
+    here = os.getcwd()
+    depth, digits, collecting = sys.getrecursionlimit(), sys.get_int_max_str_digits(), gc.isenabled()
+    wanted = dict(request.environment)
+    if request.workspace:
+        wanted["TF_WORKSPACE"] = request.workspace
+    before = {name: os.environ.get(name) for name in wanted}
+    try:
+        gc.disable()
+        sys.setrecursionlimit(max(depth, DEPTH))
+        sys.set_int_max_str_digits(DIGITS)
+        os.environ.update(wanted)
+        os.chdir(request.directory)
+        yield
+    finally:
+        os.chdir(here)
+        for name, value in before.items():
+            if value is not None:
+                os.environ[name] = value
+            else:
+                os.environ.pop(name, None)
+        sys.setrecursionlimit(depth)
+        sys.set_int_max_str_digits(digits)
+        if collecting:
+            gc.enable()
+
+
+_since_tidy = 0
+
+
+def tidy() -> None:
+    """Look for garbage now and then, among what is new: what units leave in circles would add up over thousands."""
+    global _since_tidy
+    _since_tidy += 1
+    if _since_tidy >= 100:
+        _since_tidy = 0
+        gc.collect(0)
+
+
+def peak() -> int:
+    """The most memory that this process has had, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -6,21 +6,24 @@ by the statements that could be read.
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from planner.answers.policy.packs import gather
-from planner.answers.policy.shapes import misfits
+from planner.answers.policy.shapes import Shapes, misfits
 from planner.foundation.support.assets import rules_path
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import Declaration, RuleFile
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS, BuiltinPredicate
 from planner.operations import rule_files, rule_tests, rulebook
-from planner.workflows.editor.schemas import shapes_near
+from planner.operations.load import load
+from planner.operations.options import Options
+from planner.operations.policy_shapes import shapes_of
 
 Texts = Mapping[str, str]
 """absolute path -> the text in the editor"""
@@ -146,3 +149,54 @@ def signature(name: str) -> BuiltinPredicate | None:
 def functions() -> dict[str, BuiltinPredicate]:
     """The built-in functions, tests and relations that are written with a name before parentheses."""
     return {name: s for name, s in {**FUNCTIONS, **TESTS, **RELATIONS}.items() if name[0].isalpha() and name != "in"}
+
+
+# The schemas at hand where rule files are written: those of the providers that the configuration around them uses.
+
+
+_ENDINGS = (".tf", ".tofu", ".tf.json", ".tofu.json")
+_HIGHEST = 5
+"""folders that are gone up to find a configuration"""
+
+
+def shapes_near(path: str) -> Shapes:
+    """The types of objects by those schemas; none where no configuration is, or it cannot be read."""
+    folder = os.path.dirname(os.path.abspath(path))
+    for _ in range(_HIGHEST):
+        if _is_configuration(folder):
+            return _shapes(folder, os.stat(folder).st_mtime_ns)
+        folder = os.path.dirname(folder)
+    return _nothing
+
+
+def _is_configuration(folder: str) -> bool:
+    try:
+        return any(name.endswith(_ENDINGS) for name in os.listdir(folder))
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=8)
+def _shapes(folder: str, changed: int) -> Shapes:
+    try:
+        loaded = load(Options(folder), Diagnostics())
+        atexit.register(loaded.schemas.close)
+        return shapes_of(loaded.schemas, loaded.config)
+    except Failure:
+        return _nothing
+
+
+class _NoSchemas:
+    """No schemas."""
+
+    def __call__(self, mode: str, type: str) -> None:
+        return None
+
+    def types(self, mode: str) -> tuple[str, ...]:
+        return ()
+
+    def lacks(self, mode: str, type: str) -> str:
+        return ""
+
+
+_nothing = _NoSchemas()

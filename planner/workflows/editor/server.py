@@ -18,15 +18,18 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.answers.policy.packs import gather
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.rule_format import format_rules
 from planner.language.syntax.rule_parse import parse_rules
+from planner.logic.datalog.tools.suite import run
+from planner.operations import rule_files, rule_tests
+from planner.render.rules import tested_text
 from planner.render.streams import visible
+from planner.render.terminal import Paint
 from planner.workflows.editor import requests
-from planner.workflows.editor.cases import ran
-from planner.workflows.editor.rule_index import book_of, place, problems_of
-from planner.workflows.editor.schemas import shapes_near
+from planner.workflows.editor.rule_index import Texts, book_of, folder_files, place, problems_of, shapes_near
 
 DELAY = 0.15
 """seconds without a keystroke before a text is checked"""
@@ -287,3 +290,32 @@ def _run_case(uri: str, name: str = "") -> dict[str, Any]:
     kind = lsp.MessageType.Info if passed else lsp.MessageType.Warning
     server.window_show_message(lsp.ShowMessageParams(kind, text))
     return {"passed": passed, "text": text}
+
+
+# Cases run from the editor, with the texts as they are there.
+
+
+def ran(path: str, opened: Texts, name: str) -> tuple[bool, str]:
+    """Whether a case of a file passes (all of them if none is named), and what there is to say."""
+    text = opened.get(path, "")
+    files = folder_files(path, opened)
+    try:
+        rules = rule_files.about((path, text), files)
+        program, problems = rule_files.load(rules, rule_files.choose([*rules, (path, text)]))
+        if program is None:
+            return False, _cases_told(problems)
+        cases, problems = rule_tests.cases_of(program, path, text, gather(tuple(rules)))
+        if has_errors(problems):
+            return False, _cases_told(problems)
+        chosen = [case for case in cases if name in ("", case.name)]
+        if not chosen:
+            return False, f"There is no case {name!r} in {path}."
+        outcomes = run(program, chosen, rule_tests.CASE_SECONDS)
+    except Failure as failure:
+        return False, _cases_told(failure.diagnostics)
+    tested = rule_tests.Tested({path: outcomes})
+    return tested.passed, tested_text(tested, Paint(False))
+
+
+def _cases_told(problems: list[Diagnostic] | tuple[Diagnostic, ...]) -> str:
+    return "\n".join(f"{problem.subject or ''} {problem.summary}: {problem.detail}".strip() for problem in problems)

@@ -11,8 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.vocabulary.diagnostic import Failure
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.load import load_config
 from planner.operations.load import ConfigurationReading, begin, load_values

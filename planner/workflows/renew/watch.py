@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.records import evolve
-from planner.operations.plan_causes import causes
+from planner.operations.explanations import causes
 from planner.render.plan import PlanText
 from planner.render.schema_lookup import SchemaLookup
 from planner.render.terminal import Terminal

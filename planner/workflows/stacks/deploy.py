@@ -12,11 +12,11 @@ from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.stack_files.model import StackConfig
 from planner.operations.apply import apply
-from planner.operations.approved_plan import compared
 from planner.operations.encryption import UNENCRYPTED, Encryption
 from planner.operations.load import Loaded, grown, new_schemas
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Planned, Start, plan_opened
+from planner.operations.plan_files import compared
 from planner.operations.state_access import Opened, locked
 from planner.workflows.stacks.decisions import Decided, declaration, in_order, put_off
 from planner.workflows.stacks.destroy import plan_removals

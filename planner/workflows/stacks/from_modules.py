@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.values.json_codec import simple_json
-from planner.foundation.values.type_text import type_text
+from planner.foundation.values.types import type_text
 from planner.foundation.values.value import SENSITIVE, is_null, unmark_deep
 from planner.foundation.vocabulary.address import format_key, parse_module
 from planner.foundation.vocabulary.diagnostic import Failure

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.operations.get import get_stack
 from planner.operations.providers_needed import needed_providers

@@ -9,8 +9,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import Config, ModuleConfig, ProviderDecl, ProviderRef
 from planner.language.config.stack_files.check import check_stack
-from planner.language.config.stack_files.discover import is_stack
-from planner.language.config.stack_files.load import StackSources, load_stack
+from planner.language.config.stack_files.load import StackSources, is_stack, load_stack
 from planner.language.config.stack_files.model import (
     ComponentDecl,
     ProviderSource,

@@ -14,10 +14,9 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.disk import read_whole, replace_file
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import type_of, unmark_deep
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.language.config.modules_manifest import ModuleRecord, read_manifest, write_manifest
-from planner.language.config.stack_files.discover import is_stack_file
+from planner.language.config.stack_files.load import is_stack_file
 from planner.operations.get import get
 from planner.operations.load import load_values
 from planner.operations.options import OperationOptions

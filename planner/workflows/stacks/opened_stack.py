@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from planner.foundation.values.value import SENSITIVE, Value, mark
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.stack_files.model import Deployment, StackConfig

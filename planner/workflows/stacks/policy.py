@@ -12,15 +12,14 @@ from planner.answers.policy.combined_plans import (
     verdict_of,
 )
 from planner.answers.policy.facts.units import contents_needed
-from planner.answers.policy.model import REFUSALS
-from planner.answers.policy.report import TITLES
-from planner.answers.policy.standing_policies import STACK, organisation, own
+from planner.answers.policy.model import REFUSALS, TITLES
+from planner.answers.policy.sources import STACK, organisation, own
 from planner.answers.policy.three_valued import Modal
-from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.model.sources import source_json
+from planner.logic.model.graph import source_json
 from planner.workflows.stacks.questions import facts_about
 from planner.workflows.stacks.steps import DeploymentPlan
 
@@ -66,3 +65,27 @@ def _diagnostic(finding: CombinedFinding, deployment: str) -> Diagnostic:
     about = f"{finding.unit} {finding.message}".strip()
     detail = f"In the deployment {deployment}: {about} [{finding.rule}]"
     return Diagnostic("error" if finding.kind in REFUSALS else "warning", code, title.format(finding.code), detail)
+
+
+# The policies about deployments as a whole that always hold: those of the stack and of the organisation.
+
+
+def standing_policies(directory: str) -> DeploymentPolicies | None:
+    """None where there is none, and then nothing is loaded for them. Raises Failure."""
+    is_there = organisation("stack_policies", os.environ) or own(directory, STACK)
+    return _loaded(directory) if is_there else None
+
+
+def _loaded(directory: str) -> DeploymentPolicies | None:
+    return deployment_policies(directory)
+
+
+def judged(policies: DeploymentPolicies | None, plan: DeploymentPlan) -> list[Diagnostic]:
+    """What they say of a plan, as errors and warnings. Raises Failure."""
+    if policies is None or has_errors(plan.diagnostics):
+        return []
+    return _judged(policies, plan)
+
+
+def _judged(policies: DeploymentPolicies, plan: DeploymentPlan) -> list[Diagnostic]:
+    return [*policies.problems, *diagnostics(policies.verdict(plan), plan.deployment)]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import SENSITIVE, Value, is_wholly_known, type_of, unmark_deep
+from planner.operations.show import ShownState, shown_json
+from planner.render.state import output_json
 from planner.render.summary import Counts
 from planner.render.terminal import Terminal
 from planner.render.value import all_outputs
@@ -15,9 +17,11 @@ from planner.workflows.stacks.rounds import why_deferred
 from planner.world.state.model import OutputState
 
 if TYPE_CHECKING:
+    from planner.engine.evaluation.schemas import Schemas
     from planner.render.plan import SchemaOf
     from planner.render.view import View
     from planner.workflows.stacks.approval import Approval
+    from planner.workflows.stacks.deployment_state import Deployed
     from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
 FORMAT = "1.0"
@@ -179,3 +183,26 @@ def _states(outputs: Mapping[str, Value]) -> dict[str, OutputState]:
         plain, marks = unmark_deep(value)
         states[name] = OutputState(plain, type_of(plain) or DYNAMIC, SENSITIVE in marks)
     return states
+
+
+# What deployments have, as one document.
+
+
+def deployed_json(found: Iterable[Deployed], schemas: Schemas) -> dict[str, Any]:
+    """Format 1.0: {"format_version", "deployments": [{"deployment", "applied", "components": [{"address", "state": what
+    `show -json` prints}...], "outputs": {NAME: what `output -json` prints}}...]}."""
+    return {
+        "format_version": "1.0",
+        "deployments": [
+            {
+                "deployment": one.deployment,
+                "applied": one.outputs is not None,
+                "components": [
+                    {"address": str(name), "state": shown_json(ShownState(state, schemas))}
+                    for name, state in one.components.items()
+                ],
+                "outputs": {name: output_json(output) for name, output in sorted((one.outputs or {}).items())},
+            }
+            for one in found
+        ],
+    }

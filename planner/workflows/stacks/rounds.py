@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from planner.foundation.support.signals import STOP
 from planner.foundation.values.value import Value
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, error, has_errors
 from planner.foundation.vocabulary.records import define, field
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import stack_program
-from planner.operations.approved_plan import compared
+from planner.operations.plan_files import compared
 from planner.workflows.stacks.approval import Approval, approval
-from planner.workflows.stacks.standing_policies import judged
+from planner.workflows.stacks.policy import judged
 
 if TYPE_CHECKING:
     from planner.engine.walk.hooks import Hooks

@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Expr
 from planner.language.config.reading import Problems
-from planner.language.config.stack_files.discover import stack_files
+from planner.language.config.stack_files.load import stack_files
 from planner.language.config.stack_files.model import ComponentDecl, ProviderSource, StackConfig
 from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, Block

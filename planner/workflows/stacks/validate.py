@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from planner.foundation.values.value import UNKNOWN, Unknown, Value
-from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
 from planner.language.config.model import Config
 from planner.language.config.stack_files.model import ComponentDecl, RemovedComponent, StackConfig
 from planner.operations.load import Loaded, new_schemas

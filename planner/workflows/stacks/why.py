@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
-from planner.logic.datalog.explain.why_not_deep import obstacles
+from planner.logic.datalog.explain.why_not import obstacles
 from planner.logic.datalog.language.values import Row
 from planner.logic.graph.verbs import Waiting, shortest_path
 from planner.operations.explanations import why_in_plan

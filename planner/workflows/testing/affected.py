@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.modules_manifest import manifest_path
-from planner.language.config.test_files.discover import MOCKS
+from planner.language.config.test_files.load import MOCKS
 from planner.language.config.test_files.model import TestFile
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder

@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.mocking import Mocking
 from planner.language.config.model import Config, Expr, ModuleConfig, ProviderDecl, Reference
 from planner.language.config.reading import Problems, references
-from planner.language.config.test_files.discover import DEFAULT_DIRECTORY
+from planner.language.config.test_files.load import DEFAULT_DIRECTORY
 from planner.language.config.test_files.model import TestFile, TestRun
 from planner.language.syntax import nodes
 from planner.language.syntax.files import load_text

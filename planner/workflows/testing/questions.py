@@ -15,11 +15,11 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.config.test_files.model import PolicyExpectation, QueryExpectation, TestRun
 from planner.language.config.variables import RootVariable
 from planner.logic.model.plan import Plan
+from planner.operations.judge_documents import policies_of
 from planner.operations.load import Loaded
 from planner.operations.options import OperationOptions, Options
 from planner.operations.plan import MadePlan
 from planner.operations.policies import judged_plainly
-from planner.operations.policy_documents import policies_of
 from planner.operations.query import answers_about
 from planner.workflows.testing.coverage import NOTHING, Reached
 from planner.workflows.testing.results import object_addresses

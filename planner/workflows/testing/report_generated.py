@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
 from planner.foundation.values.value import List, Map, Set, Value, is_null
-from planner.render.literals import attribute_name, number_text
+from planner.render.value import attribute_name, number_text
 from planner.workflows.testing.generate import GeneratedRun, GeneratedTests
 
 _HEAD = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.engine.evaluation.context import EvaluationContext
 from planner.engine.evaluation.eval_walk import EvalWalk
@@ -14,7 +14,7 @@ from planner.foundation.values.value import SENSITIVE, UNKNOWN, Null, Value, mar
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import define, evolve, field
-from planner.language.config.model import Config, Expr
+from planner.language.config.model import Config
 from planner.language.config.test_files.model import TestFile, TestRun, state_name
 from planner.language.config.variables import RawVariables
 from planner.logic.model.plan import Plan
@@ -24,12 +24,22 @@ from planner.operations.options import Options
 from planner.workflows.testing.assertions import AssertionScope, check, mentions
 from planner.workflows.testing.decisions import RunDecisions, RunFacts, judge, order
 from planner.workflows.testing.expected_failures import Expectation, expectations, settle, spoils_apply
-from planner.workflows.testing.left_states import LEFT_OVER, kept_path, left_before, save, save_beside
-from planner.workflows.testing.parallel_runs import in_order
-from planner.workflows.testing.plan_options import is_limited, limits_of
-from planner.workflows.testing.results import Interrupted, Left, RunResult, RunView, TestFileResult, TestListener
+from planner.workflows.testing.parallel import in_order
+from planner.workflows.testing.results import (
+    LEFT_OVER,
+    Interrupted,
+    Left,
+    RunResult,
+    RunView,
+    TestFileResult,
+    TestListener,
+    kept_path,
+    left_before,
+    save,
+    save_beside,
+)
 from planner.workflows.testing.transform import depends_on_values, duplicates, transformed
-from planner.workflows.testing.variables import Outputs, RunValues, mentioned_runs, run_values
+from planner.workflows.testing.variables import Outputs, RunValues, is_limited, limits_of, mentioned_runs, run_values
 from planner.workflows.testing.walks import (
     RunPlanOptions,
     TestedConfiguration,
@@ -41,10 +51,6 @@ from planner.workflows.testing.walks import (
     without_made_up,
 )
 from planner.world.state.model import State
-
-if TYPE_CHECKING:
-    from planner.answers.explain.assertions import AssertionCause
-    from planner.workflows.testing.coverage import Reached
 
 
 @define(eq=False)
@@ -315,14 +321,20 @@ class FileRunner:
     ) -> None:
         """Keep in mind what the run has reached of the module that is tested."""
         if self.covers and it.run.module is None:
-            self.result.reached += [_reached(context, made) for context in contexts]
+            from planner.workflows.testing.coverage import reached
+
+            self.result.reached += [reached(context, made) for context in contexts]
             if made is not None and self.covers_policies:
-                self.result.reached.append(_policies_reached(made, subject, values, self.subjects.policies))
+                from planner.workflows.testing.questions import policies_reached
+
+                self.result.reached.append(policies_reached(made, subject.loaded, values.root, self.subjects.policies))
 
     def _ask(self, it: RunResult, made: Plan, subject: TestedConfiguration, values: RunValues) -> None:
         """What policies are to say of the plan, and what is to be so in its graph."""
         if it.run.policies or it.run.queries:
-            found = _asked(it.run, made, subject, values, self.subjects.policies)
+            from planner.workflows.testing.questions import answers
+
+            found = answers(it.run, made, subject.loaded, values.root, self.subjects.policies)
             it.diagnostics += found
             if has_errors(found):
                 self._failed(it, "assertion")
@@ -334,7 +346,11 @@ class FileRunner:
         for rule in it.run.assertions:
             verdict, found = check(rule, scope)
             if verdict == "fail" and self.tells_causes:
-                found[-1] = evolve(found[-1], because=_causes(rule.condition, context(), values, scope))
+                from planner.answers.explain.assertions import causes
+
+                found[-1] = evolve(
+                    found[-1], because=tuple(causes(rule.condition, context(), values.root, scope.outputs))
+                )
             it.diagnostics += found
             if verdict != "pass":
                 self._failed(it, "error" if verdict == "error" else "assertion")
@@ -417,40 +433,6 @@ def _state_outputs(config: Config, state: State) -> dict[str, Value]:
         value = Null() if recorded is None else recorded.value
         found[name] = mark(value, frozenset((SENSITIVE,))) if recorded is not None and recorded.sensitive else value
     return found
-
-
-def _reached(context: EvaluationContext, made: Plan | None) -> Reached:
-    from planner.workflows.testing.coverage import reached
-
-    return reached(context, made)
-
-
-def _policies_reached(
-    made: Plan, subject: TestedConfiguration, values: RunValues, policies: tuple[tuple[str, ...], tuple[str, ...]]
-) -> Reached:
-    from planner.workflows.testing.questions import policies_reached
-
-    return policies_reached(made, subject.loaded, values.root, policies)
-
-
-def _asked(
-    run: TestRun,
-    made: Plan,
-    subject: TestedConfiguration,
-    values: RunValues,
-    policies: tuple[tuple[str, ...], tuple[str, ...]],
-) -> list[Diagnostic]:
-    from planner.workflows.testing.questions import answers
-
-    return answers(run, made, subject.loaded, values.root, policies)
-
-
-def _causes(
-    condition: Expr, context: EvaluationContext, values: RunValues, scope: AssertionScope
-) -> tuple[AssertionCause, ...]:
-    from planner.answers.explain.assertions import causes
-
-    return tuple(causes(condition, context, values.root, scope.outputs))
 
 
 def _context(

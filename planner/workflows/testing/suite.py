@@ -8,19 +8,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from planner.foundation.support.files_read import files_read, forget_files_read
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.load import load_config
-from planner.language.config.test_files.discover import DEFAULT_DIRECTORY
-from planner.language.config.test_files.load import load_test_files
+from planner.language.config.test_files.load import DEFAULT_DIRECTORY, load_test_files
 from planner.operations.load import Loaded, begin, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import needed_providers
 from planner.operations.test_modules import beside_tests
 from planner.workflows.testing.decisions import RunFacts, suite
+from planner.workflows.testing.parallel import all_beside
 from planner.workflows.testing.results import TestFileResult
 from planner.workflows.testing.runs import FileRunner, Subjects
 from planner.workflows.testing.variables import global_values
@@ -124,7 +123,6 @@ def processes(suite: Suite) -> int:
 
 def _processes(suite: Suite, count: int) -> int:
     from planner.foundation.support.forks import processors
-    from planner.workflows.testing.parallel import all_beside
 
     return processors(count) if all_beside(suite.files, suite.loaded.config) else 1
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from planner.foundation.values.value import Null
-from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.for_each import for_each_items
 from planner.language.config.mocking import Override
@@ -23,8 +23,10 @@ from planner.language.config.reading import Problems
 from planner.language.config.test_files.model import ModuleOverride, TestFile, TestRun
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import Scope
+from planner.language.syntax.body import Attribute, Block, Body
+from planner.language.syntax.native_body import NativeBody
 from planner.language.syntax.nodes import Literal
-from planner.workflows.testing.provider_bodies import filled
+from planner.workflows.testing.variables import names_of
 
 
 def transformed(config: Config, file: TestFile, run: TestRun, scope: Scope) -> tuple[Config, list[Diagnostic]]:
@@ -232,3 +234,29 @@ def duplicates(overrides: Iterable[Override], modules: Iterable[ModuleOverride])
             problems.error("duplicate_override", "Duplicated `override_module` block", detail, module.target.span)
         paths.add(module.path)
     return problems
+
+
+# Bodies of provider blocks in test files, in which expressions may refer to earlier runs.
+
+
+def filled(body: Body, scope: Scope) -> Body:
+    """The body with the values of expressions that refer to earlier runs in their place."""
+    if not isinstance(body, NativeBody):
+        return body
+    attributes = {name: _provider_bodies_filled(attribute, scope) for name, attribute in body.attributes.items()}
+    blocks = [
+        Block(b.type, b.type_end, b.labels, b.header_end, filled(b.body, scope), b.source, b.start, b.end)
+        for b in body.blocks
+    ]
+    return NativeBody(attributes, blocks, body.source, body.start, body.end, body.taken, body.taken_types)
+
+
+def _provider_bodies_filled(attribute: Attribute, scope: Scope) -> Attribute:
+    expr = Expr(attribute.expr, attribute.source)
+    if "run" not in names_of(expr):
+        return attribute
+    value, problems = try_evaluate(expr.node, scope, expr.source)
+    if has_errors(problems):
+        return attribute  # whoever decodes the body says what is wrong with it
+    constant = Literal(value, expr.node.start, expr.node.end)
+    return Attribute(attribute.name, attribute.name_end, constant, attribute.source, attribute.start, attribute.end)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.foundation.vocabulary.diagnostic_list import Diagnostics
-from planner.language.config.test_files.discover import DEFAULT_DIRECTORY, find_test_files
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
+from planner.language.config.test_files.load import DEFAULT_DIRECTORY, find_test_files, load_test_files
 from planner.operations.load import Loaded, load
 from planner.operations.providers_needed import override_warnings
 from planner.operations.test_modules import beside_tests, read_tests
@@ -35,7 +34,6 @@ def validate_with_tests(options: Options, test_directory: str = "") -> list[Diag
 
 
 def _of_tests(loaded: Loaded[Any], test_directory: str) -> list[Diagnostic]:
-    from planner.language.config.test_files.load import load_test_files
     from planner.workflows.testing.expected_failures import expectations
     from planner.workflows.testing.transform import duplicates
 

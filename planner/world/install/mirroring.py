@@ -16,7 +16,7 @@ from planner.world.install.placing import Placer
 from planner.world.install.sources import PackageSource, file_name
 from planner.world.provider.lock_file import Locks
 from planner.world.provider.package_hashes import content_hash
-from planner.world.provider.version_sets import VersionSet
+from planner.world.provider.selections import VersionSet
 
 
 @frozen(eq=False)

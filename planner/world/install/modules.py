@@ -18,9 +18,8 @@ from planner.language.config.reading import Problems
 from planner.language.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
 from planner.world.install.answers import list_in
 from planner.world.install.getters import Fetcher, below
-from planner.world.install.hosts import MODULES, Hosts
-from planner.world.install.web import Web, resolve, status_text
-from planner.world.provider.version_sets import VersionSet
+from planner.world.install.web import MODULES, Hosts, Web, resolve, status_text
+from planner.world.provider.selections import VersionSet
 
 
 @frozen

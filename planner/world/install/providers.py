@@ -18,7 +18,7 @@ from planner.world.install.sources import PackageSource
 from planner.world.provider.lock_file import Lock, Locks, lock, lockable
 from planner.world.provider.package_hashes import content_hash, known
 from planner.world.provider.registry import versions_of_builtin
-from planner.world.provider.version_sets import VersionSet
+from planner.world.provider.selections import VersionSet
 
 WORKERS = 4
 """how many packages are downloaded at once"""

@@ -12,11 +12,10 @@ from planner.foundation.support.problem import InstallError
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.version_constraints import Version
 from planner.world.install.answers import list_in, object_in, texts_in
-from planner.world.install.hosts import PROVIDERS, Hosts
 from planner.world.install.package import InstallablePackage, RegistryClaims
-from planner.world.install.web import Web, WebResponse, resolve, status_text
+from planner.world.install.web import PROVIDERS, Hosts, Web, WebResponse, resolve, status_text
 from planner.world.provider.locate import packages_in
-from planner.world.provider.version_sets import readable
+from planner.world.provider.selections import readable
 
 
 class PackageSource(Protocol):

@@ -17,7 +17,7 @@ from planner.foundation.values.paths import parts
 from planner.foundation.values.refine import length_is_known
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
 from planner.foundation.values.sets import quote
-from planner.foundation.values.types import DYNAMIC, Primitive
+from planner.foundation.values.types import DYNAMIC, ListType, MapType, ObjectType, Primitive, SetType, Type
 from planner.foundation.values.value import SENSITIVE, List, Null, Set, Unknown, Value, type_of, unmark, unmark_deep
 from planner.foundation.vocabulary.records import frozen
 from planner.world.provider.schema_paths import Path, attribute, element_type, elements, entries
@@ -365,3 +365,18 @@ def show(value: Value) -> str:
 
 def _show_number(value: Value, cls: type) -> str:
     return number_to_text(value) if cls.__name__ == "mpfr" else "{}"
+
+
+# Recorded objects made to fit a type that has changed since.
+
+
+def without_removed(attributes: Any, wanted: Type) -> Any:
+    """Recorded attributes without those that the type does not have (any more), at any depth."""
+    if isinstance(wanted, ObjectType) and isinstance(attributes, dict):
+        of = wanted.attributes
+        return {name: without_removed(value, of[name]) for name, value in attributes.items() if name in of}
+    if isinstance(wanted, MapType) and isinstance(attributes, dict):
+        return {key: without_removed(value, wanted.element) for key, value in attributes.items()}
+    if isinstance(wanted, ListType | SetType) and isinstance(attributes, list):
+        return [without_removed(value, wanted.element) for value in attributes]
+    return attributes

@@ -14,6 +14,7 @@ from planner.foundation.values.schema import implied_type
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import Null, Value
 from planner.language.functions.protocol import unknown_function
+from planner.world.provider.conformity import without_removed
 from planner.world.provider.interface import (
     ApplyAnswer,
     ApplyRequest,
@@ -29,7 +30,6 @@ from planner.world.provider.interface import (
     ReadAnswer,
 )
 from planner.world.provider.propose import planned_unknown_object
-from planner.world.provider.recorded import without_removed
 
 
 class OfflineProvider:

@@ -22,7 +22,9 @@ def start_provider(
     its process is started when it is first needed. `seal_of`: how the state is kept that a data source reads, by its
     address."""
     if address == BUILTIN:
-        return _builtin(seal_of)
+        from planner.world.provider.builtin import BuiltinProvider
+
+        return BuiltinProvider(seal_of)
     running = _running(address) if os.environ.get("TF_REATTACH_PROVIDERS") else None
     if running is not None:
         return running
@@ -31,16 +33,10 @@ def start_provider(
     return _plugin(address, locate(address).binary)
 
 
-def _builtin(seal_of: Callable[[str], Seal] | None) -> Provider:
-    from planner.world.provider.builtin import BuiltinProvider
-
-    return BuiltinProvider(seal_of)
-
-
 def _running(address: str) -> Provider | None:
     """The provider if somebody else runs it."""
+    from planner.world.provider.plugin.process import attachments
     from planner.world.provider.plugin.provider import PluginProvider
-    from planner.world.provider.plugin.reattach import attachments
 
     running = attachments(os.environ).get(address)
     return PluginProvider(address, (), attachment=running) if running is not None else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from planner.foundation.encryption.base64 import Base64Error, decode, encode
+from planner.foundation.encryption.envelope import Base64Error, decode, encode
 from planner.foundation.support.exact_json import JsonError, dumps, loads
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.world.state.encryption_seal import PLAIN, Seal

@@ -10,6 +10,7 @@ from typing import Any
 
 from planner.foundation.support.collector import collector_paused
 from planner.foundation.support.exact_json import JsonError, dumps, loads
+from planner.foundation.support.random_id import random_uuid
 from planner.foundation.values.json_codec import to_json
 from planner.foundation.values.types import type_to_json
 from planner.foundation.vocabulary.address import format_key, key_order
@@ -17,9 +18,8 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_erro
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
 from planner.world.state.model import InstanceKey, ObjectState, OutputState, ResourceState, State
-from planner.world.state.reader import StateReader
+from planner.world.state.reader import MalformedError, StateReader
 from planner.world.state.resource_texts import Texts, cut, kept
-from planner.world.state.shape import MalformedError
 
 # ---------------------------------------------------------------- reading
 
@@ -71,10 +71,6 @@ def _from(root: Any, where: str) -> tuple[State | None, list[Diagnostic]]:
 def _current(root: dict[str, Any]) -> dict[str, Any]:
     if root["version"] == 4:
         return root
-    return _upgraded(root)
-
-
-def _upgraded(root: dict[str, Any]) -> dict[str, Any]:
     from planner.world.state.upgrade import upgraded
 
     return upgraded(root)
@@ -229,3 +225,26 @@ def _check_results(results: list[dict[str, Any]] | None) -> list[dict[str, Any]]
     if not results:
         return None
     return sorted(results, key=lambda r: (r["object_kind"], r["config_addr"]))
+
+
+# What a state's history says of its next version: the serial grows, the lineage stays.
+
+
+def new_lineage() -> str:
+    """A name for the history of a new state."""
+    return random_uuid()
+
+
+def lineage_after(base: State | None) -> str:
+    """The lineage of what follows a state."""
+    return base.lineage if base is not None and base.lineage else new_lineage()
+
+
+def successor(base: State | None, state: State, lineage: str, is_pending: bool = False) -> tuple[State, bool]:
+    """A state as it follows another, and whether it differs: its serial grows only then. `lineage`: of a state that is
+    new in a journal already; `is_pending`: it has to be written anew although its content is the same."""
+    changed = base is None or is_pending or not same_content(base, state)
+    serial = (base.serial if base else 0) + (1 if changed else 0)
+    return evolve(
+        state, serial=serial, lineage=(base.lineage if base else "") or state.lineage or lineage or new_lineage()
+    ), changed

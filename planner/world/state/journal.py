@@ -31,8 +31,7 @@ from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.file import state_document
 from planner.world.state.journal_lines import JournalLines, line_of, read_lines, text_of
 from planner.world.state.model import InstanceKey, InstanceState, ResourceState, State
-from planner.world.state.reader import StateReader
-from planner.world.state.shape import LARGEST, MalformedError
+from planner.world.state.reader import LARGEST, MalformedError, StateReader
 
 if TYPE_CHECKING:
     from planner.world.state.encrypted_journal import LineSeal

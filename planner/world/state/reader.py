@@ -20,7 +20,6 @@ from planner.foundation.vocabulary.provider_address import parse_provider_config
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.version_constraints import Version
 from planner.world.state.model import InstanceKey, InstanceState, ObjectState, OutputState, ResourceState, State
-from planner.world.state.shape import MalformedError, as_list, as_object, as_text, as_whole
 
 _STATUSES = ("pass", "fail", "error")
 _CHECK_KINDS = ("resource", "output", "check", "var")
@@ -336,3 +335,51 @@ def _in_order(instances: dict[InstanceKey, InstanceState]) -> dict[InstanceKey, 
     if len(instances) < 2:
         return instances
     return {key: instances[key] for key in sorted(instances, key=key_order)}
+
+
+# Parts of a state file, each of the shape that it must have.
+
+
+LARGEST = (1 << 63) - 1
+"""of serials and versions; none has this number itself, so that one can follow"""
+
+
+class MalformedError(Exception):
+    """Something in the file has the wrong shape; the text says where and what."""
+
+
+def as_object(raw: Any, place: str) -> dict[str, Any]:
+    """An object. Raises MalformedError."""
+    if raw.__class__ is dict:
+        return raw
+    raise MalformedError(f"{place} must be an object")
+
+
+def as_list(raw: dict[str, Any], key: str, place: str) -> list[Any]:
+    """A member that is a list; empty where there is none. Raises MalformedError."""
+    value = raw.get(key)
+    if value is None:
+        return []
+    if value.__class__ is list:
+        return value
+    raise MalformedError(f'"{key}" of {place} must be a list')
+
+
+def as_text(raw: dict[str, Any], key: str, place: str) -> str:
+    """A member that is a string; "" where there is none. Raises MalformedError."""
+    value = raw.get(key)
+    if value is None:
+        return ""
+    if value.__class__ is str:
+        return value
+    raise MalformedError(f'"{key}" of {place} must be a string')
+
+
+def as_whole(raw: dict[str, Any], key: str, place: str) -> int:
+    """A member that is a whole number, not below 0 and not too large; 0 where there is none. Raises MalformedError."""
+    value = raw.get(key, 0)
+    if value is None:
+        return 0
+    if value.__class__ is int and 0 <= value < LARGEST:
+        return value
+    raise MalformedError(f'"{key}" of {place} must be a whole number')

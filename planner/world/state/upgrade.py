@@ -25,7 +25,7 @@ from planner.foundation.values.types import (
     type_to_json,
 )
 from planner.foundation.vocabulary.address import AddressError, TraversalStep, scan_traversal, valid_identifier
-from planner.world.state.shape import MalformedError, as_list, as_object, as_text, as_whole
+from planner.world.state.reader import MalformedError, as_list, as_object, as_text, as_whole
 
 _WHOLE = re.compile(r"([+-]?)(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO]?[0-7_]+|[1-9][0-9_]*|0)")
 

@@ -20,14 +20,14 @@ from hypothesis import strategies as st
 from planner.foundation.values.types import NUMBER, STRING
 from planner.foundation.values.value import NULL, List, Null
 from planner.language.functions import CallContext, FunctionError, call, lookup
-from planner.language.functions.csv_reader import CsvError, records
+from planner.language.functions.encoding import CsvError, records
+from planner.language.functions.filesystem import PatternError, glob
 from planner.language.functions.floating import exp, log, power
-from planner.language.functions.globs import PatternError, glob
 from planner.language.functions.json_reader import read as read_json
 from planner.language.functions.network import parse_network
-from planner.language.functions.yaml_reader import YamlError
-from planner.language.functions.yaml_reader import read as read_yaml
-from planner.language.functions.yaml_writer import write as write_yaml
+from planner.language.functions.yaml import YamlError
+from planner.language.functions.yaml import read as read_yaml
+from planner.language.functions.yaml import write as write_yaml
 
 FEW = settings(max_examples=60, deadline=None)
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from planner.render.page.layout import columns
+from planner.render.page.document import columns
 
 
 def places(drawn: list[list[int]]) -> dict[int, int]:

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from planner.answers.policy.impact import Impact
 from planner.foundation.vocabulary.address import format_resource
-from planner.logic.datalog.language.paths import member
-from planner.logic.datalog.language.values import Row
+from planner.logic.datalog.language.values import Row, member
 from planner.logic.facts.from_state import module_path
 from planner.logic.model.plan import Plan, ResourceChange
 

@@ -14,8 +14,8 @@ from planner.language.config.model import ProviderDecl, ResourceDecl
 from planner.language.syntax.body import BodySchema, ExpectedBlock
 from planner.logic.datalog.language.values import Row
 from planner.logic.facts.from_state import module_path
+from planner.logic.model.graph import StateEntry
 from planner.logic.model.plan import Plan, ResourceChange, change_name
-from planner.logic.model.sources import StateEntry
 
 if TYPE_CHECKING:
     from planner.language.config.model import Config, ModuleConfig, OutputDecl, VariableDecl

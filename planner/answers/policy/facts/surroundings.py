@@ -12,8 +12,7 @@ from planner.foundation.values.value import Unknown, Value
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.logic.datalog.language.paths import member
-from planner.logic.datalog.language.values import FALSE, TRUE, Row, number
+from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, number
 from planner.logic.model.plan import Plan
 
 RECORDED = ("run", "now", "variable_origin", "module_version", "locked_provider")

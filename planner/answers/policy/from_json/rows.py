@@ -10,8 +10,7 @@ from planner.answers.policy.from_json.document import Misshapen
 from planner.answers.policy.paths_read import EVERYTHING, Looked
 from planner.answers.policy.planned_values import ValueRows
 from planner.foundation.values.value import Unknown
-from planner.logic.datalog.language.paths import member
-from planner.logic.datalog.language.values import FALSE, TRUE, number
+from planner.logic.datalog.language.values import FALSE, TRUE, member, number
 
 _NOTHING: dict[str, Any] = {}
 _SCALARS = (str, int, float, Decimal, bool)

@@ -7,9 +7,17 @@ import os
 from planner.foundation.clients.aws import Service
 from planner.foundation.clients.aws_settings import aws_of
 from planner.foundation.clients.problem import ServiceError
-from planner.foundation.encryption.base64 import Base64Error, decode, encode
-from planner.foundation.encryption.keys import Key, Keys, Metadata, ProviderError, bytes_of
-from planner.foundation.encryption.settings import EncryptionArguments, Given, Setting
+from planner.foundation.encryption.envelope import Base64Error, decode, encode
+from planner.foundation.encryption.keys import (
+    EncryptionArguments,
+    Given,
+    Key,
+    Keys,
+    Metadata,
+    ProviderError,
+    Setting,
+    bytes_of,
+)
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, Type
 from planner.foundation.vocabulary.records import frozen
 

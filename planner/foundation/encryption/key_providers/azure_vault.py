@@ -13,9 +13,18 @@ from planner.foundation.clients.azure import AzureTokens
 from planner.foundation.clients.azure_settings import account_of
 from planner.foundation.clients.http import Http
 from planner.foundation.clients.problem import ServiceError
-from planner.foundation.encryption.base64 import encode
-from planner.foundation.encryption.keys import Key, Keys, Metadata, ProviderError, bytes_of, text_of
-from planner.foundation.encryption.settings import EncryptionArguments, Given, Setting
+from planner.foundation.encryption.envelope import encode
+from planner.foundation.encryption.keys import (
+    EncryptionArguments,
+    Given,
+    Key,
+    Keys,
+    Metadata,
+    ProviderError,
+    Setting,
+    bytes_of,
+    text_of,
+)
 from planner.foundation.values.types import BOOL, NUMBER
 from planner.foundation.vocabulary.records import frozen
 

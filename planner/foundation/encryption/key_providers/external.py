@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.foundation.encryption.base64 import Base64Error, decode
-from planner.foundation.encryption.go_json import go_json
-from planner.foundation.encryption.keys import Key, Keys, Metadata, MetadataError, ProviderError
+from planner.foundation.encryption.envelope import Base64Error, decode, go_json
+from planner.foundation.encryption.keys import (
+    EncryptionArguments,
+    Given,
+    Key,
+    Keys,
+    Metadata,
+    MetadataError,
+    ProviderError,
+    Setting,
+)
 from planner.foundation.encryption.programs import AnswerError, ExitError, Kind, ProtocolError, ask, only, stderr_of
-from planner.foundation.encryption.settings import EncryptionArguments, Given, Setting
 from planner.foundation.values.types import STRING, ListType
 from planner.foundation.vocabulary.records import frozen
 

@@ -10,9 +10,17 @@ from urllib.parse import quote
 
 from planner.foundation.clients.http import Http, Retries, Tls, proxies_of
 from planner.foundation.clients.problem import ServiceError
-from planner.foundation.encryption.base64 import Base64Error, decode, encode
-from planner.foundation.encryption.keys import Key, Keys, Metadata, ProviderError, bytes_of
-from planner.foundation.encryption.settings import EncryptionArguments, Given, Setting
+from planner.foundation.encryption.envelope import Base64Error, decode, encode
+from planner.foundation.encryption.keys import (
+    EncryptionArguments,
+    Given,
+    Key,
+    Keys,
+    Metadata,
+    ProviderError,
+    Setting,
+    bytes_of,
+)
 from planner.foundation.values.types import NUMBER
 from planner.foundation.vocabulary.records import frozen
 

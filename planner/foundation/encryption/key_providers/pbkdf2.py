@@ -6,18 +6,20 @@ import os
 from functools import lru_cache
 from hashlib import pbkdf2_hmac
 
-from planner.foundation.encryption.base64 import encode
+from planner.foundation.encryption.envelope import encode
 from planner.foundation.encryption.keys import (
+    EncryptionArguments,
+    Given,
     Key,
     Keys,
     Metadata,
     MetadataError,
     ProviderError,
+    Setting,
     bytes_of,
     number_of,
     text_of,
 )
-from planner.foundation.encryption.settings import EncryptionArguments, Given, Setting
 from planner.foundation.values.types import NUMBER
 from planner.foundation.vocabulary.records import frozen
 

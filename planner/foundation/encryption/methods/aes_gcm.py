@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from planner.foundation.encryption.keys import Key, Keys
+from planner.foundation.encryption.keys import EncryptionArguments, Given, Key, Keys, Setting
 from planner.foundation.encryption.method import DecryptionError, EncryptionError, InvalidMethodError, NoKeyError
-from planner.foundation.encryption.settings import EncryptionArguments, Given, Setting
 from planner.foundation.values.types import NUMBER, ListType
 from planner.foundation.vocabulary.records import frozen
 

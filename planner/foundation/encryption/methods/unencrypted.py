@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from planner.foundation.encryption.settings import EncryptionArguments
+from planner.foundation.encryption.keys import EncryptionArguments
 
 SETTINGS = EncryptionArguments({})

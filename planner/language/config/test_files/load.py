@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Iterable
 
 from planner.foundation.support.disk import read_whole
-from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.directory import is_module, located
@@ -16,7 +16,6 @@ from planner.language.config.model import Config, ModuleCall, ModulePath
 from planner.language.config.modules_manifest import DATA_DIRECTORY, Manifest, module_key, read_manifest
 from planner.language.config.reading import Problems
 from planner.language.config.secrecy import is_secret_directory
-from planner.language.config.test_files.discover import DEFAULT_DIRECTORY, MOCKS, OWN, find_test_files
 from planner.language.config.test_files.model import RunModule, TestFile, TestRun
 from planner.language.config.test_files.read import read_test_file
 from planner.language.config.variables import RawVariables
@@ -201,3 +200,50 @@ def module_calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
 def run_key(file: str, run: str) -> tuple[str, ...]:
     """The path under which the module of a run is recorded."""
     return ("test", *file.removesuffix(".tftest.hcl").split("/"), run)
+
+
+# Which files are test files: those directly in the root module's directory and in the test directory.
+
+
+DEFAULT_DIRECTORY = "tests"
+_PAIRS = ((".tftest.hcl", ".tofutest.hcl"), (".tftest.json", ".tofutest.json"))
+OWN = ".plannertest.hcl"
+"""files that may say more than other programs understand"""
+ENDINGS = (*(ending for pair in _PAIRS for ending in pair), OWN)
+MOCKS = ".tfmock.hcl"
+"""files with blocks of `mock_provider`"""
+
+
+def is_test_file(name: str) -> bool:
+    """Whether a file is a test file by its name."""
+    if name.startswith(".") or name.endswith("~") or (name.startswith("#") and name.endswith("#")):
+        return False
+    return name.endswith(ENDINGS)
+
+
+def find_test_files(root_dir: str, directory: str = DEFAULT_DIRECTORY) -> tuple[list[str], bool]:
+    """Paths from the root module's directory in byte order, and whether the test directory is there. A file of the
+    second form (`x.tofutest.hcl`) hides the one of the first (`x.tftest.hcl`) beside it. Raises Failure for a directory
+    that is there and cannot be read."""
+    found = _of(root_dir, ".") or []
+    inside = _of(root_dir, directory)
+    if inside is not None and posixpath.normpath(directory) != ".":
+        found += inside
+    return sorted(found, key=os.fsencode), inside is not None
+
+
+def _of(root_dir: str, directory: str) -> list[str] | None:
+    folder = os.path.join(root_dir, directory)
+    try:
+        found = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as bad:
+        raise Failure(
+            error("config.unreadable_tests", "Failed to read directory", f"{folder}: {bad.strerror or bad}.")
+        ) from bad
+    names = {name for name in found if is_test_file(name) and not os.path.isdir(os.path.join(folder, name))}
+    for hidden, hiding in _PAIRS:
+        for name in [name for name in names if name.endswith(hiding)]:
+            names.discard(name.removesuffix(hiding) + hidden)
+    return [posixpath.normpath(posixpath.join(directory, name)) for name in names]

@@ -10,8 +10,7 @@ from planner.language.syntax.rule_syntax import RuleFile
 from planner.logic.datalog.engine.compile import compile_program
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language import checks
-from planner.logic.datalog.language.link import Linker
-from planner.logic.datalog.language.reasons import with_reason
+from planner.logic.datalog.language.link import Linker, with_reason
 from planner.logic.datalog.language.spaces import Spaces, resolve
 from planner.logic.datalog.language.strata import stratify
 from planner.logic.datalog.language.types import column_types

@@ -19,7 +19,7 @@ from planner.logic.datalog.engine.program import RuleProgram
 if TYPE_CHECKING:
     from planner.logic.datalog.language.spaces import Spaces
 
-MADE_BY = ("datalog/front", "datalog/engine", "syntax", "datalog.lark")
+MADE_BY = ("logic/datalog/language", "logic/datalog/engine", "language/syntax", "datalog.lark")
 Beside = Callable[[], Sequence[tuple[str, str]]]
 PROGRAMS = Shelf("programs", 50, made_by=MADE_BY)
 """each change of a rule file leaves one"""
@@ -62,22 +62,12 @@ def _kept_or_built(
     known = _read(name, {name: Source(name, text) for name, text in files})
     if known is not None:
         return known
-    program, diagnostics = _built(files, core, made, beside, spaces)
+    from planner.logic.datalog.engine.build import build_program
+
+    program, diagnostics = build_program(files, core, made, beside() if beside is not None else (), spaces)
     if program is not None:
         _write(name, program, diagnostics)
     return program, diagnostics
-
-
-def _built(
-    files: Sequence[tuple[str, str]],
-    core: Collection[str] | None,
-    made: Sequence[RuleFile],
-    beside: Beside | None,
-    spaces: Spaces,
-) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    from planner.logic.datalog.engine.build import build_program
-
-    return build_program(files, core, made, beside() if beside is not None else (), spaces)
 
 
 def parts(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> Iterator[str]:

@@ -12,8 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from planner.logic.datalog.language.paths import member
-from planner.logic.datalog.language.values import LARGEST_EXPONENT, Number, Row, Value, encode, number
+from planner.logic.datalog.language.values import LARGEST_EXPONENT, Number, Row, Value, encode, member, number
 
 LONGEST_JSON = 16_000_000
 LONGEST_YAML = 1_000_000

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
+from typing import NamedTuple
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
+    Constant,
     Declaration,
     Directive,
     Literal,
@@ -18,6 +22,7 @@ from planner.language.syntax.rule_syntax import (
     Negation,
     RuleFile,
     RuleSyntax,
+    RuleVariable,
     Statement,
     Test,
     TypeDeclaration,
@@ -26,7 +31,6 @@ from planner.logic.datalog.language.alternatives import expanded, written_body
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 from planner.logic.datalog.language.literals import inner_variables, outer_names, renamed
 from planner.logic.datalog.language.model import ANY, BASE_TYPES, Column, ColumnType, Predicate, Rule
-from planner.logic.datalog.language.operators import OPERATORS
 from planner.logic.datalog.language.spaces import Spaces, bare
 
 LONGEST_NAME = 100
@@ -275,3 +279,61 @@ def nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) 
 
     close = get_close_matches(name, sorted(set(known)), n=1)
     return f" Did you mean {shown(close[0])}?" if close else ""
+
+
+# The native operators of the language: what they are called, take and give. The engine has their functions.
+
+
+class Operator(NamedTuple):
+    """`inputs` are the arities of the relations it takes, `columns` the arity of its result."""
+
+    inputs: tuple[int, ...]
+    columns: int
+
+
+OPERATORS: dict[str, Operator] = {
+    "behind": Operator((2, 2), 2),
+    "closing": Operator((2, 2), 2),
+    "closure": Operator((2,), 2),
+    "json_parts": Operator((3,), 5),
+    "json_values": Operator((3,), 4),
+    "levels": Operator((2,), 2),
+    "reachable": Operator((2, 1), 1),
+    "reduction": Operator((2,), 2),
+    "scc": Operator((2,), 2),
+}
+
+
+# The reason of a rule that gives none: what its head asserts, in the words of the declaration.
+
+
+_SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
+
+
+def first_sentence(predicate: Predicate) -> str:
+    """What a tuple means: the first sentence of the doc comment, without the pattern before the colon, on one line;
+    empty where the comment has another form."""
+    match = _SENTENCE.match(predicate.doc)
+    return " ".join(match[1].split()) if match else ""
+
+
+def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
+    """The rule with a reason: its own, or the first sentence of the doc comment of its head's predicate, column names
+    (between backquotes) replaced by the head's variables and constants."""
+    predicate = predicates.get(rule.head.predicate)
+    first = first_sentence(predicate) if predicate and not rule.reason else ""
+    if predicate is None or not first or len(rule.head.arguments) != predicate.arity:
+        return rule
+    meaning = {}
+    for column, argument in zip(predicate.columns, rule.head.arguments, strict=True):
+        if isinstance(argument, RuleVariable):
+            meaning[column.name] = f"{{{argument.name}}}"
+        elif isinstance(argument, Constant):
+            meaning[column.name] = str(argument.value)
+    sentence = first.replace("{", "(").replace("}", ")")
+    return evolve(rule, reason=re.sub(r"`(\w+)`", lambda m: meaning.get(m[1], m[1]), sentence))
+
+
+def has_own_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> bool:
+    """Whether the reason of a rule says more than what its head asserts anyway."""
+    return bool(rule.reason) and rule.reason != with_reason(evolve(rule, reason=""), predicates).reason

@@ -187,3 +187,14 @@ def sorted_rows(rows: Iterable[Row]) -> list[Row]:
         return sorted(rows)  # agrees with sort_key wherever Python compares at all
     except TypeError:
         return sorted(rows, key=sort_key)
+
+
+# Paths into structures, as people write them: `tags.Name`, `Statement[0].Effect`.
+
+
+def member(path: str, name: str) -> str:
+    """The path of a named part: `tags.Name`, or `tags["a.b"]` where the name is not a plain one."""
+    if name.isidentifier() or name.replace("-", "_").isidentifier():
+        return f"{path}.{name}" if path else name
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{path}["{escaped}"]'

@@ -22,10 +22,9 @@ from planner.foundation.vocabulary.records import evolve
 from planner.workflows.batch.bundles.lease import take
 from planner.workflows.batch.bundles.parcel import BadParcel, Parcel, ParcelResult, answered, received
 from planner.workflows.batch.bundles.stores import fetched, open_store
-from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.executor import Unmet
 from planner.workflows.batch.files_read import RECORDER
-from planner.workflows.batch.model import Request, UnitResult
+from planner.workflows.batch.model import Request, UnitResult, described
 from planner.workflows.batch.unit_setup import set_up_unit, store_of_unit
 from planner.workflows.batch.worker import run_unit
 from planner.world.state.lock import myself

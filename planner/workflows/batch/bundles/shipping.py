@@ -18,9 +18,8 @@ from planner.foundation.vocabulary.records import evolve
 from planner.workflows.batch.bundles.pack import Bundle, pack, stays_here
 from planner.workflows.batch.bundles.parcel import BadParcel, Parcel, ParcelResult, heard, sent
 from planner.workflows.batch.bundles.stores import ArchiveStore, open_store
-from planner.workflows.batch.diagnostics_codec import described
 from planner.workflows.batch.executor import Workplace
-from planner.workflows.batch.model import Fleet, Request, UnitResult
+from planner.workflows.batch.model import Fleet, Request, UnitResult, described
 from planner.workflows.batch.recipe import Recipe
 from planner.workflows.batch.terragrunt.session import on_the_way
 

@@ -13,8 +13,7 @@ from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.native import reduction
 from planner.logic.programs.rule_programs import deployment_program
 from planner.render.page.document import Arrow, Page, PageNode, PageView, Place, Reason, place_of
-from planner.render.page.hidden import hiding
-from planner.render.page.page import page_html
+from planner.render.page.page import hiding, page_html
 from planner.workflows.batch.plan_unit import text_of
 from planner.workflows.batch.reports.deployments import DeploymentReport, Plans, done_steps, prefix_of
 from planner.workflows.batch.reports.document import summary_line, totals_text

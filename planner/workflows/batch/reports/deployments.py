@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.records import field, frozen
 from planner.render.summary import Counts
-from planner.workflows.batch.diagnostics_codec import described
+from planner.workflows.batch.model import described
 from planner.workflows.batch.plan_unit import changes_of
 from planner.workflows.batch.reports.document import COUNTS
 from planner.workflows.stacks.decisions import in_order

@@ -34,8 +34,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from planner.workflows.batch.diagnostics_codec import described
-from planner.workflows.batch.model import OUTCOMES, FinishedUnit, ShardSummary
+from planner.workflows.batch.model import OUTCOMES, FinishedUnit, ShardSummary, described
 from planner.workflows.batch.run import BatchReport
 from planner.workflows.batch.saved_plan import seen_as
 

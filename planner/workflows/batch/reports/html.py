@@ -10,7 +10,7 @@ from typing import Any
 from planner.logic.datalog.engine.native import reduction
 from planner.render.page.document import Arrow, Page, PageChange, PageNode, PageView, Reason
 from planner.render.page.page import page_html
-from planner.workflows.batch.edge_sources import Edge, UnitEdgeSource
+from planner.workflows.batch.questions import Edge, UnitEdgeSource
 from planner.workflows.batch.reports.document import note, noun_of, summary_line, totals
 
 COLOURS = {

@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.load import load_root
 from planner.language.config.reading import Problems
-from planner.workflows.batch.diagnostics_codec import described
+from planner.workflows.batch.model import described
 from planner.workflows.batch.recipe import Recipe
 from planner.workflows.batch.terragrunt.session import Library, UnitSession
 from planner.workflows.batch.terragrunt.unit import UnitReading, generated_files, read_unit, unit_inputs

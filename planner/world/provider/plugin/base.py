@@ -22,12 +22,12 @@ from planner.foundation.values.types import Type
 from planner.foundation.values.value import Null, Value, is_wholly_known
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve
+from planner.language.functions.protocol import Function, Param
 from planner.world.provider.interface import AttributeDiagnostic, ProviderSchema, ResourceSchema
 from planner.world.provider.plugin import schema_cache
 from planner.world.provider.plugin.answers import diagnostics, failure, kept_write_only
 from planner.world.provider.plugin.client import ClientClosedError, PluginClient
 from planner.world.provider.plugin.codec import decode, encode
-from planner.world.provider.plugin.functions import functions
 from planner.world.provider.plugin.process import PluginError
 from planner.world.provider.plugin.schema_parts import (
     DamagedSchema,
@@ -36,10 +36,10 @@ from planner.world.provider.plugin.schema_parts import (
     general_part,
     take_apart,
 )
-from planner.world.provider.plugin.schemas import Converted, ephemeral_schema, resource_schema
+from planner.world.provider.plugin.schemas import Converted, ephemeral_schema, read_type, resource_schema
 
 if TYPE_CHECKING:
-    from planner.world.provider.plugin.reattach import Attachment
+    from planner.world.provider.plugin.process import Attachment
 
 _NOTHING = b"\xc0"  # null in MessagePack
 
@@ -322,3 +322,42 @@ def private_bytes(private: str | None) -> bytes:
 def private_text(private: bytes) -> str | None:
     """The same the other way."""
     return base64.b64encode(private).decode() if private else None
+
+
+# The functions of a provider (`provider::name::function`), called in its plugin.
+
+
+Call = Callable[[str, list[tuple[Value, Type]], Type], Value]
+"""name, arguments with the types of their parameters, type of the result -> result; raises FunctionError"""
+
+
+def functions(given: Any, call: Call) -> dict[str, Function]:
+    """The functions that a schema lists. Raises ValueError when a type cannot be read."""
+    return {name: _function(name, given[name], call) for name in sorted(given)}
+
+
+def _function(name: str, given: Any, call: Call) -> Function:
+    params = [_param(p) for p in given.parameters]
+    variadic = _param(given.variadic_parameter) if given.HasField("variadic_parameter") else None
+    result = read_type(getattr(given, "return").type)
+
+    def impl(*values: Value) -> Value:
+        types = [p.type for p in params]
+        if variadic is not None:
+            types += [variadic.type] * (len(values) - len(types))
+        return call(name, list(zip(values, types, strict=True)), result)
+
+    function = Function(name, params, variadic, result, impl, given.description, not_null=False)
+    function.summary = given.summary
+    return function
+
+
+def _param(given: Any) -> Param:
+    return Param(
+        given.name,
+        read_type(given.type),
+        given.description,
+        allow_null=given.allow_null_value,
+        allow_unknown=given.allow_unknown_values,
+        allow_dynamic=given.allow_unknown_values,
+    )

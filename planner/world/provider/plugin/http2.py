@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import socket
 from base64 import b64decode
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, lru_cache
 from struct import pack, unpack_from
+from typing import NamedTuple, Protocol
 from urllib.parse import unquote
-
-from planner.world.provider.plugin.transport import OK, UNKNOWN, CallReply
 
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 _END_STREAM = _ACK = 1
@@ -354,3 +354,38 @@ def _secured(plain: socket.socket, certificate: str) -> socket.socket:
         secured.close()
         raise ssl.SSLError("the plugin has another certificate than it said")
     return secured
+
+
+# How calls get to a plugin and answers back: the seam between what is said (client.py) and what carries it.
+#
+# The one that runs is connections.py, over http2.py. The tests have another one over grpcio and ask both the same.
+
+
+OK, UNKNOWN, UNIMPLEMENTED = 0, 2, 12
+"""codes of gRPC"""
+
+
+class CallReply(NamedTuple):
+    """What became of a call: gRPC's code, its message, and the bytes of the answer when the code is OK."""
+
+    code: int
+    message: str
+    body: bytes
+
+
+class Transport(Protocol):
+    """Calls to one plugin, which may come from several threads at once."""
+
+    def call(self, path: str, body: bytes, seconds: float | None) -> CallReply:
+        """The answer to the method of that path (`/tfplugin6.Provider/PlanResourceChange`). Raises TimeoutError when
+        the plugin is silent for so many seconds, other OSErrors when the connection breaks or was never made."""
+        ...
+
+    def close(self) -> None:
+        """End all connections, whatever other threads wait for on them."""
+        ...
+
+
+Open = Callable[[str, str, int], Transport]
+"""from where a plugin listens (`unix:PATH`, `HOST:PORT`), its certificate (base64 DER, "" for none) and the bytes that
+an answer may have. Connects when the first call is made"""

@@ -16,7 +16,7 @@ from planner.foundation.support.store import Shelf
 from planner.world.provider.plugin.messages import VERSIONS
 from planner.world.provider.plugin.schema_parts import TABLES, SchemaParts
 
-SCHEMAS = Shelf("schemas", 200, 1 << 30, made_by=("provider/plugin",))
+SCHEMAS = Shelf("schemas", 200, 1 << 30, made_by=("world/provider/plugin",))
 
 
 def load(binary: str) -> SchemaParts | None:

@@ -21,7 +21,7 @@ from planner.foundation.clients.azure_blobs import AzureError, Container, access
 from planner.foundation.clients.azure_settings import AzureAccount, Cloud, account_of, cloud_of, method_of
 from planner.foundation.clients.http import Http, HttpResponse
 from planner.foundation.clients.problem import ServiceError
-from planner.foundation.encryption.base64 import Base64Error, decode
+from planner.foundation.encryption.envelope import Base64Error, decode
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.foundation.vocabulary.records import evolve

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from planner.foundation.clients.google import KINDS, GoogleAccount, GoogleTokens, contents_of, error_text, parsed
 from planner.foundation.clients.http import NONE, Http, HttpResponse, Retries
 from planner.foundation.clients.problem import ServiceError
-from planner.foundation.encryption.base64 import Base64Error, decode
+from planner.foundation.encryption.envelope import Base64Error, decode
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen

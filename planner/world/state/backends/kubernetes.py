@@ -20,8 +20,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, Payload, StateClient
-from planner.world.state.remote.packed import packed, unpacked
+from planner.world.state.remote.client import Held, Newer, Payload, StateClient, packed, unpacked
 from planner.world.state.settings import SettingsReading, flag, text, texts
 
 SCHEMA = BlockSchema(

@@ -22,8 +22,7 @@ from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encrypted_files import SealedFiles
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.errored_state import forget_rescued
-from planner.world.state.file import read_state, same_content
-from planner.world.state.history import lineage_after, successor
+from planner.world.state.file import lineage_after, read_state, same_content, successor
 from planner.world.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, is_written, mark_saving, read_journal
 from planner.world.state.lock import FileLock, LockInfo, Stop, held_by, remove_info
 from planner.world.state.model import State

@@ -19,8 +19,7 @@ from planner.foundation.support.files_read import note_service_read
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.errored_state import forget_rescued
-from planner.world.state.file import read_with_texts, same_content, write_state
-from planner.world.state.history import lineage_after, successor
+from planner.world.state.file import lineage_after, read_with_texts, same_content, successor, write_state
 from planner.world.state.journal import Journal
 from planner.world.state.lock import SLOW, LockInfo, Stop, new_lock_info, wait
 from planner.world.state.model import State
