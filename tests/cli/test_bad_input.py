@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from .hostile import BYTE_EDITS, EDITS, TOKENS, dumped, json_spoiled, judged, members, packed, planner, spoiled
 
@@ -97,7 +98,7 @@ COMMANDS = (("validate",), ("validate", "-json"), ("plan",), ("plan", "-json"), 
 MODULES = """{"Modules": [{"Key": "", "Source": "", "Dir": "."}, {"Key": "m", "Source": "./m", "Dir": "m"}]}"""
 
 few = settings(
-    max_examples=int(os.environ.get("EXAMPLES", "100")),
+    max_examples=int(os.environ.get("EXAMPLES") or examples(100)),
     deadline=None,
     derandomize=True,
     database=None,

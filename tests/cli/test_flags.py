@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.cli.flags import Flag, UsageError, duration, parse
 
@@ -93,7 +94,7 @@ def test_no_duration(text):
 
 
 @given(st.lists(st.text(alphabet="-=about rfesh1", max_size=8), max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_any_words_are_read_or_refused(words):
     try:
         found = parse(words, FLAGS)

@@ -183,10 +183,10 @@ def test_a_directory_that_is_not_there(work: Path) -> None:
 
 
 def test_a_plugin_cache_that_cannot_be_opened(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (work / "rc").write_text('plugin_cache_dir = "/nonexistent/one"\n')
+    (work / "rc").write_text(f'plugin_cache_dir = "{work}/missing/one"\n')
     monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(work / "rc"))
     code, said = planner("init")
-    assert code == 0 and "/nonexistent/one cannot be opened: No such file or directory" in said
+    assert code == 0 and f"{work}/missing/one cannot be opened: No such file or directory" in said
     monkeypatch.setenv("TF_PLUGIN_CACHE_DIR", str(work / "main.tf"))
     code, said = planner("init")
     assert code == 0 and "main.tf cannot be opened: Not a directory" in said

@@ -9,6 +9,7 @@ import pytest
 from config_cases import CASES, load_all, read_case, shown, write_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 ALL = sorted(CASES.glob("*.case"))
 
@@ -68,7 +69,7 @@ def damaged(draw: st.DrawFn) -> dict[str, str]:
     return files
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120))
 @given(damaged())
 def test_damaged_configurations_give_diagnostics(files: dict[str, str]) -> None:
     with tempfile.TemporaryDirectory() as directory:

@@ -13,6 +13,7 @@ import gmpy2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.answers.documents.encoding import decode, encode
 from planner.answers.documents.kind import is_plan_file
@@ -110,7 +111,7 @@ def shape(value: Any) -> Any:
     return (type(value), value, str(value), getattr(value, "precision", 0))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(VALUES)
 def test_values_come_back(value: Any) -> None:
     text = json.dumps(encode(value, RECORDS))
@@ -278,7 +279,7 @@ def test_damage_gives_diagnostics(tmp_path: Path, data: bytes, code: str) -> Non
     assert [d.code for d in diagnostics] == [code]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(draw=st.data())
 def test_any_flipped_byte_is_survived(draw: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     good = bytearray(plan_bytes(plan(), SOURCES))

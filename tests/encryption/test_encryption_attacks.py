@@ -10,6 +10,7 @@ import pytest
 from encryption.sealing import PASSPHRASE, Passphrase, Unencrypted, plan_seal, state_seal
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.foundation.encryption.envelope import Base64Error, decode, go_json
 from planner.foundation.encryption.key_providers import pbkdf2
@@ -45,7 +46,7 @@ def test_unknown_members_are_ignored() -> None:
 
 
 @given(st.integers(0, len(SEALED) - 1), st.binary(min_size=1, max_size=3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_no_damage_is_believed(at: int, put: bytes) -> None:
     """Whatever is written over a place: the state is refused, or is the one that was sealed."""
     data = SEALED[:at] + put + SEALED[at + len(put) :]
@@ -57,7 +58,7 @@ def test_no_damage_is_believed(at: int, put: bytes) -> None:
 
 
 @given(st.integers(0, len(SEALED) - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_no_part_is_believed(length: int) -> None:
     with pytest.raises(Failure):
         SEAL.unseal(SEALED[:length])
@@ -192,7 +193,7 @@ def test_keys_are_derived_once_and_late(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.slow
 @given(st.text(max_size=12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_base64_is_strict(text: str) -> None:
     try:
         data = decode(text)

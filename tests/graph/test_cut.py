@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.logic.graph.cycles import Cut, Edge, Statement, shortest_cycle, smallest_cut
 
@@ -36,7 +37,7 @@ def statement(number: int) -> Statement:
     return (f"s{number}", ("t",))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(graphs())
 def test_smallest_among_all_sets(graph: dict[Edge, int]) -> None:
     edges = {a: [b for b in NAMES if (a, b) in graph] for a in NAMES}
@@ -58,7 +59,7 @@ def test_smallest_among_all_sets(graph: dict[Edge, int]) -> None:
     assert not has_cycle([edge for edge, n in graph.items() if statement(n) not in found.statements])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(graphs())
 def test_shortest_cycle(graph: dict[Edge, int]) -> None:
     edges = {a: [b for b in NAMES if (a, b) in graph] for a in NAMES}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.logic.graph.hitting_sets import smallest_sets
@@ -27,7 +27,6 @@ def prover(proofs: list[frozenset[str]]):
     return lambda removed: next((proof for proof in proofs if not proof & removed), None)
 
 
-@settings(deadline=None)
 @given(proofs=proofs_of)
 def test_all_minimal_sets(proofs: list[frozenset[str]]) -> None:
     found = smallest_sets(prover(proofs), most_sets=1000)

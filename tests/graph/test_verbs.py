@@ -9,6 +9,7 @@ import pytest
 from datalog.engine_helpers import derived
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.syntax.node_sets import parse_node_set
@@ -18,7 +19,7 @@ from planner.logic.graph.vertex_names import Names
 
 NAMES = [f"n{i}" for i in range(7)]
 Edges = set[tuple[str, str]]
-few = settings(max_examples=150, deadline=None)
+few = settings(max_examples=examples(150))
 nodes = st.sampled_from(NAMES)
 some = st.sets(nodes, max_size=3)
 graphs = st.sets(st.tuples(nodes, nodes), max_size=16)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.language.functions.deflate import gzip
 
@@ -53,6 +54,6 @@ def test_the_bytes_are_those_of_go(text: bytes, digest: str) -> None:
 @given(
     st.binary(max_size=600) | st.lists(st.sampled_from([b"ab", b"abcd", b"\0", b"xyz" * 30]), max_size=80).map(b"".join)
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_any_reader_reads_it(data: bytes) -> None:
     assert reader.decompress(gzip(data)) == data

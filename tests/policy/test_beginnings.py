@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.answers.policy.string_prefixes import begun, is_found, known_parts, known_result, known_truth
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
@@ -26,7 +27,7 @@ OF_TEXTS += [("before", 1), ("after", 1), ("before_last", 1), ("after_last", 1),
 OF_TEXTS += [("replace", 2)]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(BEGIN, REST, st.sampled_from(PATTERNS), st.sampled_from(PARTS), st.sampled_from(PARTS), st.integers(0, 5))
 def test_what_is_said_holds(begin: str, rest: str, pattern: str, part: str, other: str, number: int) -> None:
     text = begin + rest

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 from test_modal import facts
 
 from planner.answers.policy.case_analysis import Cases
@@ -219,14 +220,14 @@ def policy(rules: list[list[str]]) -> Policies:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(rules=st.lists(bodies, min_size=1, max_size=3), values=st.fixed_dictionaries({"a": objects, "b": objects}))
 def test_verdicts_by_cases_are_true(rules: list[list[str]], values: dict[str, Any]) -> None:
     agrees_with_every_outcome(rules, values)
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(
     rule=st.lists(st.sampled_from(LITERALS), min_size=7, max_size=12, unique=True),
     values=st.fixed_dictionaries({"a": objects, "b": objects}),

@@ -176,7 +176,7 @@ def certain_and_possible(policies: Policies, base: FactBase) -> tuple[set[Any], 
 
 
 @pytest.mark.parametrize("name", RULES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(values=st.fixed_dictionaries({"a": objects, "b": objects}))
 def test_every_outcome_agrees(name: str, values: dict[str, Any]) -> None:
     policies = loaded(name)
@@ -195,7 +195,7 @@ def test_every_outcome_agrees(name: str, values: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", RULES)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(values=st.fixed_dictionaries({"a": objects, "b": objects}))
 def test_without_unknown_values_nothing_is_undecided(name: str, values: dict[str, Any]) -> None:
     policies = loaded(name)

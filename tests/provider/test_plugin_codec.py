@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from language.strategies import types, values
+from random_tests import examples
 
 from planner.foundation.values.identity import identical
 from planner.foundation.values.json_codec import CodecError
@@ -72,7 +73,7 @@ def test_exact_bytes(value: Any, of: Any, data: bytes) -> None:
         assert identical(decode(data, of), value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_there_and_back(data: Any) -> None:
     of = data.draw(types)
@@ -160,7 +161,7 @@ def test_what_cannot_be_read(data: bytes, of: Any) -> None:
         decode(data, of)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.binary(max_size=40), types)
 def test_any_bytes_are_a_value_or_an_error(data: bytes, of: Any) -> None:
     with suppress(CodecError):

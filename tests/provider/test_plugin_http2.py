@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.world.provider.plugin import http2
 from planner.world.provider.plugin.http2 import CallReply, Connection, decode_headers, encode_headers, request_headers
@@ -27,7 +28,7 @@ DATA, HEADER, RESET, SETTINGS, PING, GOAWAY, WINDOW, CONTINUATION = 0, 1, 3, 4, 
 
 
 @given(st.lists(st.tuples(st.text("abc-:", min_size=1), st.text(st.characters(max_codepoint=126), max_size=400))))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_headers_there_and_back(pairs: list[tuple[str, str]]) -> None:
     assert decode_headers(encode_headers(tuple(pairs))) == dict(pairs)
 
@@ -297,7 +298,7 @@ GOOD = (
 
 
 @given(st.lists(FRAMES, max_size=6), st.integers(0, 3), st.binary(max_size=30), st.integers(0, 200))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 def test_any_frames_end_in_an_answer_or_one_kind_of_error(
     frames: list[tuple[int, int, int, bytes]], place: int, rest: bytes, cut: int
 ) -> None:

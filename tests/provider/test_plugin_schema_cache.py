@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from provider.plugins import SOURCE, override, pids, write_plugin
+from random_tests import examples
 
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.world.provider.interface import ResourceSchema
@@ -239,7 +240,7 @@ names = st.text(max_size=8)
 
 
 @given(st.dictionaries(names, st.integers(0, 2**62), max_size=6), st.sets(names, max_size=4), st.sampled_from([5, 6]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 def test_parts_are_those_of_the_message(versions: dict[str, int], functions: set[str], protocol: int) -> None:
     known = messages(protocol)
     answer = known.SchemaAnswer(
@@ -257,7 +258,7 @@ def test_parts_are_those_of_the_message(versions: dict[str, int], functions: set
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_bytes_that_are_no_message_are_refused_as_protobuf_refuses_them(data: bytes) -> None:
     """What is taken apart without complaint has no part that leads outside of it."""
     try:

@@ -6,6 +6,7 @@ import pytest
 from cli.conftest import make_terminal
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.foundation.vocabulary.diagnostic import Deprecation, error, warning
 from planner.foundation.vocabulary.records import evolve
@@ -92,7 +93,7 @@ def test_validate_json():
 
 
 @given(st.integers(0, len(TEXT)), st.integers(0, len(TEXT)))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 def test_the_highlight_is_the_subject(a, b):
     start, end = min(a, b), max(a, b)
     snippet = diagnostic_json(error("x", "S", "", Span(MAIN, start, end)))["snippet"]
@@ -229,13 +230,13 @@ def test_the_way_into_json():
 
 
 @given(st.text(alphabet='{}[]()"$\\<E\n#/* ab=', max_size=40), st.integers(0, 40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_the_scan_ends_on_any_text(text, offset):
     enclosing_block(Source("a.tf", text), offset)
 
 
 @given(st.lists(st.text(alphabet="abc", min_size=1, max_size=9), max_size=12), st.integers(2, 20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_wrap_keeps_the_words(words, width):
     wrapped = wrap(" ".join(words), width)
     assert wrapped.split() == words

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.foundation.values.schema import AttributeSchema, BlockSchema
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType
@@ -73,7 +74,7 @@ def text(schema: BlockSchema, before: Any, after: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("goes", [False, True], ids=["new", "goes"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(made=objects())
 def test_the_short_way_says_the_same(goes: bool, made: tuple[BlockSchema, dict[str, Any]]) -> None:
     schema, values = made

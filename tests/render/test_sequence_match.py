@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.render import sequence_match
 from planner.render.sequence_match import aligned, common
@@ -24,7 +25,7 @@ def longest(a, b):
 
 
 @given(LISTS, LISTS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 def test_common_is_a_longest_common_subsequence(a, b):
     pairs = common(a, b)
     assert [a[i] for i, _ in pairs] == [b[j] for _, j in pairs]
@@ -34,7 +35,7 @@ def test_common_is_a_longest_common_subsequence(a, b):
 
 
 @given(LISTS, LISTS, st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 def test_every_item_appears_once_in_order(a, b, pair):
     rows = aligned(a, b, lambda i, j: pair)
     assert [i for i, _ in rows if i is not None] == list(range(len(a)))

@@ -101,7 +101,7 @@ def mutated(random: Random, texts: Seeds) -> tuple[str, str]:
 def handled(kind: str, text: str) -> None:
     """Does with a text what the product would do with it."""
     if kind == "expression":
-        context = CallContext(base_dir="/nonexistent", planning=True, evaluate_template=evaluate_template)
+        context = CallContext(base_dir="/dev/null", planning=True, evaluate_template=evaluate_template)
         json.dumps(
             answer(text, MappingScope({"terraform_data": UNKNOWN, "path": UNKNOWN}, context=context)), default=str
         )

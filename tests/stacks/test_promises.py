@@ -9,6 +9,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.workflows.stacks.promises import Await, Promises
@@ -34,7 +35,7 @@ def oracle(graph: dict[int, list[int]]) -> dict[int, int | None]:
     return {n: value(n, ()) for n in range(10)}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(graphs, st.integers(0, 1000), st.sampled_from((1, 2, 4)), st.sampled_from((1, 2, 16)))
 def test_values_do_not_depend_on_who_comes_first(
     graph: dict[int, list[int]], seed: int, workers: int, nested: int

@@ -7,8 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.answers.documents.plan_file import plan_bytes, read_plan
 from planner.foundation.values.types import STRING
@@ -103,7 +104,7 @@ def test_a_journal_cut_off_at_every_byte(interrupted: Path, tmp_path: Path) -> N
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150))
 def test_a_journal_with_other_bytes(interrupted: Path, tmp_path: Path, data: st.DataObject) -> None:
     whole = bytearray((interrupted / "s.journal").read_bytes())
     begun = begun_in(bytes(whole))
@@ -172,7 +173,7 @@ def test_an_empty_state_beside_a_backup_with_objects_is_said(tmp_path: Path) -> 
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 def test_a_state_with_other_bytes(data: st.DataObject) -> None:
     whole = bytearray(write_state(sample()))
     for _ in range(data.draw(st.integers(1, 4))):
@@ -193,7 +194,7 @@ def test_a_state_with_other_bytes(data: st.DataObject) -> None:
 
 
 @given(st.binary(max_size=300) | st.just(new_lock_info("x", "s").to_json()), st.data())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100))
 def test_a_damaged_lock_info(tmp_path: Path, info: bytes, data: st.DataObject) -> None:
     path = tmp_path / "s"
     at = data.draw(st.integers(0, len(info)))
@@ -225,7 +226,7 @@ def test_a_plan_cut_off_at_every_byte(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(400))
 def test_a_plan_with_other_bytes(tmp_path: Path, data: st.DataObject) -> None:
     """It is refused, or says what it said."""
     expected = plan()

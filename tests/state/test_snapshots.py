@@ -233,7 +233,7 @@ class Listening:
         self.taken = Event()
         self.count = 0
         self.answers, self.problems = answers, problems or []
-        self.journal = Journal("/nonexistent/journal", "l", 0, "apply")
+        self.journal = Journal("/dev/null/journal", "l", 0, "apply")
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
         return 0.0 if is_urgent else self.answers

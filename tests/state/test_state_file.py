@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.world.state.file import read_state, same_content, write_state
 from planner.world.state.model import State
@@ -124,7 +125,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_any_damage_is_survived(data: st.DataObject) -> None:
     """Whatever stands in place of any part of a file, reading ends with a state or with diagnostics."""

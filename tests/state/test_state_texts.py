@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.world.state import resource_texts
 from planner.world.state.file import read_state, read_with_texts, write_state
@@ -48,7 +49,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @given(st.lists(VALUES, min_size=1, max_size=6), st.integers(0, 5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_the_same_bytes(values: list[Any], number: int) -> None:
     data = document(values, None)
     state, known, problems = read_with_texts(data, "s")

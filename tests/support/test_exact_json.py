@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.foundation.support.exact_json import JsonError, dumps, loads
 
@@ -31,7 +32,7 @@ def exact(value: Any) -> Any:
     return Decimal(repr(value) if isinstance(value, float) else value).normalize()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(VALUES, st.booleans())
 def test_values_come_back(value: Any, indent: bool) -> None:
     text = dumps(value, indent=indent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
+from random_tests import examples
 from syntax_strategies import CONFIGURATIONS, texts
 
 from planner.foundation.vocabulary.diagnostic import has_errors
@@ -85,7 +86,7 @@ def test_formatting_again_changes_nothing(text: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 @given(texts)
 def test_what_parses_still_does(text: str) -> None:
     assume(not has_errors(parse_config(Source("x.tf", text))[1]))

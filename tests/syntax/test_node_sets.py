@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.syntax.node_sets import MOST_NESTED, NodeSet, SetCall, SetName, parse_node_set
@@ -100,7 +101,7 @@ def test_nesting_is_limited_and_length_is_not() -> None:
     assert written(parse_node_set(" + ".join(["a"] * 5000))).count("<a>") == 5000
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.text(alphabet='ab.*?-+&(), "[]\\deps2', max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
     problems, found = [], ""

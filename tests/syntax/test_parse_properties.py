@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pickle
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 from syntax_show import show
 from syntax_strategies import PIECES, texts
 
@@ -18,7 +19,7 @@ from planner.language.syntax.native_body import NativeBody
 from planner.language.syntax.parse import parse_config, parse_expression, parse_template
 from planner.language.syntax.references import variables
 
-relaxed = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+relaxed = settings(max_examples=examples(300))
 
 
 def check(diagnostics: list[Diagnostic], text: str) -> None:

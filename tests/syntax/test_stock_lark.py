@@ -7,8 +7,9 @@ from typing import Any
 
 import lark
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from lark.lexer import Lexer
+from random_tests import examples
 from syntax_show import show
 from syntax_strategies import cases, texts
 
@@ -109,7 +110,7 @@ def test_a_path_that_begins_with_a_keyword(text: str) -> None:
     compare("expression", text)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300))
 @given(texts)
 def test_any_text(text: str) -> None:
     for start in STARTS:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from language.strategies import types, values
+from random_tests import examples
 
 from planner.foundation.values.convert import ConversionError, conversion_possible, convert, unify
 from planner.foundation.values.sets import make_set
@@ -123,7 +124,7 @@ def test_unify(given_types: list[Any], result: Any) -> None:
 
 
 @given(values(known=True, marks=True), types)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 def test_conversion_gives_the_type_and_only_once(value: Any, wanted: Any) -> None:
     try:
         result = convert(value, wanted)
@@ -135,13 +136,13 @@ def test_conversion_gives_the_type_and_only_once(value: Any, wanted: Any) -> Non
 
 
 @given(values(marks=True))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_conversion_to_the_own_type_changes_nothing(value: Any) -> None:
     assert convert(value, type_of(value)) == value
 
 
 @given(st.lists(types, min_size=1, max_size=3))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 def test_all_types_convert_to_the_unified_one(some: list[Any]) -> None:
     found = unify(some)
     if found is not None:

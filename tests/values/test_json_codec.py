@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from language.strategies import values
+from random_tests import examples
 
 from planner.foundation.support.exact_json import dumps, loads
 from planner.foundation.values.json_codec import CodecError, from_json, simple_json, to_json
@@ -91,7 +92,7 @@ def test_no_json_form(value: Any) -> None:
 
 
 @given(values(known=True))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_round_trip(value: Any) -> None:
     t = type_of(value)
     assert from_json(loads(dumps(to_json(value, t))), t) == value

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from language.strategies import numbers as some_numbers
+from random_tests import examples
 
 from planner.foundation.values import numbers, operations
 from planner.foundation.values.identity import identical
@@ -86,7 +87,7 @@ def test_enormous_numbers_cost_no_memory() -> None:
 
 
 @given(some_numbers)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_text_reads_back(number: object) -> None:
     text = number_to_text(number)
     assert parse_number(text) == number
@@ -95,7 +96,7 @@ def test_text_reads_back(number: object) -> None:
 
 
 @given(st.integers(-(2**250), 2**250), st.integers(-(2**250), 2**250))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_whole_numbers_are_exact(a: int, b: int) -> None:
     assert numbers.add(a, b) == a + b
     assert numbers.multiply(a, b) == a * b

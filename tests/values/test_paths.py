@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from language.strategies import values
+from random_tests import examples
 
 from planner.foundation.values.paths import (
     apply_marks,
@@ -78,7 +79,7 @@ def test_get() -> None:
 
 
 @given(values(marks=True))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_marks_come_back(value: Any) -> None:
     plain, _ = unmark_deep(value)
     assert apply_marks(plain, marked_paths(value)) == value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.foundation.vocabulary.address import (
     ROOT,
@@ -29,7 +30,7 @@ MODULES = st.lists(st.tuples(NAMES, KEYS), max_size=3).map(lambda s: ModuleAddre
 RESOURCES = st.builds(ResourceAddress, MODULES, st.sampled_from(["managed", "data", "ephemeral"]), NAMES, NAMES, KEYS)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(RESOURCES | MODULES.filter(lambda m: not m.is_root))
 def test_text_and_back(address):
     assert parse_address(str(address)) == address
@@ -123,7 +124,7 @@ def test_refused(text, start):
     assert caught.value.start == start
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text(alphabet='amodule.data[]"\\$%{}01 -é\n', max_size=20))
 def test_any_text_parses_or_is_refused(text):
     try:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.engine.walk.machine import Machine
 from planner.engine.walk.pool import walk_pool
@@ -76,7 +77,7 @@ def outcome(result: WalkResult) -> tuple[object, ...]:
 
 
 @given(scripts(), st.integers(1, 4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_the_pool_ends_and_agrees_with_the_sequential_walk(
     script: tuple[dict[str, list[str]], set[str], dict[str, dict[str, list[str]]], set[str]], parallelism: int
 ) -> None:

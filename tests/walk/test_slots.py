@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.engine.walk.machine import Machine, SlotLimits, Slots
 from planner.engine.walk.pool import walk_pool
@@ -108,7 +109,7 @@ class Stage:
 
 
 @given(plots(), st.integers(1, 5))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_every_walk_ends_as_the_sequential_one(plot: Plot, parallelism: int) -> None:
     alone, together = Stage(plot), Stage(plot)
     expected = walk_sequentially(Machine(plot.graph), alone)
@@ -133,7 +134,7 @@ def test_every_walk_ends_as_the_sequential_one(plot: Plot, parallelism: int) -> 
 
 @pytest.mark.slow
 @given(plots(), st.integers(1, 3), st.integers(1, 6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_a_stop_at_any_node_ends_the_walk(plot: Plot, parallelism: int, after: int) -> None:
     stop = StopSignal()
 
@@ -150,7 +151,7 @@ def test_a_stop_at_any_node_ends_the_walk(plot: Plot, parallelism: int, after: i
 
 
 @given(plots())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_a_reverse_walk_is_the_walk_of_the_turned_graph(plot: Plot) -> None:
     turned: Graph = {node: [] for node in plot.graph}
     for node, wanted in plot.graph.items():

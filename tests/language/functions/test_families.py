@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.foundation.values.types import NUMBER, STRING
 from planner.foundation.values.value import NULL, List, Null
@@ -29,7 +30,7 @@ from planner.language.functions.yaml import YamlError
 from planner.language.functions.yaml import read as read_yaml
 from planner.language.functions.yaml import write as write_yaml
 
-FEW = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=examples(60))
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
 plain_values = st.recursive(
     st.one_of(texts, st.integers(-(10**20), 10**20), st.booleans(), st.just(NULL)),

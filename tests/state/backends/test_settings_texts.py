@@ -18,13 +18,14 @@ from planner.world.provider.builtin import BuiltinProvider
 from planner.world.state.backend import module_of, open_backend
 from planner.world.state.backends.inmem import InMemory
 
+MISSING = str(Path(__file__).with_name("missing"))
 KEY = base64.b64encode(bytes(32)).decode()
 TOKEN = {"bucket": "b", "access_token": "x"}
 WRONG: list[tuple[str, dict[str, Any], dict[str, str], list[str]]] = [
     ("gcs", {}, {}, ['"bucket": required field is not set']),
     (
         "gcs",
-        {"bucket": "b", "credentials": "/nonexist"},
+        {"bucket": "b", "credentials": MISSING},
         {},
         ["the string provided in credentials is neither valid json nor a valid file path"],
     ),
@@ -37,8 +38,8 @@ WRONG: list[tuple[str, dict[str, Any], dict[str, str], list[str]]] = [
     (
         "gcs",
         {"bucket": "b"},
-        {"GOOGLE_APPLICATION_CREDENTIALS": "/nonexist"},
-        ["storage.NewClient() failed: dialing: open /nonexist: no such file or directory"],
+        {"GOOGLE_APPLICATION_CREDENTIALS": MISSING},
+        [f"storage.NewClient() failed: dialing: open {MISSING}: no such file or directory"],
     ),
     (
         "gcs",
@@ -284,10 +285,10 @@ ENOUGH: dict[str, dict[str, Any]] = {
     "cloud": {"organization": "o", "workspaces": {"name": "w"}},
     "consul": {"path": "/p"},
     "cos": {"bucket": "b", "region": "r", "assume_role": ({"role_arn": "a", "session_name": "s"},)},
-    "gcs": {"bucket": "b", "credentials": "/nonexist"},
+    "gcs": {"bucket": "b", "credentials": MISSING},
     "http": {"address": "ftp://nowhere", "headers": {"content-type": "x"}},
     "inmem": {"lock_id": "held"},
-    "kubernetes": {"secret_suffix": "s", "config_path": "/nonexist", "client_key": "no PEM"},
+    "kubernetes": {"secret_suffix": "s", "config_path": MISSING, "client_key": "no PEM"},
     "local": {},
     "oss": {"bucket": "b", "assume_role_role_arn": "a", "tablestore_table": "t"},
     "pg": {},
