@@ -35,17 +35,21 @@ def isolate() -> None:
         if name.upper().startswith(STEERING) and name not in OF_TESTS:
             del os.environ[name]
     home = tempfile.mkdtemp(prefix="planner-tests-")
-    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    atexit.register(_remove, home, os.getpid())
     os.environ |= {
         "HOME": home,
         "XDG_CACHE_HOME": f"{home}/.cache",  # for programs with a home of their own, too
         "XDG_STATE_HOME": f"{home}/.local/state",
         KEPT: f"{cache}/planner-test-clients",
     }
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):  # into no checkout, and yet each module is compiled once
-        os.environ["PYTHONPYCACHEPREFIX"] = f"{home}/bytecode"
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each worker and each program would compile every module
     # what installs, builds and is installed for the user stays where it is
     outside = {"PIP_PROXY": proxy, "GOPATH": f"{user}/go", "GOCACHE": f"{cache}/go-build"}
     for name, value in {**outside, "PYTHONUSERBASE": site.getuserbase()}.items():
         if value:
             os.environ.setdefault(name, value)
+
+
+def _remove(home: str, owner: int) -> None:
+    if os.getpid() == owner:  # no process that a test has forked
+        shutil.rmtree(home, ignore_errors=True)

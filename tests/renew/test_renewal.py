@@ -15,6 +15,7 @@ import pytest
 import random_edits
 import random_language
 from cli.conftest import Ran
+from random_tests import examples
 
 from planner.cli import renewed_plan
 from planner.cli.commands import plan as command
@@ -183,13 +184,13 @@ def test_without_a_look_at_objects_nothing_is_told_in_the_order_of_the_graph(pla
     assert seen.how == "in part"
 
 
-@pytest.mark.parametrize("first", range(0, 60, 15))
+@pytest.mark.parametrize("first", range(0, examples(60), 15))
 def test_random_edits_give_the_plan_that_is_made_anew(planner: Run, seen: Seen, first: int) -> None:
     hows = random_plans(planner, seen, range(first, first + 15))
     assert {"whole", "in part"} <= hows
 
 
-@pytest.mark.parametrize("first", range(0, 40, 10))
+@pytest.mark.parametrize("first", range(0, examples(40), 10))
 def test_random_edits_of_much_of_the_language(planner: Run, seen: Seen, first: int) -> None:
     hows = random_plans(planner, seen, range(first, first + 10), random_language)
     assert {"whole", "in part"} <= hows

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from cli.conftest import make_terminal
 from random_edits import configuration, edited
+from random_tests import examples
 
 from planner.engine.walk.hooks import Hooks
 from planner.operations.apply import apply
@@ -27,7 +28,7 @@ def put(files: dict[str, str]) -> None:
         Path(name).write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("first", range(0, 60, 15))
+@pytest.mark.parametrize("first", range(0, examples(60), 15))
 def test_what_is_said_of_a_part_is_what_is_said_of_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
