@@ -47,8 +47,8 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: b
         raise Failure(
             error(
                 "cli.no_input",
-                "An answer is needed, but asking is switched off",
-                f'"{question}" Use -auto-approve to go on without asking, or apply a saved plan.',
+                "Approval is required, but prompts are disabled",
+                f'"{question}" Use -auto-approve to approve in advance, or apply a saved plan.',
             )
         )
     lines = "\n".join(f"  {line}" for line in remark.split("\n"))

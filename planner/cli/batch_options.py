@@ -15,7 +15,7 @@ AROUND = (
     Flag("varset-dir", "string", "Where variable sets of stacks are (varsets).", value="DIR"),
     Flag("upstream", "list", "Where an upstream stack is. May be repeated.", value="ADDRESS=DIR"),
 )
-"""what stands for services, for stacks"""
+"""replacements for services, for stacks"""
 SELECT = (
     Flag("file", "string", "The fleet's file (planner.batch.hcl).", value="FILE"),
     Flag("tag", "list", "Only units with one of these tags. May be repeated.", value="TAG"),
@@ -37,7 +37,7 @@ RUN = (
     Flag(
         "bundles",
         "string",
-        "Workers see no files of this machine: bundles go with the work (scheduler), or through a folder or service.",
+        "Workers share no files with this machine: bundles go with the work (scheduler), by directory or by service.",
         "",
         "STORE",
     ),
@@ -55,34 +55,34 @@ ASK = (
     Flag("replace", "list", "Replace this resource instance of the unit.", value="UNIT:ADDRESS"),
 )
 JUDGE = (
-    Flag("policy", "list", "Judge the plan of each unit by this folder, file or builtin:NAME, too.", value="PATH"),
+    Flag("policy", "list", "Also judge the plan of each unit by this directory, file or builtin:NAME.", value="PATH"),
     Flag("policy-override", "list", "Let denials with this code pass. Needs -reason. May be repeated.", value="CODE"),
-    Flag("reason", "string", "Why they may pass: it is recorded.", value="TEXT"),
+    Flag("reason", "string", "The reason for the override; it is recorded.", value="TEXT"),
 )
 SHARD = Flag("shard", "string", "Only the units of this shard (3/20), one job of several: see batch join.", value="K/N")
 MODE = (
     Flag("destroy", "bool", "Plan to destroy everything that the units manage."),
-    Flag("refresh-only", "bool", "Only compare the states with the real objects: what has drifted?"),
+    Flag("refresh-only", "bool", "Only compare the states with the real objects, and report drift."),
 )
 REPORTS = (
     JSON,
-    Flag("report", "string", "Write what -json prints to this file.", value="FILE"),
+    Flag("report", "string", "Write the output of -json to this file.", value="FILE"),
     Flag("junit", "string", "Write a report for CI servers, JUnit XML.", value="FILE"),
     Flag("markdown", "string", "Write a report for a comment, Markdown.", value="FILE"),
     Flag("html", "string", "Write a page with the fleet's graph and all changes.", value="FILE"),
     Flag("show", "bool", "Show the plan of every unit that has changes."),
 )
-WORDS = """WORDS are folders and patterns of folders to look for units in (the working directory; its planner.batch.hcl,
-if there is one, says what the units are, or the files of Terragrunt), and sets of units to choose from these: names,
-patterns of names and folders, tag:T, group:G, changed:REV, reading:FILE, outcome:failed (or another, of the last run);
-deps(...) and rdeps(...) of a set: with what it waits for, or with what waits for it, as far as a depth says
-(rdeps(net, 2)); and what +, &, - and parentheses make of sets. Without any, all units are meant."""
+WORDS = """WORDS are directories, or patterns of directories, to search for units (default: the working directory; its
+planner.batch.hcl, or its Terragrunt files, may define the units), and sets of units to select from these: names,
+patterns of names and directories, tag:T, group:G, changed:REV, reading:FILE, outcome:failed (or another outcome of the
+last run); deps(...) of a set adds its dependencies and rdeps(...) its dependents, optionally up to a depth
+(rdeps(net, 2)); sets combine with +, &, - and parentheses. Without WORDS all units are selected."""
 
 
 def batch_options(arguments: Arguments) -> BatchOptions:
     """What the flags of a batch command say. Raises UsageError."""
     if arguments.get("workers", 0) < 0:
-        raise UsageError("Option -workers must not be negative", "0 stands for one for each processor.")
+        raise UsageError("Option -workers must not be negative", "0 means one for each processor.")
     if arguments.get("parallelism", 10) < 1:
         raise UsageError("Option -parallelism must be at least 1")
     return BatchOptions(
@@ -131,11 +131,11 @@ def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], st
         return (), (), ""
     overrides, reason = tuple(arguments["policy-override"]), arguments["reason"].strip()
     if overrides and not reason:
-        raise UsageError("Option -policy-override needs a reason", "Say with -reason=TEXT why the denial may pass.")
+        raise UsageError("Option -policy-override needs a reason", "Give the reason with -reason=TEXT.")
     policies = []
     for word in arguments["policy"]:
         if not word.startswith("builtin:") and not os.path.exists(word):
-            raise UsageError(f"-policy={word} names nothing", "There is no such file or folder.")
+            raise UsageError(f"-policy={word} does not exist", "There is no such file or directory.")
         policies.append(word if word.startswith("builtin:") else os.path.abspath(word))
     return tuple(policies), overrides, reason
 

@@ -133,12 +133,12 @@ def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
     incomplete = [unit for unit in document["units"] if unit["outcome"] == "incomplete"]
     if any(not unit["because"] for unit in incomplete):
         terminal.out(
-            "Parts of deployments are deferred: apply does the rest and plans again, until everything is there."
+            "Parts of deployments are deferred: apply plans them again, round after round, until none is left."
         )
     if any(unit["because"] for unit in incomplete):
         terminal.out(
-            "Part of an incomplete plan is known only when the unit that is named is applied: `planner batch why\n"
-            "pending UNIT` says what. It cannot be applied; it is planned again then."
+            "An incomplete plan depends on values that are known only after the named unit is applied, and is planned\n"
+            "again then. For the values: planner batch why pending UNIT"
         )
     if any(unit["outcome"] == "stopped" for unit in document["units"]):
         terminal.out("The run was interrupted. To go on: planner batch resume")

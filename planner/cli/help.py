@@ -24,8 +24,8 @@ def overview() -> str:
     lines += _table(
         [
             ("-chdir=DIR", "Work in this directory."),
-            ("-profile[=FILE]", "Say where the time goes; FILE gets it for speedscope."),
-            ("-help", "Show this text, or after a command the help of that command."),
+            ("-profile[=FILE]", "Report where the time goes; FILE is for speedscope."),
+            ("-help", "Show this help, or after a command the help of that command."),
             ("-version", "The same as the version command."),
         ]
     )

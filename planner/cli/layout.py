@@ -24,7 +24,7 @@ FLAGS = (
     Flag("write", "bool", "Do not rewrite the files.", True),
     Flag("diff", "bool", "Show the differences."),
     Flag("check", "bool", "Exit with 3 when a file has another layout; rewrite nothing."),
-    Flag("recursive", "bool", "Look into sub-folders too."),
+    Flag("recursive", "bool", "Include subdirectories."),
 )
 STDIN = "<stdin>"
 KNOWN = Shelf("layouts", 256, 64 << 20, ("language/syntax", "config.lark", "datalog.lark"))

@@ -258,7 +258,7 @@ def _unknown(words: list[str], terminal: Terminal) -> int:
 
     name = words[0]
     if name in index.HOSTED:
-        detail = f"planner {name} asks the hosted service, which planner does not need: {index.HOSTED[name]}."
+        detail = f"planner {name} calls the hosted service, which planner does not need: {index.HOSTED[name]}."
         return _usage_error(terminal, UsageError(f"{name} is a command of the hosted service", detail))
     family, gap, member = name.rpartition(" ")
     hit = nearest(member, [c.rpartition(" ")[2] for c in index.COMMANDS if c.rpartition(" ")[0] == family])

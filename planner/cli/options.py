@@ -31,48 +31,48 @@ STATE = (
     Flag("state-out", "string", "Write the state to this file, for the local backend.", value="FILE"),
     Flag("backup", "string", 'Keep the former state in this file; "-" keeps none.', value="FILE"),
 )
-RULES = Flag("rules", "list", "Read rules of your own from this folder (.planner/rules if there is one).", value="DIR")
+RULES = Flag("rules", "list", "Read rules of your own from this directory (default: .planner/rules).", value="DIR")
 _HOW = (None, True, False, "", "none", "line", "full")
-WHY = Flag("why", "string", "Under each change its cause: none, line or full.", value="HOW")
+WHY = Flag("why", "string", "Show the cause under each change: none, line or full.", value="HOW")
 OPERATION = (
-    Flag("parallelism", "int", "How many operations of providers may run at once (10).", 10, "N"),
+    Flag("parallelism", "int", "The number of concurrent provider operations (10).", 10, "N"),
     Flag(
         "provider-parallelism",
         "list",
-        "How many of them one provider (local name, source address or type) may run. May be repeated.",
+        "The number for one provider (local name, source address or type). May be repeated.",
         value="NAME=N",
     ),
-    Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
-    Flag("refresh-only", "bool", "Only find out what changed outside, and plan to record it."),
-    Flag("target", "list", "Only this object and what it depends on. May be repeated.", value="ADDRESS"),
+    Flag("refresh", "bool", "Do not read the real objects before planning.", True),
+    Flag("refresh-only", "bool", "Only detect changes made outside, and plan to record them."),
+    Flag("target", "list", "Only this object and its dependencies. May be repeated.", value="ADDRESS"),
     Flag("target-file", "list", "Like -target, with the addresses in a file, one a line.", value="FILE"),
-    Flag("exclude", "list", "Everything but this object and what depends on it. May be repeated.", value="ADDRESS"),
+    Flag("exclude", "list", "Everything except this object and its dependents. May be repeated.", value="ADDRESS"),
     Flag("exclude-file", "list", "Like -exclude, with the addresses in a file, one a line.", value="FILE"),
     Flag("replace", "list", "Replace this resource instance. May be repeated.", value="ADDRESS"),
-    Flag("allow-deferral", "bool", "Leave what has an unknown count or for_each for a later plan."),
+    Flag("allow-deferral", "bool", "Defer objects with an unknown count or for_each to a later plan."),
     RULES,
 )
-DESTROY = Flag("destroy", "bool", "Plan to destroy everything that is managed.")
-INPUT = Flag("input", "bool", "Never ask; fail where an answer is needed.", True)
-OFFLINE = Flag("offline", "bool", "Do not ask providers: plan from their schemas and the state alone.")
+DESTROY = Flag("destroy", "bool", "Plan to destroy all managed objects.")
+INPUT = Flag("input", "bool", "Disable prompts; fail where an answer is needed.", True)
+OFFLINE = Flag("offline", "bool", "Do not call providers: plan from their schemas and the state alone.")
 POLICY = (
     Flag(
         "policy",
         "list",
-        "Judge the plan by this folder, file or builtin:NAME, too (.planner/policies is always asked).",
+        "Also judge the plan by this directory, file or builtin:NAME (.planner/policies always is).",
         value="DIR",
     ),
-    Flag("policy-override", "list", "Let denials with this code pass. Needs -reason. May be repeated.", value="CODE"),
-    Flag("reason", "string", "Why they may pass: it is recorded.", value="TEXT"),
+    Flag("policy-override", "list", "Accept denials with this code. Needs -reason. May be repeated.", value="CODE"),
+    Flag("reason", "string", "The reason for the override; it is recorded.", value="TEXT"),
 )
 JSON = Flag("json", "bool", "Print JSON.")
 JSON_LINES = (
-    Flag("json", "bool", "Print one JSON object a line, for programs."),
-    Flag("json-into", "string", "Print text, and write the JSON lines to this file too.", value="FILE"),
+    Flag("json", "bool", "Print one JSON object per line, for programs."),
+    Flag("json-into", "string", "Print text, and also write the JSON lines to this file.", value="FILE"),
 )
 JSON_DOCUMENT = (
     JSON,
-    Flag("json-into", "string", "Print text, and write the JSON to this file too.", value="FILE"),
+    Flag("json-into", "string", "Print text, and also write the JSON to this file.", value="FILE"),
 )
 SHOW_SENSITIVE = Flag("show-sensitive", "bool", "Show sensitive values.")
 
@@ -109,9 +109,9 @@ def operation_options(
         detail = "-allow-deferral decides itself what is left out: leave out -target."
         raise UsageError("Conflicting options", detail)
     if arguments.get("policy-override") and not arguments.get("reason", "").strip():
-        raise UsageError("Option -policy-override needs a reason", "Say with -reason=TEXT why the denial may pass.")
+        raise UsageError("Option -policy-override needs a reason", "Give the reason with -reason=TEXT.")
     if arguments.get("why") not in _HOW:
-        raise UsageError("Wrong value for option -why", "Say -why=none, -why=line or -why=full.")
+        raise UsageError("Wrong value for option -why", "Valid values are none, line and full.")
     if arguments.get("parallelism", 10) < 0:
         raise UsageError("Option -parallelism must not be negative")
     return OperationOptions(
@@ -177,7 +177,7 @@ def _provider_bound(text: str) -> tuple[str, int]:
     if not name:
         raise UsageError("Option -provider-parallelism needs a provider and a number", f"{text!r} is not NAME=N.")
     if not (number.isascii() and number.isdigit() and int(number[:20]) >= 1):
-        detail = f"{text!r} says {number!r}; at least one operation at a time is needed."
+        detail = f"{text!r} has the number {number!r}; it must be at least 1."
         raise UsageError("Option -provider-parallelism needs a whole number of 1 or more", detail)
     return name, int(number[:20])
 

@@ -116,8 +116,8 @@ def _broken(job: Job, problem: BaseException | None) -> Diagnostic:
         detail = f"{type(problem).__name__}: {problem}. This is a mistake in planner: please report it."
         return error("stack.internal", f"{job.deployment}: internal error", detail)
     detail = (
-        f"The process that worked on the deployment {job.deployment} ended without an answer. What it had begun is in "
-        "the journals beside its states: the next plan says what was in flight."
+        f"The worker process of the deployment {job.deployment} ended without a result. The operations that it started "
+        "are in the journals next to its states: the next plan lists those that were in progress."
     )
     return error("stack.died", "A process died", detail)
 

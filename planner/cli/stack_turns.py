@@ -107,7 +107,7 @@ def apply(deployment: Deployment, arguments: Arguments, work: StackWork) -> JobR
             if not other:
                 return True
             lines = "".join(f"\n  - {address}: another {how}" for address, how in other)
-            detail = f"By now the plan of {deployment.name} says what was not approved:{lines}\n\nNothing was done."
+            detail = f"The plan of {deployment.name} has changed since it was approved:{lines}\n\nNothing was applied."
             told.append(error("stack.not_approved", "Not what was approved", detail))
             return False
 

@@ -58,7 +58,7 @@ class JobResult:
     has_changes: bool = False
     documents: tuple[dict[str, Any], ...] = ()
     is_approved: bool = False
-    """whether nobody has to be asked about the plan"""
+    """whether the plan needs no approval"""
     is_partial: bool = False
     """whether something is deferred"""
     done: tuple[int, ...] = (0, 0, 0, 0, 0)

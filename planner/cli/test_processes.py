@@ -64,7 +64,7 @@ class _CopyingStream:
 
 
 MakeView = Callable[[Terminal, "TextIO | None"], "TestView"]
-"""the view that the flags ask for, on a terminal and with the file of -json-into"""
+"""the view selected by the flags, on a terminal and with the file of -json-into"""
 
 
 class FilesInProcesses:

@@ -53,7 +53,7 @@ def _made_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 MOST_EXPLAINED = 200
-"""changes that a plan on a terminal may have, to have their causes told without being asked"""
+"""the largest number of changes whose causes a plan on a terminal shows by default"""
 
 
 def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:

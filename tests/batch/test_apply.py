@@ -111,7 +111,7 @@ def test_destroy_stops_below_a_failure(tmp_path: Path) -> None:
 def test_json_needs_approval_beforehand(tmp_path: Path, words: list[str]) -> None:
     chain(tmp_path, "a")
     ran = batch(tmp_path, "apply", *words)
-    assert ran.code == 1 and "Nobody can be asked" in ran.errors
+    assert ran.code == 1 and "Approval is required" in ran.errors
     assert states(tmp_path) == []
 
 

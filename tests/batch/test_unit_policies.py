@@ -92,7 +92,7 @@ def test_a_saved_plan_keeps_the_policies(tmp_path: Path) -> None:
     write(tmp_path, {"planner.batch.hcl": file, "a/main.tf": up, "b/main.tf": down, "p/x.dl": late})
     ran = batch(tmp_path, "plan", "-json", "-policy=p", "-out=out")
     assert ran.outcomes == {"a": "changes", "b": "incomplete"}, ran.errors
-    assert "cannot be asked together" in batch(tmp_path, "apply", "out", "-policy=p").errors
+    assert "cannot be combined" in batch(tmp_path, "apply", "out", "-policy=p").errors
     ran = batch(tmp_path, "apply", "out", "-json", "-auto-approve")
     assert ran.outcomes == {"a": "applied", "b": "failed"}, ran.errors
 

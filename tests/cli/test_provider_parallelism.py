@@ -65,8 +65,8 @@ def test_a_provider_has_several_names(folder: Path, name: str, command: str) -> 
     [
         ("terrafrom=1", "Did you mean terraform?"),
         ("aws=1", "Neither the configuration nor the state has a provider aws."),
-        ("own=0", "at least one operation"),
-        ("own=-1", "at least one operation"),
+        ("own=0", "must be at least 1"),
+        ("own=-1", "must be at least 1"),
         ("own=x", "whole number"),
         ("own", "is not NAME=N"),
         ("=1", "is not NAME=N"),

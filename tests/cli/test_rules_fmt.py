@@ -42,7 +42,7 @@ def test_differences_and_standard_input(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("data", "said"),
-    [(b"a(1)", "full stop"), (b"\xff", "not UTF-8"), (b"a('x').", "double quotes")],
+    [(b"a(1)", "full stop"), (b"\xff", "not valid UTF-8"), (b"a('x').", "double quotes")],
 )
 def test_files_with_mistakes_stay_as_they_are(folder: Path, data: bytes, said: str) -> None:
     path = folder / ".planner" / "rules" / "bad.dl"

@@ -742,7 +742,7 @@ def test_a_module_that_is_made_up_is_the_cause_and_not_covered(here: Path, plann
 
 def test_the_option_why_knows_its_words(here: Path, planner: Callable[..., Any]) -> None:
     for word in ("perhaps", "full"):
-        assert "Say -why=none or -why=line." in planner("test", f"-why={word}").err
+        assert "Valid values are none and line." in planner("test", f"-why={word}").err
 
 
 @pytest.mark.parametrize("words", [("validate",), ("init",), ("get",)])

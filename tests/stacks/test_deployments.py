@@ -358,7 +358,7 @@ def test_what_checks_of_a_group_approve_is_not_asked_about(stack: Stack) -> None
     text = " ".join(stack.run("apply", "-input=false", code=1).split())
     assert "Not approved by calm: the check at x.tfdeploy.hcl:8" in text
     assert "does not hold: It changes 2 objects of 2." in text
-    assert "asking is switched off" in text
+    assert "prompts are disabled" in text
     assert stack.states()["a.net"] == ["a"]
     stack.run("apply", "-auto-approve")
 

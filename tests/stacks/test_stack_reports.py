@@ -95,7 +95,7 @@ def test_without_somebody_to_ask_nothing_is_applied(stack: Stack) -> None:
     stack.write(TWO, DEPLOY)
     stack.run("init")
     (problem,) = of_type(lines(stack, "apply", code=1), "diagnostic")
-    assert "asking is switched off" in problem["@message"] and stack.states() == {}
+    assert "prompts are disabled" in problem["@message"] and stack.states() == {}
 
 
 def test_lines_go_to_a_file_beside_the_text(stack: Stack) -> None:

@@ -9,17 +9,17 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
-HELP = """Makes a plan, or reads one, and remarks on what may surprise in it:
+HELP = """Makes a plan, or reads one, and gives advice on surprising parts of it:
 
-  destroy_before_update         something goes while it is still used
-  forced_create_before_destroy  a replacement order that nobody wrote down
-  likely_rename                 what a moved block would keep
+  destroy_before_update         an object is destroyed while still in use
+  forced_create_before_destroy  create_before_destroy that is not configured
+  likely_rename                 objects that a moved block would keep
   provider_of_unplanned         a provider whose configuration does not exist
 
-Rules of your own may add remarks: advice(code, address, message)."""
+Rules of your own can add advice: advice(code, address, message)."""
 FLAGS = (
     JSON,
-    Flag("plan", "string", "About this saved plan.", value="FILE"),
+    Flag("plan", "string", "Use this saved plan.", value="FILE"),
     DESTROY,
     *OPERATION,
     *STATE,

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from planner.operations.plan import Planned, Start
 
 USAGE = "[options] [PLAN]"
-HELP = """Plans, shows the plan, asks, and then does what it says. Given a plan file that `planner plan -out`
-saved, it does exactly that without asking."""
+HELP = """Makes a plan, shows it, prompts for approval, and applies it. With a plan file of `planner plan -out`,
+exactly that plan is applied, without a prompt."""
 APPLY_FLAGS = (
-    Flag("auto-approve", "bool", "Do not ask before applying."),
-    Flag("suppress-forget-errors", "bool", "Destroying may leave forgotten objects behind without an error."),
+    Flag("auto-approve", "bool", "Apply without a prompt for approval."),
+    Flag("suppress-forget-errors", "bool", "Forgotten objects that remain after a destroy are not an error."),
     INPUT,
     SHOW_SENSITIVE,
     WHY,
@@ -66,7 +66,7 @@ def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
     settings = evolve(settings, keeps_values=may_tell_causes(arguments, terminal))
     path = arguments.words[0] if arguments.words else None
     if path is None and arguments["json"] and not arguments["auto-approve"]:
-        raise UsageError("Nobody can be asked", "With -json, apply needs a plan file or -auto-approve.")
+        raise UsageError("Approval is required", "With -json, apply needs a plan file or -auto-approve.")
     view = open_view(arguments, terminal)
     if path is not None:
         opened = saved(settings, path)

@@ -8,8 +8,8 @@ from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
 
 USAGE = "COMMAND [options]"
-HELP = """Plans and applies many root modules as one graph. Each is a unit; which unit waits for which is derived from
-the remote states that they read, from the fleet's file planner.batch.hcl, and from rules of yours."""
+HELP = """Plans and applies many root modules as one graph. Each root module is a unit; the order of units is derived
+from the remote states that they read, from the fleet's file planner.batch.hcl, and from rules of yours."""
 FLAGS: tuple[Flag, ...] = ()
 
 

@@ -12,28 +12,28 @@ from planner.workflows.batch.model import FinishedUnit
 from planner.workflows.batch.saved_plan import is_left_over, is_saved_plan
 
 USAGE = "[options] [WORDS... | DIR]"
-HELP = f"""Applies the units of a fleet in their order until nothing is left to do.
+HELP = f"""Applies the units of a fleet in their order until no changes are left.
 
 {WORDS}
 
-Everything is planned first. Then, wave by wave, units that had unknown inputs are planned again with what is real by
-now, the plans are shown, and after a "yes" they are applied exactly as shown. With -auto-approve each unit is planned
-and applied as soon as all that it waits for is done.
+All units are planned first. Then, wave by wave, units with unknown inputs are planned again with the real values, the
+plans are shown, and after the answer "yes" they are applied exactly as shown. With -auto-approve each unit is planned
+and applied as soon as its dependencies are done.
 
-Given a folder that `planner batch plan -out=DIR` saved, it does what was planned then, without asking: exactly that, or
-nothing if a state, a file or a plan has changed since, which is said. Units whose plans were incomplete are planned
-again: what then is as approved, with the values that nobody knew, is applied; for more it asks.
+With a directory that `planner batch plan -out=DIR` saved, the saved plans are applied without a prompt: exactly these,
+or none if a state, a file or a plan has changed since, which is reported. Units with incomplete plans are planned
+again: a plan that equals the approved one, with the unknown values filled in, is applied; any other needs approval.
 
-If that was cut off, or failed in parts, the same words go on with it. What was applied from this plan stays; what was
-being applied is planned again, and goes on where that says what was approved; where it does not, it asks, and leaves
-the unit alone with -auto-approve.
+If that apply was interrupted, or failed for some units, the same command continues it. Applied units are kept.
+Units that were in progress are planned again, and continue if the plan equals the approved one; otherwise they need
+approval, and are skipped with -auto-approve.
 
--shard=3/20 applies a share of the units, for jobs that run side by side: what is connected belongs to one of them, so
-a fleet that hangs together is done by one job and the others have nothing to do.
+-shard=3/20 applies one shard of the units, for parallel jobs. Connected units are in the same shard, so a fleet that is
+connected as a whole is applied by one job.
 
-A unit that fails keeps back only what waits for it. What was done is on record: planner batch resume goes on after a
-crash or an interrupt."""
-APPROVE = Flag("auto-approve", "bool", "Do not ask.")
+A failed unit holds back only its dependents. The run is recorded: planner batch resume continues it after a crash or an
+interrupt."""
+APPROVE = Flag("auto-approve", "bool", "Apply without a prompt for approval.")
 REFRESH_ONLY = MODE[1]
 FLAGS = (APPROVE, REFRESH_ONLY, SHARD, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS)
 
@@ -49,7 +49,7 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
     from planner.workflows.batch.apply import converge as carry_out
 
     if arguments["json"] and not arguments["auto-approve"]:
-        raise UsageError("Nobody can be asked", "With -json, -auto-approve is needed.")
+        raise UsageError("Approval is required", "With -json, -auto-approve is needed.")
     if terminal.owns_process:
         install()
     ask = None if arguments["auto-approve"] else approval(command, terminal)
@@ -66,7 +66,7 @@ def _saved_plan(arguments: Arguments) -> str:
     more = [f"-{name}" for name in _WHOLE if arguments.get(name)] + [f"-{name}" for name, _ in arguments.ordered]
     if found and (len(arguments.words) > 1 or more):
         what = ", ".join([*(word for word in arguments.words if word != found), *more])
-        raise UsageError("A saved plan is applied as a whole", f"{what} cannot be asked together with {found}.")
+        raise UsageError("A saved plan is applied as a whole", f"{what} cannot be combined with {found}.")
     return found
 
 

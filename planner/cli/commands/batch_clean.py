@@ -8,16 +8,16 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
-HELP = """Removes the records of old runs below .planner/batch: what was asked, what happened, logs, and plan files,
-which hold values. The newest one stays unless -keep=0 is given; one that was cut off while it changed something stays
-as long as planner batch resume could go on with it.
+HELP = """Removes the records of old runs below .planner/batch: options, events, logs, and plan files, which contain
+values. The newest record is kept unless -keep=0 is given. The record of an interrupted run that was changing objects is
+kept as long as planner batch resume can continue it.
 
-Without this command the newest 200 are kept. What is known of configurations is kept elsewhere and stays; a unit whose
-plan is removed is planned again."""
+Without this command the newest 200 records are kept. The caches of configurations are stored elsewhere and stay; a unit
+whose plan is removed is planned again."""
 FLAGS = (
-    Flag("keep", "int", "How many of the newest records stay (1).", 1, "N"),
-    Flag("older-than", "duration", "Remove only what is older than this.", 0.0, "DURATION"),
-    Flag("dry-run", "bool", "Only say what would be removed."),
+    Flag("keep", "int", "Keep this number of the newest records (1).", 1, "N"),
+    Flag("older-than", "duration", "Remove only records older than this.", 0.0, "DURATION"),
+    Flag("dry-run", "bool", "List what would be removed, and remove nothing."),
     Flag("file", "string", "The fleet's file (planner.batch.hcl).", value="FILE"),
 )
 

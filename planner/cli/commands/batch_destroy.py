@@ -8,7 +8,7 @@ from planner.cli.flags import Arguments
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [WORDS...]"
-HELP = f"""Destroys what the units manage, in the opposite order: what stands on something goes before it.
+HELP = f"""Destroys the objects of the units, in reverse order: dependents before their dependencies.
 
 {WORDS}"""
 FLAGS = (APPROVE, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS)

@@ -10,9 +10,9 @@ from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
 
 USAGE = "[options] -out=FILE [WORDS...]"
-HELP = f"""Plans the units of a fleet as `batch plan` does, and writes one HTML page about them, to look at in a browser
-without a network: which unit waits for which, and why; what is planned in each. `batch plan -html=FILE` and
-`batch apply -html=FILE` write the same page beside what else they do.
+HELP = f"""Plans the units of a fleet as `batch plan` does, and writes one HTML page about them for a browser, which
+needs no network: the order of units and its reasons, and the plan of each. `batch plan -html=FILE` and `batch apply
+-html=FILE` also write this page.
 
 {WORDS}"""
 FLAGS = (Flag("out", "string", "Write the page to this file.", value="FILE"), REUSE, *SELECT, *RUN)
@@ -27,7 +27,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.batch.reports.html import html
 
     if not arguments["out"]:
-        raise UsageError("Option -out is needed", "It says where the page is written: batch explore -out=fleet.html")
+        raise UsageError("Option -out is required", "It names the file to write: batch explore -out=fleet.html")
     if terminal.owns_process:
         install()
     report = batch.plan(evolve(batch_options(arguments), text=True), BatchLines(terminal), "plan")

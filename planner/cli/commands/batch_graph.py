@@ -11,7 +11,7 @@ from planner.render.terminal import Terminal
 
 USAGE = "[options] [WORDS...]"
 HELP = f"""Prints the graph of the units in the DOT language, after transitive reduction; with -json all edges, the
-waves, and why each unit is in.
+waves, and why each unit is selected.
 
 {WORDS}"""
 FLAGS = (JSON, *SELECT)

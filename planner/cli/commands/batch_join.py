@@ -8,19 +8,19 @@ from planner.foundation.vocabulary.shell import word
 from planner.render.terminal import Terminal
 
 USAGE = "[options] PART..."
-HELP = """Joins what several jobs left behind that shared the units of one command (-shard=K/N): PART is the file of
--report=FILE, or the folder that batch plan -out=DIR saved. The units have one report then, as if one job had done
-everything, and with -out one saved plan, which planner batch apply DIR applies.
+HELP = """Joins the results of jobs that shared the units of one command (-shard=K/N): PART is the file of
+-report=FILE, or the directory of batch plan -out=DIR. The result is one report for all units, as if a single job had
+run, and with -out one saved plan, which planner batch apply DIR applies.
 
-All shards have to be there, each once, and made from the same files, selection and options. Where a shard planned a
-unit of another one for its values, both must have seen the same. Otherwise nothing is joined, and it is said why.
+Every shard is required, once, and all shards need the same files, selection and options. Where a shard planned a unit
+of another shard for its values, both must have read the same objects. Otherwise the command fails with the reason.
 
-The fleet need not be here: parts are enough. Ends as the jobs would have ended together: with 0; with 1 when something
-failed; with -detailed-exitcode with 2 when there are changes."""
+The fleet's files are not needed, only the parts. The exit code is that of a single job: 0; 1 when a unit failed; 2 with
+-detailed-exitcode when there are changes."""
 FLAGS = (
     Flag("out", "string", "Save the plans of all parts here, for batch apply DIR.", value="DIR"),
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
-    Flag("strict", "bool", "Exit with 1 when units are gone and their objects are not."),
+    Flag("strict", "bool", "Exit with 1 when removed units still have objects."),
     *(flag for flag in REPORTS if flag.name != "show"),
 )
 
@@ -31,7 +31,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.batch.join import join
 
     if not arguments.words:
-        raise UsageError("Parts are needed", "Name the files or folders that the jobs left.")
+        raise UsageError("Parts are needed", "Name the report files or plan directories of the jobs.")
     joined = join(arguments.words, arguments["out"])
     code = conclude_with(joined.document, joined, arguments, terminal)
     if arguments["out"] and not arguments["json"]:

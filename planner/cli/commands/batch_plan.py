@@ -16,35 +16,34 @@ HELP = f"""Plans the units of a fleet in their order, several at a time.
 
 {WORDS}
 
-A unit that reads outputs of another one with changes is planned with the values that these are going to have. Only
-where such a value is not known before the apply, and the plan rests on it, the plan is incomplete and cannot be
-applied.
+A unit that reads changed outputs of another unit is planned with their planned values. If such a value cannot be known
+before apply and the plan depends on it, the plan is incomplete and cannot be applied.
 
-What is kept between runs is what files say. A unit without plugins is not planned again when nothing has changed that
-its last plan was made from; of others the real objects are always looked at, unless -reuse=15m allows what was seen
-some time ago, or -refresh=false asks for none: then the age is printed.
+Plans are reused while their inputs are unchanged. A unit without plugins is planned again only when an input of its
+last plan has changed; for other units the real objects are read in every run, unless -reuse=15m accepts earlier results
+or -refresh=false skips reading: then the age is printed.
 
--refresh-only plans nothing: it compares the states with the real objects and reports what has drifted, exit code 2
-with -detailed-exitcode. -destroy plans in the opposite order. With -target, and no WORDS, only the units that it names
-are planned. What -var, -target or -replace name and no unit has is an error.
+-refresh-only plans no changes: it compares the states with the real objects and reports drift, with exit code 2 for
+-detailed-exitcode. -destroy plans in reverse order. With -target, and no WORDS, only the units that it names are
+planned. It is an error if -var, -target or -replace name something that no unit has.
 
--out saves the plans with what they were made from: planner batch apply DIR applies them as they are, or not at all.
+-out saves the plans with their inputs: planner batch apply DIR applies exactly these plans, or none.
 
 -policy judges the plan of each unit, with its own .planner/policies, and the parameters of packs that its
-.planner/policy.toml sets; a unit that is denied has failed. planner batch policy judges all plans together.
+.planner/policy.toml sets; a denied unit has failed. planner batch policy judges all plans together.
 
--shard=3/20 plans a twentieth of the units, the same ones on every machine, for jobs that run side by side. What is
-connected stays together where it fits; where a unit reads outputs of another shard's, that one is planned, too, for
-its values alone. planner batch join makes one report and one saved plan of what the jobs leave.
+-shard=3/20 plans a twentieth of the units, the same ones on every machine, for parallel jobs. Connected units are in
+the same shard where it has room; a unit of another shard whose outputs are read is also planned, but only for its
+values. planner batch join combines the results of the jobs into one report and one saved plan.
 
-On GitHub's machines (GITHUB_ACTIONS) problems are annotations, too, unless -json is given.
+On GitHub runners (GITHUB_ACTIONS) problems are also printed as annotations, unless -json is given.
 
-Ends with 0; with 1 when something failed; with -detailed-exitcode with 2 when there are changes."""
+The exit code is 0; 1 when a unit failed; 2 with -detailed-exitcode when there are changes."""
 FLAGS = (
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
-    Flag("strict", "bool", "Exit with 1 when units are gone and their objects are not."),
+    Flag("strict", "bool", "Exit with 1 when removed units still have objects."),
     Flag("out", "string", "Save the plans here, for batch apply DIR.", value="DIR"),
-    Flag("json-out-dir", "string", "Write plan JSON of each unit, UNIT/tfplan.json in this folder.", value="DIR"),
+    Flag("json-out-dir", "string", "Write plan JSON of each unit, UNIT/tfplan.json in this directory.", value="DIR"),
     REUSE,
     SHARD,
     *MODE,

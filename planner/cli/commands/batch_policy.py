@@ -26,13 +26,12 @@ message) from the relations of planner batch query:
 
 {WORDS}
 
-A verdict that hinges on values which are not known yet (a new object's id, an output of a unit with changes) is
-undecided: it is decided when they are applied. One that computes something that has no value is broken, as bad as
-a denial.
+A verdict that depends on values that are not known yet (a new object's id, a changed output of a unit) is undecided
+until they are applied. A policy that computes something without a value is broken, as bad as a denial.
 
-Ends with 0, or with 1 when the fleet is denied or something is wrong, a unit without a plan included."""
+The exit code is 0, or 1 when the fleet is denied or on errors, which include a unit without a plan."""
 FLAGS = (
-    Flag("policy", "list", "A file or folder of policies (.planner/batch-policies). May be repeated.", value="PATH"),
+    Flag("policy", "list", "A file or directory of policies (.planner/batch-policies). May be repeated.", value="PATH"),
     Flag("why", "bool", "Show the proof of each verdict below it."),
     JSON,
     REUSE,

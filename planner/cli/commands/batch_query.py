@@ -11,28 +11,28 @@ from planner.render.terminal import Terminal
 from planner.workflows.batch.schedule import BatchListener
 
 USAGE = "[options] 'QUESTION' [WORDS...]"
-HELP = """Answers a question about the units of a fleet; where it asks about plans, they are made first:
+HELP = """Runs a query over the units of a fleet. If it reads plans, the units are planned first:
   planner batch query 'edge(U, "network")'
   planner batch query 'unit_change(U, Address, "delete")'
   planner batch query 'unit_planned(U, A, "input.name", N), U != "app"'
 
-The relations that questions need most:
-  unit(U, Folder), tag(U, Tag), group(U, Group), wave(U, Number)
+The most useful relations:
+  unit(U, Directory), tag(U, Tag), group(U, Group), wave(U, Number)
   edge(U, V)                         U waits for V directly
   waits_for(U, V)                    directly or through others
   reads_state(U, Object, State), writes_state(U, State)
   takes_output(U, Variable, V, Output), reads_file(U, File)
   status(U, Outcome)                 changes, incomplete, unchanged, ...
-  pending(U, V, Output, Path)        U's plan rests on a value of V's output
-                                     that is known only when V is applied
-  unit_change(U, Address, Action)    what the plan does to an instance
+  pending(U, V, Output, Path)        U's plan depends on a value of V's output
+                                     that is known only after V is applied
+  unit_change(U, Address, Action)    the planned action of an instance
   kind_of(U, Address, Mode, Type), unit_reason(U, Address, Reason)
   unit_planned(U, Address, Path, V)  a value after apply; also unit_prior
   unit_unknown_after(U, Address, P)  a value that is known only after apply
 
-Sensitive values are not among these. WORDS are those of planner batch plan."""
+Sensitive values are omitted. For WORDS see planner batch plan."""
 FLAGS = (
-    Flag("timeout", "duration", "End the question after this time (30s).", 30.0, "DURATION"),
+    Flag("timeout", "duration", "Stop the query after this time (30s).", 30.0, "DURATION"),
     Flag("csv", "bool", "Print comma-separated values."),
     JSON,
     REUSE,

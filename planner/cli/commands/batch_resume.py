@@ -11,14 +11,14 @@ from planner.foundation.support.signals import install
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [RUN]"
-HELP = """Goes on with a run of plan, validate, apply or destroy that was killed or interrupted, or in which units
-failed: the last one below the working directory, or the named one. Units that had ended well stay as they are; what was
-in work is named and run again, but objects that it was making are not replaced before that is asked for once more. A
-run that was begun with -auto-approve is resumed like that. Of a saved plan the record has a copy, so that its folder is
-not needed any more."""
+HELP = """Continues a run of plan, validate, apply or destroy that was killed or interrupted, or in which units failed:
+the last run below the working directory, or the named one. Units that succeeded are not run again. Units that were in
+progress are named and run again, but replacing an object that was being created needs another approval. A run that
+was started with -auto-approve is resumed with it. The record contains a copy of a saved plan, so its directory is not
+needed any more."""
 FLAGS = (
     APPROVE,
-    Flag("file", "string", "The fleet's file, if the run was begun with it.", value="FILE"),
+    Flag("file", "string", "The fleet's file, if the run was started with it.", value="FILE"),
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
     *REPORTS,
 )
@@ -30,7 +30,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.batch.resume import resume
 
     if len(arguments.words) > 1:
-        raise UsageError("Too many words", "Name one run, as the folder below .planner/batch is called.")
+        raise UsageError("Too many words", "Name one run: a directory below .planner/batch.")
     if terminal.owns_process:
         install()
 

@@ -8,7 +8,7 @@ from planner.cli.flags import Arguments
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [WORDS...]"
-HELP = f"""Checks the configurations of the units, and that they do not wait for each other in a circle.
+HELP = f"""Checks the configurations of the units, and that their order has no cycle.
 
 {WORDS}
 

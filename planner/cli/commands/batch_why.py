@@ -13,18 +13,18 @@ from planner.render.terminal import Terminal
 from planner.workflows.batch.schedule import BatchListener
 
 USAGE = "[options] UNIT OTHER | [pending] UNIT"
-HELP = """Explains why UNIT waits for OTHER: the chain of units in between, and for each edge the rule, and the line of
-a file that says so. With -not, why it does not.
+HELP = """Explains why UNIT waits for OTHER: the chain of units in between, and for each edge the rule and the line of a
+file that it comes from. With -not it explains why UNIT does not wait.
 
-With `pending` before it: which parts of the unit's plan are not known before other units are applied, by output and
-path; with -not, why it does not wait for those that come before it. What the unit stands on is planned for that.
+`pending UNIT` lists the parts of the unit's plan that are unknown until other units are applied, by output and path;
+with -not it explains why the plan does not wait for its dependencies. The dependencies are planned for that.
 
-With one word: what the unit's plan comes to, and why; with a selection (-tag, -group, -changed, -exclude, -select), why
-that has the unit in it."""
+`UNIT` alone explains the outcome of its plan; with a selection (-tag, -group, -changed, -exclude, -select) it explains
+why the unit is selected."""
 FLAGS = (
     Flag("not", "bool", "Explain why it does not wait."),
     Flag("full", "bool", "Show the whole proof."),
-    Flag("select", "list", "What is selected, in the words of batch plan. May be repeated.", value="WORD"),
+    Flag("select", "list", "A set of units, as in batch plan. May be repeated.", value="WORD"),
     JSON,
     *SELECT,
 )

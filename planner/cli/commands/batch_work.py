@@ -6,12 +6,12 @@ from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
 
 USAGE = "< BUNDLE > RESULT"
-HELP = """Does the work that a bundle on the standard input describes, and writes what became of it to the standard
-output. It is the other end of `batch plan -executor='command:ssh host planner batch work'`, and not made to be typed.
+HELP = """Executes the work described by the bundle on standard input, and writes the result to standard output. This
+is the remote end of `batch plan -executor='command:ssh host planner batch work'`, not a command to type.
 
-The bundle is unpacked below PLANNER_BUNDLE_DIR (the folder for temporary files); plugins are installed by its lock
-files as init does it, with the settings of this machine; credentials are those of this environment and of the unit's
-auth command. Both ends have to be the same version of planner."""
+The bundle is unpacked below PLANNER_BUNDLE_DIR (default: the temporary directory). Plugins are installed by its lock
+files as by init, with the settings of this machine; credentials come from this environment and the unit's auth command.
+Both ends need the same version of planner."""
 FLAGS: tuple[Flag, ...] = ()
 
 

@@ -11,14 +11,14 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
-HELP = """Lists the cycles of the configuration, each edge with the rule and the line that it stands on, and
-what to remove so that there are none left: as few references as possible. Only what somebody wrote
-can be removed, not what follows from creating and destroying.
+HELP = """Lists the cycles of the configuration, each edge with its rule and source line, and the smallest set of
+references whose removal leaves no cycle. Only written references can be removed, not edges that follow from creating
+and destroying.
 
-Looks at the plan graph, and when that has no cycle, plans and looks at the graph of applying."""
+The plan graph is checked first. If it has no cycle, the command makes a plan and checks the apply graph."""
 FLAGS = (
-    Flag("type", "string", "Only this graph: plan, plan-destroy or apply.", value="TYPE"),
-    Flag("plan", "string", "The graph of applying this plan file.", value="FILE"),
+    Flag("type", "string", "Check only this graph: plan, plan-destroy or apply.", value="TYPE"),
+    Flag("plan", "string", "Use the apply graph of this plan file.", value="FILE"),
     JSON,
     DESTROY,
     *OPERATION,

@@ -8,7 +8,7 @@ from planner.cli.views import usage_error_lines
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
-HELP = "Plans to destroy everything that is managed here, shows the plan, asks, and does it."
+HELP = "Makes a plan to destroy all managed objects, shows it, prompts for approval, and applies it."
 FLAGS = APPLY_FLAGS
 usage_error = usage_error_lines
 

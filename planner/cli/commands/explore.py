@@ -11,15 +11,15 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] -out=FILE.html"
-HELP = """Writes one HTML page about a plan, to look at in a browser without a network: the graph, to search, zoom
-and fold by module; kinds of edges; changes and what set them off; for each edge the rule and the line
-that it stands on; how far a change reaches; the path between two nodes; what policies say.
+HELP = """Writes one HTML page about a plan for a browser, which needs no network. It shows the graph, with search,
+zoom and collapsible modules; kinds of edges; changes and their causes; the rule and the source line of each edge; the
+reach of a change; the path between two nodes; and policy verdicts.
 
-With -plan the page is about a saved plan, otherwise about one made now. Nothing is changed."""
+With -plan the page shows a saved plan, otherwise a new one. Nothing is changed."""
 FLAGS = (
     Flag("out", "string", "Write the page to this file.", value="FILE"),
-    Flag("plan", "string", "The page is about this plan file.", value="FILE"),
-    Flag("type", "string", "Only this graph: plan or apply (both).", value="TYPE"),
+    Flag("plan", "string", "Show this plan file.", value="FILE"),
+    Flag("type", "string", "Show only this graph: plan or apply (default: both).", value="TYPE"),
     DESTROY,
     INPUT,
     *POLICY,
@@ -40,7 +40,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     no_directory(arguments, "explore")
     if not arguments["out"]:
-        raise UsageError("Option -out is needed", "It says where the page is written: planner explore -out=plan.html")
+        raise UsageError("Option -out is required", "It names the file to write: planner explore -out=plan.html")
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", "The types are: plan, apply.")
     plan_file = arguments["plan"] or None

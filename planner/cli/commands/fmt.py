@@ -9,7 +9,7 @@ from planner.render.terminal import Terminal
 
 USAGE = "[options] [FILE|DIRECTORY...]"
 HELP = """Rewrites configuration files in the standard layout and lists those that changed: the files of the working
-directory, or the files and directories that are named. With - it reads standard input and prints the result."""
+directory, or the named files and directories. With - it reads standard input and prints the result."""
 FLAGS = layout.FLAGS
 ENDINGS = (".tf", ".tofu", ".tfvars", ".tftest.hcl", ".tofutest.hcl")
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from planner.world.state.lock import LockInfo
 
 USAGE = "[options] LOCK_ID"
-HELP = "Removes the lock of the state that has this id. Only do this when its holder is surely gone."
-FLAGS = (Flag("force", "bool", "Do not ask."), INPUT, *VARIABLES, *JSON_LINES)
+HELP = "Removes the lock of the state with this id. Do this only if its holder is certainly not running any more."
+FLAGS = (Flag("force", "bool", "Unlock without a prompt for confirmation."), INPUT, *VARIABLES, *JSON_LINES)
 usage_error = usage_error_lines
 
 

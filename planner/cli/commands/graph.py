@@ -12,10 +12,10 @@ from planner.logic.model.graph import Graph
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
-HELP = """Draws the graph of the steps of an operation in the DOT language, which Graphviz turns into pictures:
+HELP = """Prints the graph of the steps of an operation in the DOT language, which Graphviz draws:
   planner graph | dot -Tsvg > graph.svg
 
-With -json, the graph before and after transitive reduction, with the kind of each node."""
+With -json, prints the graph before and after transitive reduction, with the kind of each node."""
 KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
 FLAGS = (
     Flag("type", "string", f"Which operation: {', '.join(KINDS)}.", value="TYPE"),

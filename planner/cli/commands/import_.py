@@ -10,8 +10,8 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] ADDRESS ID"
-HELP = """Records an existing object in the state as the resource instance that is named. The configuration must
-declare the resource. Better: an import block, which plans first."""
+HELP = """Records an existing object in the state as the named resource instance. The configuration must declare the
+resource. Better: an import block, which is planned first."""
 FLAGS = (
     Flag("config", "string", "Take the configuration from this directory.", value="DIR"),
     Flag("parallelism", "int", "", 10, "N"),

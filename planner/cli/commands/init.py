@@ -10,14 +10,14 @@ from planner.render.download_line import DownloadLine, InitLines
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
-HELP = """Prepares the working directory: installs the modules that the configuration calls, sets up the backend
-and selects providers. Running it again is harmless."""
+HELP = """Prepares the working directory: installs the modules that the configuration calls, sets up the backend and
+selects providers. It is safe to run again."""
 FLAGS = (
-    Flag("backend", "bool", "Leave the backend as it is.", True),
+    Flag("backend", "bool", "Do not change the backend.", True),
     Flag("cloud", "bool", "", True),
     Flag("backend-config", "list", "A setting of the backend, or a file with settings.", value="NAME=VALUE"),
-    Flag("force-copy", "bool", "Answer yes to questions about copying the state."),
-    Flag("reconfigure", "bool", "Forget the former settings of the backend."),
+    Flag("force-copy", "bool", "Answer yes to prompts about copying the state."),
+    Flag("reconfigure", "bool", "Ignore the former settings of the backend."),
     Flag("migrate-state", "bool", "Move the state to the new backend."),
     Flag("from-module", "string", "Copy this module into the directory first.", value="SOURCE"),
     Flag("get", "bool", "Do not install modules.", True),

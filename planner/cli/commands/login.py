@@ -10,9 +10,8 @@ from planner.foundation.vocabulary.diagnostic import error
 from planner.render.terminal import Terminal
 
 USAGE = "[options] HOST"
-HELP = """Gets an API token for a host, from its login service or by asking you for one,
-and keeps it with your credentials helper, or in credentials.tfrc.json in
-~/.terraform.d (readable for you alone)."""
+HELP = """Gets an API token for a host, from its login service or from a prompt, and stores it with your credentials
+helper, or in credentials.tfrc.json in ~/.terraform.d (readable by you alone)."""
 FLAGS = (INPUT, *VARIABLES, *JSON_LINES)
 usage_error = usage_error_lines
 

@@ -8,8 +8,8 @@ from planner.cli.views import open_plain_view, usage_error_lines
 from planner.render.terminal import Terminal
 
 USAGE = "[options] HOST"
-HELP = """Removes the API token of a host from where `login` keeps it. At the host it
-stays valid until it is revoked there."""
+HELP = """Removes the API token of a host from where `login` stores it. The token stays valid until the host revokes
+it."""
 FLAGS = (*JSON_LINES,)
 usage_error = usage_error_lines
 

@@ -9,11 +9,9 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.render.terminal import Terminal
 
 USAGE = ""
-HELP = """Speaks the Language Server Protocol over standard input and output, for
-editors: diagnostics as you type, completion of relations and of the paths of
-attributes, documentation, declarations, formatting, and cases that run where
-they stand, in rule files (.dl) and files of cases (.case). It needs the extra
-lsp: pip install 'planner[lsp]'."""
+HELP = """Serves editors by the Language Server Protocol over standard input and output, for rule files (.dl) and
+case files (.case): diagnostics while you type, completion of relations and of attribute paths, documentation,
+declarations, formatting, and running cases in place. It needs the extra lsp: pip install 'planner[lsp]'."""
 FLAGS: tuple[Flag, ...] = ()
 
 

@@ -8,7 +8,7 @@ from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
 
 USAGE = "COMMAND [options]"
-HELP = "Tells other programs about this one."
+HELP = "Describes this program to other programs."
 FLAGS: tuple[Flag, ...] = ()
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from planner.world.state.model import OutputState
 
 USAGE = "[options] [NAME]"
-HELP = "Shows the output values of the root module as the state holds them: all, or the one that is named."
+HELP = "Shows the output values of the root module as recorded in the state: all, or the named one."
 FLAGS = (
     Flag("raw", "bool", "Print a string, number or bool as it is, without a line break."),
     Flag("state", "string", "Read the state from this file.", value="FILE"),

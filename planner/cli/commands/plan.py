@@ -35,13 +35,13 @@ USAGE = "[options]"
 HELP = """Compares the configuration with the state and the real objects, and shows what apply would do. Nothing is
 changed.
 
-With -out the plan is saved, and `planner apply FILE` does exactly what it says.
+With -out the plan is saved, and `planner apply FILE` applies exactly that plan.
 
-With -offline no provider is configured or asked, so no credentials are needed: for checks of pull requests. What only a
-provider could say is marked as undecided, and such a plan cannot be applied.
+With -offline no provider is configured or called, so no credentials are needed: for checks of pull requests. Results
+that only a provider can determine are marked as undecided, and such a plan cannot be applied.
 
-With -policy the plan is judged. One that is denied or cannot be judged is not saved; a saved plan keeps its policies,
-and apply decides what was undecided."""
+With -policy the plan is judged. A plan that is denied or cannot be judged is not saved; a saved plan keeps its
+policies, and apply decides undecided verdicts."""
 FLAGS = (
     Flag("out", "string", "Save the plan in this file.", value="FILE"),
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
@@ -63,7 +63,7 @@ _PLAIN = frozenset(
     ("var", "var-file", "refresh", "lock", "lock-timeout", "no-color", "input", "parallelism", "detailed-exitcode",
      "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation", "state", "why")
 )  # fmt: skip
-"""flags with which a plan may be kept: the others ask for something else besides, or rest on more"""
+"""flags with which a plan may be kept: the other flags change the output or add inputs"""
 _ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
 LARGE = 1 << 18
 """bytes of configuration, from which on a plan takes long enough that keeping it is worth while"""

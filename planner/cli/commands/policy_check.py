@@ -21,38 +21,37 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "sarif", "junit", "markdown")
 MOST_PROCESSES = 8
 USAGE = "[options]"
-HELP = """Judges a plan by policies: one that is made for it, or a saved one.
+HELP = """Judges a plan by policies: a new plan, or a saved one.
 Every verdict has a proof: with -why in the table, and always in JSON.
 
   deny        the plan must not be applied
-  broken      the policy computes something that has no value here,
-              so nobody can say: as bad as deny
-  undecided   it hinges on values that are not known yet: apply decides it
+  broken      the policy computes something that has no value here:
+              as bad as deny
+  undecided   the verdict depends on values that are not known yet:
+              apply decides it
   warn        worth a look
-  overridden  denied, and let pass by -policy-override
-  waived      let pass by .planner/waivers.toml, until a day
-  info        only told
+  overridden  denied, and accepted by -policy-override
+  waived      accepted by .planner/waivers.toml, until a date
+  info        for information
 
-A plan is a plan file, or what show -json prints of one: by planner,
-OpenTofu or Terraform ("-": standard input). A state is a state file, or
-what show -json prints. What such a document does not tell (lifecycle
-blocks, say) is taken from the configuration of the directory, if it is
-the one that the plan was made from; else policies that ask are broken.
+A plan is a plan file, or the output of show -json for one: by planner, OpenTofu or Terraform ("-": standard input). A
+state is a state file, or the output of show -json. Details that such a document lacks (lifecycle blocks, for example)
+are read from the configuration in the directory, if the plan was made from it; otherwise policies that need them are
+broken.
 
-A policy that met nothing denies nothing. With -strict that is an error,
-for each policy whose judged(code, address) has no row.
+A policy that matched no object denies nothing. With -strict that is an error for each policy whose
+judged(code, address) has no row.
 
-Ends with 0, or with 1 when something is denied or broken,
-or cannot be done."""
+The exit code is 0, or 1 when something is denied or broken, or on errors."""
 FLAGS = (
     Flag("plan", "list", "Judge this plan. May be repeated.", value="FILE"),
-    Flag("state", "list", "Judge what stands in this state. May be repeated.", value="FILE"),
-    Flag("format", "string", "How to print: table, json, sarif, junit or markdown.", "table", "FORMAT"),
+    Flag("state", "list", "Judge the objects of this state. May be repeated.", value="FILE"),
+    Flag("format", "string", "The output format: table, json, sarif, junit or markdown.", "table", "FORMAT"),
     Flag("json", "bool", "The same as -format=json."),
     Flag("why", "bool", "Show the proof of each verdict below it."),
-    Flag("profile", "bool", "Show below the table what each rule costs."),
+    Flag("profile", "bool", "Show the cost of each rule below the table."),
     OFFLINE,
-    Flag("strict", "bool", "Refuse policies that looked at nothing, or do not say at what."),
+    Flag("strict", "bool", "Fail for policies that matched no object, or have no rule for judged."),
     *POLICY,
     DESTROY,
     INPUT,
@@ -157,10 +156,10 @@ def _unmet(verdict: Verdict) -> list[Diagnostic]:
     found = []
     for code in sorted(verdict.codes.keys() | verdict.judged.keys()):
         if code not in verdict.judged:
-            detail = f"No rule says what it looks at: add judged({json_text(code).strip()}, A) :- ..."
-            found.append(error("policy.unjudged", f"Policy {code} does not say what it looks at", detail))
+            detail = f"No rule derives the objects that it judges: add judged({json_text(code).strip()}, A) :- ..."
+            found.append(error("policy.unjudged", f"Policy {code} has no rule for judged", detail))
         elif not verdict.judged[code]:
-            detail = "No object is of a kind that it asks for, so it denies nothing, whatever is planned."
+            detail = "The plan has no object of a kind that it judges, so it denies nothing."
             found.append(error("policy.met_nothing", f"Policy {code} met nothing", detail))
     return found
 

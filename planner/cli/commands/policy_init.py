@@ -10,12 +10,11 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [FILE]"
-HELP = """Installs the packs that .planner/policy.toml (or FILE) takes from elsewhere, as
-policy.lock beside it has them, and adds those that it does not have yet. What
-is not what the lock file says is refused.
+HELP = """Installs the external packs of .planner/policy.toml (or FILE) in the versions of policy.lock next to it,
+and adds new packs to the lock file. A pack that does not match the lock file is rejected.
 
-Where there are neither policies nor a policy.toml in .planner, it writes a
-first policy, with its cases, into .planner/policies."""
+If .planner has neither policies nor a policy.toml, the command writes a first policy, with its cases, into
+.planner/policies."""
 FLAGS: tuple[Flag, ...] = ()
 
 

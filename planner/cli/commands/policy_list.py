@@ -8,10 +8,9 @@ from planner.cli.options import JSON
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [NAME]"
-HELP = """Lists the policies that come with planner by their packs, to be used
-as -policy=builtin:NAME, with the name of a policy, of a pack, or all. With the
-NAME of a policy, shows it, to read or to copy; with that of a pack, its
-pack.toml, which has the parameters."""
+HELP = """Lists the policy library by pack. Use a policy with -policy=builtin:NAME, where NAME is a policy, a pack,
+or all. With the NAME of a policy, prints its source, to read or to copy; with the NAME of a pack, its pack.toml, which
+has the parameters."""
 FLAGS = (JSON,)
 
 

@@ -7,9 +7,8 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [FILE]"
-HELP = """Writes version and hash of each pack that .planner/policy.toml (or FILE) takes
-from elsewhere into policy.lock beside it, and installs nothing. What the lock
-file has already stays."""
+HELP = """Writes the version and hash of each external pack of .planner/policy.toml (or FILE) into policy.lock next
+to it, and installs nothing. Existing entries of the lock file are kept."""
 FLAGS: tuple[Flag, ...] = ()
 
 

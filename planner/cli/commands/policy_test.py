@@ -15,18 +15,16 @@ if TYPE_CHECKING:
     from planner.operations.rule_quality import Quality
 
 USAGE = "[options] [FILE|DIRECTORY...]"
-HELP = """Runs the cases in files of cases (.case) beside policies, as "rules test" does: facts,
-small configurations and plans of show -json (.given "PATH"), and what policies
-say of them. Without words, those of .planner/policies, or else of the working
-directory and below. -policy=NAME names policies as "policy check" does, also
-those of the library (builtin:NAME).
+HELP = """Runs the case files (.case) next to policies, as "rules test" does: facts, small configurations and plans
+of show -json (.given "PATH"), and the expected verdicts. Without words, those of .planner/policies, or else of the
+working directory and below. -policy=NAME names policies as in "policy check", including the library (builtin:NAME).
 
-With -coverage, it shows each rule with the literals that hold, or fail, in no
-case; with -mutants, the small mistakes in rules that no case notices."""
+With -coverage, shows each rule with the literals that hold, or fail, in no case; with -mutants, small mistakes in rules
+that no case detects."""
 FLAGS = (
-    Flag("policy", "list", "Run the cases of this folder, file or builtin:NAME. May be repeated.", value="DIR"),
-    Flag("coverage", "bool", "Show what no case exercises."),
-    Flag("mutants", "bool", "Make small mistakes in the rules, and show those that no case notices. Takes its time."),
+    Flag("policy", "list", "Run the cases of this directory, file or builtin:NAME. May be repeated.", value="DIR"),
+    Flag("coverage", "bool", "Show the literals that no case exercises."),
+    Flag("mutants", "bool", "Make small mistakes in the rules, and show those that no case detects. Slow."),
     Flag("watch", "bool", "Run the cases again whenever a file changes, until interrupted."),
     JSON,
 )

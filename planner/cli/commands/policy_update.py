@@ -7,9 +7,8 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [FILE]"
-HELP = """Chooses the packs that .planner/policy.toml (or FILE) takes from elsewhere anew,
-the newest that the version constraints allow, installs them and writes
-policy.lock beside it."""
+HELP = """Selects the newest versions of the external packs of .planner/policy.toml (or FILE) that the version
+constraints allow, installs them and writes policy.lock next to it."""
 FLAGS: tuple[Flag, ...] = ()
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planner.operations.providers_needed import Needed
 
 USAGE = "[options]"
-HELP = "Shows which providers the configuration needs, module by module, and which the state needs."
+HELP = "Shows the providers that the configuration requires, module by module, and those that the state requires."
 FLAGS = (Flag("test-directory", "string", "", value="DIR"), *VARIABLES)
 
 

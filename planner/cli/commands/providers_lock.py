@@ -10,8 +10,8 @@ from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [PROVIDER...]"
-HELP = """Fetches the packages of the providers (all of the configuration, or those named) for each platform, from their
-registries whatever the settings say, and records their checksums in the dependency lock file."""
+HELP = """Downloads the packages of the providers (all of the configuration, or the named ones) for each platform
+from their registries, whatever the installation settings, and records their checksums in the dependency lock file."""
 CHOICES = (
     Flag("fs-mirror", "string", "Take the packages from this mirror directory.", value="DIR"),
     Flag("net-mirror", "string", "Take the packages from this network mirror.", value="URL"),

@@ -11,8 +11,8 @@ from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
 
 USAGE = "[options] DIR"
-HELP = """Copies the packages of the providers that the configuration needs into a directory, which then serves as
-filesystem mirror, or published over https as network mirror."""
+HELP = """Copies the packages of the providers that the configuration requires into a directory. The directory can be
+used as a filesystem mirror, or published over https as a network mirror."""
 FLAGS = (
     Flag("platform", "list", "A platform to mirror for (this one). May be repeated.", value="OS_ARCH"),
     *VARIABLES,

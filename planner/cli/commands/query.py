@@ -11,26 +11,30 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] 'QUESTION' | VERB NODES..."
-HELP = """Answers a question about the relations that the rules derive. Words that begin with a capital letter are
-variables, _ is anything, and an address in a column of vertices is the vertex that it means:
+HELP = """Queries the relations that the rules derive. Words that begin with a capital letter are variables, _
+matches anything, and an address in a column of vertices stands for its vertex:
+
   planner query 'edge(X, "terraform_data.a")'
   planner query 'operation(X, "delete"), edge(X, Y), not operation(Y, _)'
   planner query 'edge(_, X), N = count : { edge(_, X) }, N > 10'
 
-Verbs ask about the graph:
-  planner query deps NODES       the nodes, and all that they wait for
-  planner query rdeps NODES      the nodes, and all that waits for them
+Verbs query the graph:
+
+  planner query deps NODES       the nodes and their dependencies
+  planner query rdeps NODES      the nodes and their dependents
   planner query somepath A B     a shortest path of edges from A to B
   planner query allpaths A B     all paths, the shortest first, up to -limit
-  planner query blast NODES      what a change of them reaches, by depth, and
-                                 what is planned for it
+  planner query blast NODES      the reach of a change of them, by depth, with
+                                 the planned actions
 
-NODES are an address, a vertex as "planner graph" names it, a pattern with * and ?, or sets of these: + unites,
-& intersects, - (after a blank) takes away, from left to right. Verbs are functions there, and take a depth:
+NODES are an address, a vertex as "planner graph" names it, a pattern with * and ?, or sets of these: + is union, & is
+intersection, - (after a blank) is difference, from left to right. Verbs are functions in sets, and take a depth:
+
   planner query 'deps(module.net.*) & rdeps(terraform_data.a) - data.*'
   planner query 'rdeps(terraform_data.a, 1)'
 
-The relations that questions need most:
+The most useful relations:
+
   edge(A, B)                     vertex A waits for vertex B directly
   waits_for(A, B)                directly or through others
   vertex(N, Kind, Module, Object)
@@ -43,35 +47,34 @@ The relations that questions need most:
   in_state(I), state_deposed(I, Key)
                                  the state has an object of instance I
   instance(I, R, ...)            instance I belongs to resource R
-  state_depends_on(I, R)         by the state, I was created after R
+  state_depends_on(I, R)         in the state, I depends on R
   state_provider(I, P)           the provider configuration in the state
-  action(I, Action)              what the plan does to instance I
-  operation(N, Action)           what vertex N does when the plan is applied
-  instance_node(N, I)            vertex N is about instance I
+  action(I, Action)              the planned action of instance I
+  operation(N, Action)           the action of vertex N in the apply graph
+  instance_node(N, I)            vertex N belongs to instance I
   planned(A, Path, V), change(A, Type, ...), policy.deny(Code, A, Message)
-                                 what policies read and derive, those of
-                                 -policy, too
+                                 the relations of policies, including those
+                                 of -policy
 
-A question about action, operation or what policies read makes a plan, or
-reads the one of -plan.
-All relations and their columns are documented in the rules: planner rules doc."""
+A query of action, operation or the relations of policies makes a plan, or reads that of -plan.
+For all relations and their columns: planner rules doc."""
 KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
 ANSWER = (
-    Flag("timeout", "duration", "End the question after this time (30s).", 30.0, "DURATION"),
-    Flag("limit", "int", "How many paths allpaths lists (100).", 100, "N"),
+    Flag("timeout", "duration", "Stop the query after this time (30s).", 30.0, "DURATION"),
+    Flag("limit", "int", "The number of paths that allpaths lists (100).", 100, "N"),
     Flag("csv", "bool", "Print comma-separated values."),
-    Flag("dot", "bool", "Print the part of the graph that the answer is about in the DOT language."),
+    Flag("dot", "bool", "Print the subgraph of the answer in the DOT language."),
     JSON,
 )
 FLAGS = (
-    Flag("type", "string", f"About which graph: {', '.join(KINDS)}.", value="TYPE"),
+    Flag("type", "string", f"The graph to query: {', '.join(KINDS)}.", value="TYPE"),
     Flag(
         "plan",
         "string",
-        "About applying this plan file; with -type=plan, about planning it.",
+        "Query the apply graph of this plan file; with -type=plan, its plan graph.",
         value="FILE",
     ),
-    Flag("state-only", "string", "About this state file alone, without a configuration.", value="FILE"),
+    Flag("state-only", "string", "Query this state file alone, without a configuration.", value="FILE"),
     *ANSWER,
     POLICY[0],
     DESTROY,
@@ -124,7 +127,7 @@ def _asked(arguments: Arguments) -> Any:
     if plan_file and kind not in ("", "plan", "apply"):
         raise UsageError("Conflicting options", "A plan file has a graph of type apply, and one of type plan.")
     if state_file and (plan_file or kind):
-        raise UsageError("Conflicting options", "-state-only asks about a state alone: there is no plan and no graph.")
+        raise UsageError("Conflicting options", "-state-only queries a state alone, without a plan or a graph.")
     check_formats(arguments)
     return QueryTarget(
         kind=kind,

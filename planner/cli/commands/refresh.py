@@ -20,8 +20,8 @@ from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
-HELP = """Reads all managed objects and records in the state what changed outside. Better: `planner apply -refresh-
-only`, which shows the changes first and asks."""
+HELP = """Reads all managed objects and records outside changes in the state. Better: `planner apply -refresh-only`,
+which shows the changes first and prompts for approval."""
 FLAGS = (DESTROY, INPUT, SHOW_SENSITIVE, *OPERATION, *STATE, *VARIABLES, *JSON_LINES)
 usage_error = usage_error_lines
 

@@ -8,8 +8,8 @@ from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
 
 USAGE = "COMMAND [options]"
-HELP = """Looks into the rules that decide everything, and checks and tests rules of your own. The language of the rules
-is explained in rules/README.md."""
+HELP = """Shows the rules that decide everything, and checks and tests rules of your own. rules/README.md documents
+the language of the rules."""
 FLAGS: tuple[Flag, ...] = ()
 
 

@@ -9,12 +9,14 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [FILE|DIRECTORY...]"
-HELP = """Checks files of rules (.dl) beside the rules of the product, without evaluating them, and shows all that
-is wrong: unknown predicates, columns that do not fit, variables without a value, negation in a circle. Of a directory,
-all rule files in it and below belong together. Without words, those of .planner/rules, or else of the working
-directory."""
+HELP = """Checks rule files (.dl) together with the product's rules, without evaluating them, and reports all errors:
+unknown predicates, mismatched columns, variables without a value, negation in a cycle. All rule files in a directory
+and below are checked together. Without words, those of .planner/rules, or else of the working directory."""
 PROGRAM = Flag(
-    "program", "string", "Beside which rules of the product; without it, those that the files mention.", value="NAME"
+    "program",
+    "string",
+    "The program of the product to check with; default: those that the files mention.",
+    value="NAME",
 )
 FLAGS = (JSON, PROGRAM)
 

@@ -7,9 +7,9 @@ from planner.cli.options import JSON
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [PREDICATE]"
-HELP = """Lists the predicates of the rules and what the language has built in, or explains one, also of policies of
-yours: what a tuple says, its columns, where it is declared, the rules that derive it and those that read it."""
-FLAGS = (JSON, Flag("markdown", "bool", "Print the list as Markdown tables, as it stands in rules/README.md."))
+HELP = """Lists the predicates of the rules and the built-in ones, or documents one, including those of your
+policies: the meaning of a tuple, its columns, its declaration, the rules that derive it and those that read it."""
+FLAGS = (JSON, Flag("markdown", "bool", "Print the list as Markdown tables, as in rules/README.md."))
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

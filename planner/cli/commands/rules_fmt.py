@@ -8,11 +8,9 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_erro
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [FILE|DIRECTORY...]"
-HELP = """Rewrites rule files and files of cases in the standard layout and
-lists those that changed: the files of .planner/rules, or else of the working
-directory, or the files and directories that are named. Lines that you broke
-stay broken, those that are too long are broken between literals, comments
-stay. With - it reads standard input and prints the result."""
+HELP = """Rewrites rule files and case files in the standard layout and lists those that changed: the files of
+.planner/rules, or else of the working directory, or the named files and directories. Line breaks and comments are
+kept; long lines are broken between literals. With - it reads standard input and prints the result."""
 FLAGS = layout.FLAGS
 ENDINGS = (".dl", ".case")
 
@@ -32,7 +30,7 @@ def _laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as problem:
-        detail = f"The file is not UTF-8 text: at byte {problem.start} stands one that cannot be there."
+        detail = f"The file is not valid UTF-8: invalid byte at offset {problem.start}."
         problems.append(error("file.encoding", f"Cannot read {name}", detail))
         return None
     found = parse_rules(name, text)[1]

@@ -7,9 +7,9 @@ from planner.cli.options import JSON
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [PREDICATE]"
-HELP = """Draws which predicate the rules derive from which, in the DOT language: all, or one and
-what it rests on. Predicates of one level stand in one row; red edges are negations, blue ones aggregates and green ones
-native operators, which all need the complete relation below them:
+HELP = """Prints the dependencies of predicates in the DOT language: all predicates, or one with its own.
+Predicates of one level are in one row; red edges are negations, blue ones aggregates and green ones native operators,
+which all need the complete relation below them:
   planner rules graph reduced_edge | dot -Tsvg > rules.svg"""
 FLAGS = (JSON, Flag("dot", "bool", "Print DOT, which is the default."))
 

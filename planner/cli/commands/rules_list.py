@@ -7,8 +7,8 @@ from planner.cli.options import JSON
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
-HELP = """Lists every rule: name, what it derives, where it stands, and the reason that proofs print. Names in braces
-stand for the values of the rule's variables."""
+HELP = """Lists every rule: its name, its predicate, its location, and the reason that proofs print. Names in braces
+are variables of the rule."""
 FLAGS = (JSON,)
 
 

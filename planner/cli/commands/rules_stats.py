@@ -9,11 +9,11 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [DIRECTORY]"
-HELP = """Evaluates the graph rules of the configuration in the working directory and shows for each predicate how many
-tuples hold, in how many rounds a recursive one was found, and the time of its rules, the most costly first."""
+HELP = """Evaluates the graph rules of the configuration in the working directory and shows for each predicate the
+number of tuples, the number of rounds of a recursive one, and the time of its rules, the slowest first."""
 KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
 FLAGS = (
-    Flag("type", "string", f"Of which operation: {', '.join(KINDS)}.", "plan", "TYPE"),
+    Flag("type", "string", f"The operation: {', '.join(KINDS)}.", "plan", "TYPE"),
     JSON,
     DESTROY,
     *OPERATION,

@@ -8,12 +8,12 @@ from planner.cli.options import JSON
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [FILE|DIRECTORY...]"
-HELP = """Runs the cases in files of cases (.case): facts, and what rules should derive from them. The rules are those
-of the product and the rule files (.dl) beside the cases: beside NAME.case the file NAME.dl with the files that declare
-what it reads, or all if there is no NAME.dl. Without words, those of .planner/rules, or else of the working directory
+HELP = """Runs case files (.case): facts, and the tuples that rules should derive from them. The rules are those of
+the product and the rule files (.dl) next to the cases: for NAME.case the file NAME.dl with the files that declare its
+inputs, or all files if there is no NAME.dl. Without words, those of .planner/rules, or else of the working directory
 and below.
 
-A rule for deny or warn needs two cases in one file: one that wants what it derives, and one with .want none."""
+A rule for deny or warn needs two cases in one file: one that expects its verdict, and one with .want none."""
 FLAGS = (JSON, PROGRAM)
 
 

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from planner.world.state.model import State
 
 USAGE = "[options] [FILE]"
-HELP = """Shows the state of the selected workspace, or a plan file or state file that is named.
+HELP = """Shows the state of the selected workspace, or the named plan file or state file.
 
-With -json also the configuration (-config), or one module by itself (-module=DIR), whose providers and modules need
-not be installed."""
+With -json it can also show the configuration (-config), or one module alone (-module=DIR), whose providers and modules
+need not be installed."""
 FLAGS = (
     Flag("plan", "string", "Show this plan file.", value="FILE"),
-    Flag("state", "bool", "Show the state of the selected workspace (as without a file)."),
+    Flag("state", "bool", "Show the state of the selected workspace (the default)."),
     Flag("config", "bool", "Show the configuration. Needs -json."),
     Flag("module", "string", "Show the module in this directory alone. Needs -json.", value="DIR"),
-    Flag("only", "string", "Of a plan only these actions: create, update, replace, ...", value="A,B"),
+    Flag("only", "string", "Show only these actions of a plan: create, update, replace, ...", value="A,B"),
     SHOW_SENSITIVE,
     WHY,
     *VARIABLES,

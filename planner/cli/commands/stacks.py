@@ -8,7 +8,7 @@ from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
 
 USAGE = "COMMAND [options]"
-HELP = "Works with stacks: components (*.tfcomponent.hcl) and deployments (*.tfdeploy.hcl)."
+HELP = "Plans and applies stacks: components (*.tfcomponent.hcl) and deployments (*.tfdeploy.hcl)."
 FLAGS: tuple[Flag, ...] = ()
 
 

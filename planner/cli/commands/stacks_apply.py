@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from planner.workflows.stacks.steps import DeploymentPlan
 
 USAGE = "[options]"
-HELP = """Plans deployments of the stack, shows the plans, asks, and does what they say. A deployment of which something
-is deferred is planned again, round after round, until everything is there.
+HELP = """Plans deployments of the stack, shows the plans, prompts for approval, and applies them. A deployment with
+deferred parts is planned again, round after round, until none is left.
 
-With -json, what happens is told in lines as by `planner apply -json`, each with its deployment and component."""
+With -json, the output is that of `planner apply -json`, with the deployment and the component on each line."""
 FLAGS = (
-    Flag("auto-approve", "bool", "Do not ask before applying."),
+    Flag("auto-approve", "bool", "Apply without a prompt for approval."),
     DESTROY,
     INPUT,
     *REPORTS,

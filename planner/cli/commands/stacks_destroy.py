@@ -11,9 +11,16 @@ from planner.cli.views import usage_error_lines
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
-HELP = """Plans the destruction of everything in deployments of the stack, asks, and destroys it: what was made from
-something else goes first."""
-FLAGS = (Flag("auto-approve", "bool", "Do not ask before destroying."), INPUT, *REPORTS, WORKERS, *SHARED, *JSON_LINES)
+HELP = """Makes a plan to destroy all objects of deployments of the stack, prompts for approval, and applies it:
+dependents before their dependencies."""
+FLAGS = (
+    Flag("auto-approve", "bool", "Destroy without a prompt for approval."),
+    INPUT,
+    *REPORTS,
+    WORKERS,
+    *SHARED,
+    *JSON_LINES,
+)
 usage_error = usage_error_lines
 
 

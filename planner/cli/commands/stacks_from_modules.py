@@ -10,12 +10,12 @@ from planner.render.terminal import Terminal
 from planner.render.view import HumanView
 
 USAGE = "[options]"
-HELP = """Makes a stack of the root module in the working directory: each module that it calls becomes a component, its
-variables those of the stack, its state is divided among the components. Shows the files, and proves that a plan of the
-stack has nothing to do. Nothing is written without -write."""
+HELP = """Makes a stack of the root module in the working directory: each module that it calls becomes a component,
+its variables become variables of the stack, and its state is divided among the components. Shows the files, and proves
+that a plan of the stack has no changes. Nothing is written without -write."""
 FLAGS = (
-    Flag("write", "bool", "Write files and states, and take the objects out of the root module's state."),
-    Flag("deployment", "string", "What the deployment is called (main).", value="NAME"),
+    Flag("write", "bool", "Write files and states, and remove the objects from the root module's state."),
+    Flag("deployment", "string", "The name of the deployment (main).", value="NAME"),
     *LOCK,
     *VARIABLES,
 )

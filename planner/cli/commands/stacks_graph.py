@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from planner.logic.model.graph import Graph
 
 USAGE = "[options]"
-HELP = """Draws the graph of deployments, as planning found it, in the DOT language: the instances of components, the
-configurations of providers and the inputs of child stacks, and which of them is made from which. Nobody writes it
-down: it is what asked for what, with values in between left out.
+HELP = """Prints the data-flow graph of deployments, as derived at plan, in the DOT language: the instances of
+components, the provider configurations and the inputs of child stacks, and their dependencies, without the values in
+between.
+
   planner stacks graph -deployment=prod | dot -Tsvg > graph.svg
 
-With -json, each deployment with its graph before and after transitive reduction."""
+With -json, prints each deployment with its graph before and after transitive reduction."""
 FLAGS = (DESTROY, *ASKED, JSON)
 
 

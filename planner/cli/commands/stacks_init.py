@@ -10,8 +10,8 @@ from planner.render.download_line import DownloadLine, InitLines
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [DIRECTORY]"
-HELP = """Prepares a stack: installs the modules of its components and the stacks that it calls, and selects the
-providers of all of them together. Running it again is harmless."""
+HELP = """Prepares a stack: installs the modules of its components and its child stacks, and selects the providers of
+all of them together. It is safe to run again."""
 FLAGS = (
     Flag("upgrade", "bool", "Select the newest versions that are allowed."),
     Flag("plugin-dir", "list", "Look for providers in this directory only. May be repeated.", value="DIR"),

@@ -12,7 +12,7 @@ from planner.render.terminal import Terminal
 from planner.workflows.stacks.opened_stack import opened, recorded
 
 USAGE = "[options]"
-HELP = "Shows the outputs that deployments had when they were applied last."
+HELP = "Shows the outputs of deployments, as of the last apply."
 FLAGS = (
     Flag("deployment", "list", "Only these deployments; patterns are allowed. May be repeated.", value="NAME"),
     *AROUND,

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from planner.render.view import View
 
 USAGE = "[options]"
-HELP = """Plans the deployments of the stack in the working directory, each component by the values that those before it
-are going to give. What cannot be planned yet is deferred, with the reason.
+HELP = """Plans the deployments of the stack in the working directory, each component with the planned values of its
+dependencies. Parts that cannot be planned yet are deferred, with the reason.
 
-With -json, what happens is told in lines as by `planner plan -json`, each with its deployment and component."""
+With -json, the output is that of `planner plan -json`, with the deployment and the component on each line."""
 AROUND = (
     Flag("identity-token", "list", "The file with an identity token. May be repeated.", value="NAME=FILE"),
     Flag("varset-dir", "string", "Where variable sets are (varsets).", value="DIR"),
@@ -41,15 +41,15 @@ PLANNING = (
     Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
 )
 ASKED = (DEPLOYMENTS, *AROUND, *PLANNING)
-"""of commands that plan only to be asked, and lock nothing"""
+"""flags of commands that plan only to answer a query, and lock nothing"""
 SHARED = (*ASKED, *LOCK, SHOW_SENSITIVE, *POLICY)
 FLAGS = (
-    Flag("detailed-exitcode", "bool", "Exit with 2 when there is something to do."),
+    Flag("detailed-exitcode", "bool", "Exit with 2 when there are changes."),
     DESTROY,
     Flag(
         "component",
         "list",
-        "Only this component (an instance, all of them, a child stack) and what it is made from. May be repeated.",
+        "Only this component (an instance, all of them, a child stack) and its dependencies. May be repeated.",
         value="ADDRESS",
     ),
     Flag("report", "string", "Write the plans as one JSON document to this file.", value="FILE"),
@@ -157,7 +157,7 @@ def _write(path: str, documents: list[dict[str, Any]], told: list[Diagnostic]) -
 def check_words(arguments: Arguments) -> None:
     """Raises UsageError for words: the stack is the one in the working directory. And for a number that is none."""
     if arguments.get("workers", 0) < 0:
-        raise UsageError("Option -workers must not be negative", "0 stands for one for each processor.")
+        raise UsageError("Option -workers must not be negative", "0 means one for each processor.")
     if arguments.words:
         detail = "The stack is the one in the working directory (or of -chdir); deployments are named by -deployment."
         raise UsageError("Too many words", detail)

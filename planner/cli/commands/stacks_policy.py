@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 USAGE = "[options]"
 HELP = """Plans deployments, and judges each as a whole by rules that derive deny(code, component, message) or
 warn(code, component, message) from the relations of planner stacks query:
+
   deny("deletions", C, M) :-
     deployment("prod"), component_changes(C, "remove", N), N > 3,
     M = "destroys " ++ N ++ " objects".
 
-Those in .planner/stack-policies are asked by planner stacks plan and apply, too: what they deny is not applied. (Their
-option -policy names policies about the plan of a single component.)
+planner stacks plan and apply also judge by the policies in .planner/stack-policies: a denied deployment is not applied.
+(Their option -policy names policies about the plan of a single component.)
 
-A verdict that hinges on values which are not known yet is undecided. One that computes something that has no value is
-broken, as bad as a denial.
+A verdict that depends on values that are not known yet is undecided. A policy that computes something without a value
+is broken, as bad as a denial.
 
-Ends with 0, or with 1 when a deployment is denied or something is wrong."""
+The exit code is 0, or 1 when a deployment is denied or on errors."""
 FLAGS = (
-    Flag("policy", "list", "A file or folder of policies (.planner/stack-policies). May be repeated.", value="PATH"),
+    Flag("policy", "list", "A file or directory of policies (.planner/stack-policies). May be repeated.", value="PATH"),
     Flag("why", "bool", "Show the proof of each verdict below it."),
     JSON,
     DESTROY,
@@ -51,7 +52,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     with told.until_an_error():
         policies = deployment_policies(".", tuple(arguments["policy"]))
         if policies is None:
-            detail = "Name files or folders with -policy, or put rules into .planner/stack-policies."
+            detail = "Name files or directories with -policy, or put rules into .planner/stack-policies."
             raise Failure(error("stack.no_policies", "No policies", detail))
         told += policies.problems
         for asked in plans_of(arguments, told, judges=False):

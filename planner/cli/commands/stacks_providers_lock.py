@@ -11,8 +11,8 @@ from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [PROVIDER...]"
-HELP = """Fetches the packages of the providers of all components (or those named) for each platform, from their
-registries whatever the settings say, and records their checksums in the dependency lock file of the stack."""
+HELP = """Downloads the packages of the providers of all components (or the named ones) for each platform from their
+registries, whatever the installation settings, and records their checksums in the dependency lock file of the stack."""
 FLAGS = (*CHOICES, *JSON_LINES)
 usage_error = usage_error_lines
 

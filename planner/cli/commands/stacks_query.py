@@ -11,29 +11,31 @@ from planner.render.terminal import Terminal
 from planner.workflows.stacks.questions import query
 
 USAGE = "[options] 'QUESTION' | VERB NODES"
-HELP = """Plans a deployment and answers a question about it, in the language of `planner query`:
+HELP = """Plans a deployment and queries it, in the language of `planner query`:
+
   planner stacks query 'made_from(A, "component.network")'
   planner stacks query 'component_changes(C, "remove", N), N > 0'
   planner stacks query 'unit_planned(C, A, "input.port", P)'
   planner stacks query rdeps component.network
 
-The verbs are those of `planner query` (deps, rdeps, somepath, allpaths, blast), about the graph that `planner stacks
-graph` draws. The relations that questions need most:
+The verbs are those of `planner query` (deps, rdeps, somepath, allpaths, blast), over the graph of `planner stacks
+graph`. The most useful relations:
+
   component(C), recorded(C, Declaration)
-                                 instances that are asked for; those with a
-                                 state
+                                 declared instances; those with a state
   does(C, What)                  plan, destroy, forget or defer
   made_from(A, B)                instance A is made from instance B
-  asks_for(Value, Other)         what asked for what, values and all
+  asks_for(Value, Other)         data flow of all values
   edge(A, B), flow_node(N, Kind, Stack)
                                  the graph
   component_deferred(C, Why), waits_until(C, Other)
-                                 what has to wait, and for what
+                                 deferred instances, and their conditions
   component_changes(C, Action, N)
                                  how many objects: add, change, remove, ...
   unit_change(C, Address, Action), unit_planned(C, Address, Path, Value),
   unit_prior, unit_unknown_after, unit_output, kind_of
-                                 what the plan of each instance contains
+                                 the content of each instance's plan
+
 All relations: planner rules doc."""
 FLAGS = (*ANSWER, DESTROY, *ASKED)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from planner.workflows.stacks.deployment_state import Deployed
 
 USAGE = "[options]"
-HELP = """Shows what deployments of the stack have: the instances of components with the objects in their states, and
-the outputs, as they were when they were applied last."""
+HELP = """Shows deployments of the stack as of the last apply: the instances of components with the objects in their
+states, and the outputs."""
 COMPONENT = Flag(
     "component",
     "list",

@@ -8,7 +8,7 @@ from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
 
 USAGE = "COMMAND [options]"
-HELP = "Looks into the states of the components of deployments and edits them."
+HELP = "Lists, shows and edits the states of the components of deployments."
 FLAGS: tuple[Flag, ...] = ()
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from planner.workflows.stacks.deployment_state import Deployed
 
 USAGE = "[options] [ADDRESS...]"
-HELP = """Lists the resource instances in the states of deployments, each after the component that it is in:
-component.web["eu"].aws_instance.server. With addresses only those of these components, child stacks, modules and
-resources. Of several deployments each line begins with one."""
+HELP = """Lists the resource instances in the states of deployments, each after its component:
+component.web["eu"].aws_instance.server. With addresses, only those of these components, child stacks, modules and
+resources. With several deployments each line begins with its deployment."""
 FLAGS = (DEPLOYMENTS, *JSON_LINES)
 usage_error = usage_error_lines
 

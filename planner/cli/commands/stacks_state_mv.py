@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 USAGE = "[options] FROM TO"
 HELP = """Moves a resource instance, a resource or a module in the state of a component to another address in it:
-component.web["eu"].aws_instance.old component.web["eu"].aws_instance.new. The real objects stay as they are. Between
-components of which the states are files, `planner state mv -state=FILE -state-out=FILE` moves."""
-FLAGS = (DEPLOYMENTS, Flag("dry-run", "bool", "Only say what would be moved."), *LOCK, *JSON_LINES)
+component.web["eu"].aws_instance.old component.web["eu"].aws_instance.new. The real objects are not changed. Between
+components whose states are files, use `planner state mv -state=FILE -state-out=FILE`."""
+FLAGS = (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be moved, and move nothing."), *LOCK, *JSON_LINES)
 usage_error = usage_error_lines
 
 

@@ -12,9 +12,9 @@ from planner.render.terminal import Terminal
 
 USAGE = "[options] ADDRESS..."
 HELP = """Removes resource instances, resources or modules from the states of components of a deployment:
-component.web["eu"].aws_instance.server. The real objects go on existing, unmanaged. A whole component is forgotten by a
-removed block with `lifecycle { destroy = false }`."""
-FLAGS = (DEPLOYMENTS, Flag("dry-run", "bool", "Only say what would be removed."), *LOCK, *JSON_LINES)
+component.web["eu"].aws_instance.server. The real objects continue to exist, unmanaged. A whole component is forgotten
+by a removed block with `lifecycle { destroy = false }`."""
+FLAGS = (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be removed, and remove nothing."), *LOCK, *JSON_LINES)
 usage_error = usage_error_lines
 
 

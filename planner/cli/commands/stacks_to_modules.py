@@ -10,12 +10,12 @@ from planner.render.view import HumanView
 
 USAGE = "[options]"
 HELP = """Makes a root module of a deployment of the stack in the working directory: each component becomes a module
-call, the states of its instances one state. Shows the files, and proves that a plan of the root module touches no
-object. Nothing is written without -write."""
+call, and the states of its instances become one state. Shows the files, and proves that a plan of the root module has
+no changes. Nothing is written without -write."""
 FLAGS = (
     Flag("deployment", "string", "The deployment.", value="NAME"),
-    Flag("out", "string", "The folder for the root module, which must not be there (its name).", value="DIR"),
-    Flag("write", "bool", "Write files and state, and take the objects out of the deployment."),
+    Flag("out", "string", "The directory for the root module, which must not exist (default: its name).", value="DIR"),
+    Flag("write", "bool", "Write files and state, and remove the objects from the deployment."),
     *AROUND,
     *LOCK,
 )

@@ -9,8 +9,8 @@ from planner.cli.views import open_json_into
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [DIRECTORY]"
-HELP = """Checks that a stack is well-formed and consistent in itself: its component and deployment files, and the
-modules of its components. What it calls must be installed first (stacks init)."""
+HELP = """Checks that a stack is well-formed and consistent: its component and deployment files, and the modules of
+its components. Its modules and child stacks must be installed first (stacks init)."""
 FLAGS = JSON_DOCUMENT
 __all__ = ["FLAGS", "HELP", "USAGE", "failure", "run", "usage_error"]
 

@@ -20,23 +20,26 @@ if TYPE_CHECKING:
 
 USAGE = "[options] COMPONENT OTHER | WORD..."
 HELP = """Plans a deployment and explains:
-  planner stacks why COMPONENT OTHER     that an instance is made from the
+
+  planner stacks why COMPONENT OTHER     why an instance is made from the
                                          other one, with the values between
                                          and their lines; without -deployment
-                                         where that is so in all of them
+                                         in which deployments
   planner stacks why deferred COMPONENT  why it is deferred, and until when
-  planner stacks why approved            which checks approve the plan, or do
-                                         not
-  planner stacks why ADDRESS             why this is planned for a resource
-                                         instance or output of a component:
+  planner stacks why approved            which checks approve the plan, or
+                                         fail
+  planner stacks why ADDRESS             why this action is planned for a
+                                         resource instance or output of a
+                                         component:
                                          component.web["eu"].aws_eip.main
-  planner stacks why WORD ADDRESS        the same as `planner why` has it: as
-                                         replace, delete, create, update; or
-                                         unknown, of a value
-  planner stacks why deny CODE           what policies about the deployment
-                                         say; also warn, undecided, broken;
-                                         COMPONENT may follow
-With -not: why not, and what each rule would need."""
+  planner stacks why WORD ADDRESS        as in `planner why`: replace, delete,
+                                         create, update; or unknown, for a
+                                         value
+  planner stacks why deny CODE           the verdict of policies about the
+                                         deployment; also warn, undecided,
+                                         broken; COMPONENT may follow
+
+With -not: why not, and the conditions that each rule lacks."""
 VERDICTS = ("deny", "warn", "undecided", "broken")
 FLAGS = (
     Flag("full", "bool", "Show the whole proof."),
@@ -113,15 +116,16 @@ def explained(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, 
 def _verdicts(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, Any]]:
     """The proofs of what policies say of the deployment as a whole. Raises Failure."""
     if arguments["not"]:
-        raise UsageError("Verdicts are explained without -not", "planner stacks query asks the relations they rest on.")
+        detail = "For the relations that they depend on use planner stacks query."
+        raise UsageError("Verdicts are explained without -not", detail)
     kind, *wanted = arguments.words
     policies = deployment_policies(".")
     verdict = policies.verdict(asked.plan) if policies is not None else None
     findings = [f for f in (verdict.findings if verdict is not None else ()) if f.kind == kind]
     proofs = [f.proof for f in findings if [f.code, f.unit][: len(wanted)] == wanted]
     if not proofs:
-        said = ", ".join(dict.fromkeys(f"{f.code} {f.unit}".strip() for f in findings)) or "nothing"
-        detail = f"No policy in .planner/stack-policies says {' '.join(arguments.words)}. Of this kind there is {said}."
+        given = ", ".join(dict.fromkeys(f"{f.code} {f.unit}".strip() for f in findings)) or "none"
+        detail = f"No policy in .planner/stack-policies has the verdict {' '.join(arguments.words)}. Verdicts: {given}."
         raise Failure(error("stack.no_verdict", "Nothing to explain", detail))
     return proofs
 

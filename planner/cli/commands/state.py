@@ -8,7 +8,7 @@ from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
 
 USAGE = "COMMAND [options]"
-HELP = "Looks into the state and edits it."
+HELP = "Lists, shows and edits the state."
 FLAGS: tuple[Flag, ...] = ()
 
 

@@ -8,15 +8,14 @@ from planner.cli.views import open_plain_view, open_view, usage_error_lines
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
-HELP = """Shows the journals of operations that ended before they could save the state: what was
-done, and what was under way. They count as part of the state until planner writes it
-again; -adopt writes it at once, so that other programs see what was done, too. When
-the state was changed by something else in the meantime, the objects that only a
-journal has are reported by each command: -adopt reads them and adds those that exist
-to the state, and -discard sets the journals aside."""
+HELP = """Shows the journals of operations that ended before they could save the state: completed changes, and
+operations that were in progress. Journals count as part of the state until planner writes it again; -adopt writes it
+at once, for other programs to read. If another program has changed the state in the meantime, each command reports the
+objects that are only in a journal: -adopt reads them and adds those that exist to the state, and -discard sets the
+journals aside."""
 FLAGS = (
-    Flag("adopt", "bool", "Save the state with what journals add to it, after reading objects that it lacks."),
-    Flag("discard", "bool", "Set the journals aside: each is kept in a file that no longer counts."),
+    Flag("adopt", "bool", "Save the state with the changes of the journals, after reading the objects that it lacks."),
+    Flag("discard", "bool", "Set the journals aside: each is kept in a file that planner no longer reads."),
     *LOCK,
     *VARIABLES,
     *JSON_LINES,

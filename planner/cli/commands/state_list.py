@@ -19,7 +19,7 @@ from planner.render.terminal import Terminal
 from planner.world.state.model import State
 
 USAGE = "[options] [ADDRESS...]"
-HELP = "Lists the resource instances in the state, or those in the modules and resources that are named."
+HELP = "Lists the resource instances in the state, or those of the named modules and resources."
 FLAGS = (
     Flag("state", "string", "Read the state from this file.", value="FILE"),
     Flag("id", "string", "Only instances whose id attribute is this.", value="ID"),

@@ -9,10 +9,10 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] FROM TO"
-HELP = """Moves a resource instance, a resource or a module in the state to another address. The real objects stay
-as they are."""
+HELP = """Moves a resource instance, a resource or a module in the state to another address. The real objects are not
+changed."""
 FLAGS = (
-    Flag("dry-run", "bool", "Only say what would be moved."),
+    Flag("dry-run", "bool", "List what would be moved, and move nothing."),
     Flag("state", "string", "Read the state from this file.", value="FILE"),
     Flag("state-out", "string", "Move into this state file.", value="FILE"),
     Flag("backup", "string", "Keep the former state in this file.", value="FILE"),

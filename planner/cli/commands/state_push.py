@@ -12,8 +12,8 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.render.terminal import Terminal
 
 USAGE = "[options] FILE"
-HELP = """Replaces the state of the selected workspace by a state file ("-": standard input). A file with another
-lineage or an older serial is refused, unless -force is given."""
+HELP = """Replaces the state of the selected workspace with a state file ("-": standard input). A file with another
+lineage or an older serial is rejected, unless -force is given."""
 FLAGS = (
     Flag("force", "bool", "Write even an older state, or one of another lineage."),
     Flag("ignore-remote-version", "bool", ""),

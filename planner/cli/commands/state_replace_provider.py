@@ -10,9 +10,9 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] FROM TO"
-HELP = "Makes another provider responsible for all objects in the state that belong to one."
+HELP = "Changes the provider of all objects in the state that belong to FROM."
 FLAGS = (
-    Flag("auto-approve", "bool", "Do not ask."),
+    Flag("auto-approve", "bool", "Replace without a prompt for approval."),
     Flag("state", "string", "Edit this state file.", value="FILE"),
     Flag("backup", "string", "Keep the former state in this file.", value="FILE"),
     Flag("ignore-remote-version", "bool", ""),

@@ -9,9 +9,10 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] ADDRESS..."
-HELP = "Removes resource instances, resources or modules from the state. The real objects go on existing, unmanaged."
+HELP = """Removes resource instances, resources or modules from the state. The real objects continue to exist,
+unmanaged."""
 FLAGS = (
-    Flag("dry-run", "bool", "Only say what would be removed."),
+    Flag("dry-run", "bool", "List what would be removed, and remove nothing."),
     Flag("state", "string", "Edit this state file.", value="FILE"),
     Flag("backup", "string", "Keep the former state in this file.", value="FILE"),
     Flag("ignore-remote-version", "bool", ""),

@@ -61,7 +61,7 @@ def tell(
     assert shown.state is not None
     found = instances(shown.state, [wanted])
     if found != [wanted]:
-        detail = f"{wanted} stands for several instances: {', '.join(found)}."
+        detail = f"{wanted} matches several instances: {', '.join(found)}."
         return view.finish([error("state.not_an_instance", "Not a single instance", detail)])
     lookup = SchemaLookup(shown.schemas)
     text = StateText(lookup.resource_schema, lookup.decode, terminal, show_sensitive)

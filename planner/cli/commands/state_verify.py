@@ -12,8 +12,8 @@ from planner.render.view import View
 from planner.world.state.verify import VerifiedFile
 
 USAGE = "[options]"
-HELP = """Checks the state file, its backup, and the journal that an apply leaves when it is cut off: whether each can
-be read, and whether they belong together. Nothing is changed. Ends with 1 when something is lost or damaged."""
+HELP = """Checks the state file, its backup, and the journal of an interrupted apply: whether each can be read, and
+whether they belong together. Nothing is changed. The exit code is 1 when something is missing or damaged."""
 FLAGS = (Flag("state", "string", "Check this state file.", value="FILE"), *VARIABLES, *JSON_LINES)
 usage_error = usage_error_lines
 

@@ -11,9 +11,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] ADDRESS"
-HELP = (
-    "Marks a resource instance as damaged, so that the next plan replaces it. Better: `planner apply -replace=ADDRESS`."
-)
+HELP = "Marks a resource instance as tainted: the next plan replaces it. Better: `planner apply -replace=ADDRESS`."
 FLAGS = (
     Flag("allow-missing", "bool", "It is not an error when the instance does not exist."),
     Flag("ignore-remote-version", "bool", ""),

@@ -22,31 +22,37 @@ if TYPE_CHECKING:
     from planner.workflows.testing.suite import Suite, SuiteRunner, TestOptions
 
 USAGE = "[options]"
-HELP = """Carries out the runs of test files: *.tftest.hcl, *.tofutest.hcl, their JSON forms, and *.plannertest.hcl,
-which may say more, in this directory and in the test directory. A run plans or applies the module with a state of its
-own in memory, and asserts what is to be so then. What runs made is destroyed after their file; what could not be
-destroyed is in errored_test.tfstate. What a run of ours keeps (skip_cleanup) has its state in .terraform/test.
+HELP = """Executes the runs of test files (*.tftest.hcl, *.tofutest.hcl, their JSON forms, and *.plannertest.hcl with
+additional arguments) in this directory and in the test directory. A run plans or applies the module with a state of
+its own in memory, and checks assertions against the result. The objects of runs are destroyed after their file;
+objects that could not be destroyed are recorded in errored_test.tfstate. Runs with skip_cleanup keep their state in
+.terraform/test.
 
-The directory must be prepared (init). No backend is opened. The exit code is 0 when all runs have passed, everything
-is cleaned up and nothing was interrupted, else 1."""
+The directory must be initialized (init). No backend is opened. The exit code is 0 when all runs pass, everything is
+cleaned up and the command was not interrupted, otherwise 1."""
 FLAGS = (
     Flag("filter", "list", "Only this test file, by its path from here. May be repeated.", value="FILE"),
     Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
-    Flag("parallelism", "int", "How many files at the same time.", None, "N"),
+    Flag("parallelism", "int", "The number of test files that run at the same time.", None, "N"),
     Flag("junit-xml", "string", "Write a report for CI servers into this file.", value="FILE"),
-    Flag("coverage", "bool", "Tell what no run has reached."),
-    Flag("coverage-json", "string", "Write that as JSON into this file.", value="FILE"),
-    Flag("coverage-lcov", "string", "Write it for programs that show coverage by line.", value="FILE"),
+    Flag("coverage", "bool", "Report what no run has reached."),
+    Flag("coverage-json", "string", "Write the coverage as JSON to this file.", value="FILE"),
+    Flag(
+        "coverage-lcov",
+        "string",
+        "Write the coverage in the lcov format, for programs that show it by line.",
+        value="FILE",
+    ),
     POLICY[0],
     Flag("verbose", "bool", "Show the plan of each run, or the state after it."),
     Flag(
         "why",
         "string",
-        "Where the values of failed assertions come from: none or line (on a terminal, and for programs).",
+        "Show where the values of failed assertions come from: none or line.",
         value="HOW",
     ),
-    Flag("watch", "bool", "Run what a change of files reaches again, until interrupted."),
-    Flag("generate", "bool", "Write a first test file for this module, if there is none of its name, and run it."),
+    Flag("watch", "bool", "Run affected test files again when a file changes, until interrupted."),
+    Flag("generate", "bool", "Write a first test file for this module, unless one of its name exists, and run it."),
     *VARIABLES,
     *JSON_LINES,
 )
@@ -233,7 +239,7 @@ def _junit(results: list[TestFileResult]) -> str:
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
     """Whether failed assertions tell where values come from: to programs and on a terminal, unless told otherwise."""
     if arguments["why"] not in (None, "", True, False, "none", "line"):
-        raise UsageError("Wrong value for option -why", "Say -why=none or -why=line.")
+        raise UsageError("Wrong value for option -why", "Valid values are none and line.")
     if arguments["why"]:
         return bool(arguments["why"] != "none")
     return bool(arguments["json"] or arguments["json-into"]) or is_terminal(terminal.stderr)

@@ -10,7 +10,7 @@ from planner.render.terminal import Terminal
 
 usage_error = usage_error_lines
 USAGE = "[options] ADDRESS"
-HELP = "Takes the mark of damage from a resource instance, so that it is not replaced."
+HELP = "Removes the taint mark of a resource instance, so that it is not replaced."
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -8,8 +8,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_erro
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
-HELP = """Checks that the configuration is well-formed and consistent in itself. Modules must be installed first
-(init)."""
+HELP = "Checks that the configuration is well-formed and consistent. Modules must be installed first (init)."
 FLAGS = (
     Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
     Flag("no-tests", "bool", "Do not look at test files."),

@@ -11,9 +11,9 @@ from planner.render.terminal import Terminal
 from planner.render.version import VERSION, platform
 
 USAGE = "[options]"
-HELP = """Shows the version of planner, the version it is compatible with, and the providers that are locked here.
+HELP = """Shows the version of planner, the compatible version of OpenTofu, and the locked providers.
 
-Clients that go by the name on the first line see another one when PLANNER_VERSION_NAME holds it."""
+For clients that check the name on the first line, PLANNER_VERSION_NAME replaces it."""
 FLAGS = (
     Flag("json", "bool", "Print JSON."),
     Flag("v", "bool", "", True),

@@ -27,10 +27,10 @@ from planner.world.state.backends.local import StateStore
 from planner.world.state.workspace import data_directory
 
 USAGE = "[options]"
-HELP = """Plans, and plans again each time when a file is saved that the plan was made from: configuration, variables,
-the state, and what functions read. Shows how each plan differs from the one before, and why. Nothing is changed.
+HELP = """Makes a plan, and plans again whenever one of its input files is saved: configuration, variables, the
+state, and files that functions read. Shows how each plan differs from the one before, and why. Nothing is changed.
 
-With -refresh=false no provider is asked about objects, which is fastest. Ctrl-C ends it."""
+With -refresh=false no provider reads objects, which is fastest. Ctrl-C ends it."""
 FLAGS = (JSON, DESTROY, *OPERATION, *STATE, *VARIABLES)
 
 

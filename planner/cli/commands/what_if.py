@@ -9,13 +9,15 @@ from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
-HELP = """Makes two plans, one as things are and one with what the options ask, and shows where they differ and why:
+HELP = """Makes two plans, one of the current configuration and one with the given options, and shows the differences
+and their causes:
+
   planner what-if -var=drop=true
   planner what-if -replace=terraform_data.web
   planner what-if -target=module.net
 
--var, -replace, -target, -exclude and -destroy are what is tried. -var-file counts for both plans, and -base-var gives
-both a variable. Nothing is changed."""
+-var, -replace, -target, -exclude and -destroy apply to the second plan alone. -var-file and -base-var apply to both.
+Nothing is changed."""
 FLAGS = (
     Flag("base-var", "list", "Set an input variable in both plans. May be repeated.", value="NAME=VALUE"),
     JSON,
@@ -39,7 +41,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if options.mode == "destroy":
         base = evolve(base, mode="normal")
     if (tried.var_args, tried.limits, tried.mode) == (base.var_args, base.limits, base.mode):
-        detail = "Say what is to be different: -var, -replace, -target, -exclude or -destroy."
+        detail = "Choose what differs with -var, -replace, -target, -exclude or -destroy."
         raise UsageError("Nothing is tried", detail)
     comparison, problems = what_if(tried, base)
     if comparison is None:

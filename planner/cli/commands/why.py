@@ -11,45 +11,45 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [NODE NODE | [WORD] THING | FACT]"
-HELP = """Without an address: the causes of all changes of a plan, each with what it sets off.
-Else explains, rule by rule, why something holds:
+HELP = """Without an address, lists the root causes of all changes of a plan, each with its effects.
+Otherwise explains, rule by rule, why something holds:
+
   planner why NODE OTHER        why NODE waits for OTHER in the graph
   planner why ADDRESS           why this action is planned for an instance or
-                                output.NAME, or why a data source is read now
+                                output.NAME, or why a data source is read
+                                during the plan
   planner why replace ADDRESS   the same, and an error when it is not a
                                 replacement; also delete, create, update,
                                 read, no-op and forget
-  planner why drift ADDRESS     what happened to an object outside of any plan
+  planner why drift ADDRESS     how an object changed outside of any plan
   planner why unknown VALUE     why a value is only known after the apply:
                                 terraform_data.web[0].id, output.NAME,
                                 local.NAME, module.net.id, module.net.local.x
   planner why targeted NODE     why -target or -exclude keeps NODE (selected),
                                 or a single instance: terraform_data.web["a"]
   planner why excluded NODE     why -exclude leaves it out (excluded)
-  planner why moved ADDRESS     why an object of the state lives elsewhere now
+  planner why moved ADDRESS     why an object of the state has another address
   planner why forced NODE       why it is created before it is destroyed
-                                though it does not ask for that itself
+                                although that is not configured for it
                                 (forced_create_before_destroy)
   planner why deny CODE ADDR    why a policy denies it (-policy=DIR); also
-                                warn, undecided, broken; one word is enough
+                                warn, undecided, broken; CODE or ADDR alone
+                                is enough
   planner why 'edge("a", "b")'  why a derived fact holds
 
-With -fix, the smallest sets of places (lines, variables, options, rules of
-yours) that make it go away: each was checked by deriving or planning again
-without it, or says why not.
-
-With -not, each of them explains why it does not hold: what comes nearest,
-with -full for each rule the first condition that fails. Every step names its
-reason, and every leaf the place in a file it comes from; what was shown before
-is only named again (p4, above)."""
+With -fix, lists the smallest sets of places (lines, variables, options, rules of yours) whose removal makes it go away,
+each checked by deriving or planning again without them, or with the reason why it was not.
+With -not, each form explains why something does not hold: the nearest derivation, and with -full the first failing
+condition of each rule. Every step has its reason, and every leaf its place in a file. Repeated steps are abbreviated
+(p4, above)."""
 FLAGS = (
-    Flag("type", "string", "In which graph: plan, plan-refresh-only, plan-destroy or apply.", value="TYPE"),
-    Flag("plan", "string", "In the graph of applying this plan file.", value="FILE"),
+    Flag("type", "string", "The graph: plan, plan-refresh-only, plan-destroy or apply.", value="TYPE"),
+    Flag("plan", "string", "Use the apply graph of this plan file.", value="FILE"),
     Flag("depth", "int", "Show this many levels of the proof only.", 0, value="N"),
     Flag("expand", "string", "Show one step of the proof in full: p1, p2, ... as -json has them.", value="ID"),
     Flag("full", "bool", "Show the whole proof: every fact, rule and condition."),
     Flag("not", "bool", "Explain why something does not hold."),
-    Flag("fix", "bool", "Tell the smallest sets of places that make it go away."),
+    Flag("fix", "bool", "List the smallest sets of places whose removal makes it go away."),
     JSON,
     DESTROY,
     *OPERATION,

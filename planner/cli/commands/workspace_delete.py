@@ -9,8 +9,8 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] NAME"
-HELP = "Deletes a workspace. One whose state still holds objects is kept, unless -force is given."
-FORCE = Flag("force", "bool", "Delete it even when it manages objects; they go on existing.")
+HELP = "Deletes a workspace. A workspace whose state has objects is kept, unless -force is given."
+FORCE = Flag("force", "bool", "Delete it even if it manages objects; they continue to exist.")
 FLAGS = (FORCE, *LOCK, *VARIABLES, *JSON_LINES)
 usage_error = usage_error_lines
 

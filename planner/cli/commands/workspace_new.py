@@ -10,8 +10,8 @@ from planner.render.terminal import Terminal
 from planner.render.view import View
 
 USAGE = "[options] NAME"
-HELP = "Creates a workspace, whose state is its own, and selects it."
-COPY = Flag("state", "string", "Begin with a copy of this state file.", value="FILE")
+HELP = "Creates a workspace with an empty state, and selects it."
+COPY = Flag("state", "string", "Start with a copy of this state file.", value="FILE")
 FLAGS = (COPY, *LOCK, *VARIABLES, *JSON_LINES)
 usage_error = usage_error_lines
 
