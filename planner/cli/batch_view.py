@@ -251,7 +251,7 @@ class Live(BatchLines):
         self.begun: dict[str, int] = {}
         """units that were given to be done, and for which time"""
         self.since: dict[str, float] = {}
-        """when those of them began that are in work: of what changes nothing, some stand ready behind them"""
+        """start times of units in progress: units of commands that change nothing may be queued behind them"""
         self.slots = 1
         self.outcomes: Counter[str] = Counter()
         self.expected = 0
