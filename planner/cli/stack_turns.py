@@ -14,13 +14,13 @@ from planner.cli.stack_reports import reported
 from planner.cli.stack_work import JobResult, StackWork, Turn
 from planner.foundation.vocabulary.diagnostic import Diagnostics, error, has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.logic.programs.counts import Counts
 from planner.render.schema_lookup import SchemaLookup
-from planner.render.summary import Counts
 from planner.render.view import View
 from planner.workflows.batch.deployment_plans import differences, save
 from planner.workflows.stacks.approval import Approval, approval
 from planner.workflows.stacks.policy import judged
-from planner.workflows.stacks.report import add, show_plan, tell_applied, tell_approval, tell_outputs
+from planner.workflows.stacks.report import show_plan, tell_applied, tell_approval, tell_outputs
 from planner.workflows.stacks.rounds import MOST_ROUNDS, Deploying, Rounds, deploy
 
 if TYPE_CHECKING:
@@ -117,11 +117,10 @@ def apply(deployment: Deployment, arguments: Arguments, work: StackWork) -> JobR
         done = Counts(*turn.done)
         for one in deployed.plans:
             for step in one.steps:
-                add(done, step.counts)
-        numbers = (done.add, done.change, done.remove, done.imports, done.forget)
+                done = done.plus(step.counts)
         part = reported(arguments, deployment.name, deployed.plans) if deployed.plans else None
         code = int(not deployed.is_done)
-        said = JobResult(deployment.name, code=code, part=part, is_partial=deployed.is_partial, done=numbers)
+        said = JobResult(deployment.name, code=code, part=part, is_partial=deployed.is_partial, done=done)
         if deployed.is_done and not deployed.is_partial:
             tell_applied(deployment.name, done, deployed.plans[-1].mode, whole, work.terminal)
             tell_outputs(deployment.name, deployed.outputs, whole, arguments["show-sensitive"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from planner.cli.flags import Arguments
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
+from planner.logic.programs.counts import Counts
 from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.opened_stack import opened
 from planner.workflows.stacks.selection import split
@@ -33,7 +34,7 @@ class Turn:
 
     file: str
     number: int = 0
-    done: tuple[int, ...] = (0, 0, 0, 0, 0)
+    done: Counts = Counts()
 
 
 @frozen(eq=False)
@@ -61,7 +62,7 @@ class JobResult:
     """whether the plan needs no approval"""
     is_partial: bool = False
     """whether something is deferred"""
-    done: tuple[int, ...] = (0, 0, 0, 0, 0)
+    done: Counts = Counts()
     part: DeploymentReport | None = None
     """for reports"""
 

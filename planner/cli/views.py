@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from planner.cli.flags import Arguments, UsageError
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.logic.programs.counts import Counts
 from planner.render.streams import Output
-from planner.render.summary import Counts
+from planner.render.summary import plan_summary
 from planner.render.terminal import Terminal, is_terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
 
@@ -83,7 +84,7 @@ def show_summary(made: MadePlan[Any], terminal: Terminal, everything: bool = Fal
     planned = changed_actions(made)
     if planned:
         terminal.out(summary_text(groups_of(causes(made), planned), planned, terminal.paint, everything))
-        terminal.out(f"\n{Counts.of_plan(made.plan).planned}")
+        terminal.out(f"\n{plan_summary(Counts.of_plan(made.plan))}")
     else:
         terminal.out("No changes. There is nothing to explain.")
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
-from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.logic.programs.counts import Counts
 from planner.operations.graphs import apply_graph
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Planned, Start, plan, release
@@ -24,22 +25,11 @@ if TYPE_CHECKING:
 
 
 @frozen(eq=False)
-class ApplyCounts:
-    """How many objects were created, changed, destroyed, imported and forgotten."""
-
-    add: int = 0
-    change: int = 0
-    remove: int = 0
-    imports: int = 0
-    forget: int = 0
-
-
-@frozen(eq=False)
 class Applied:
     """The state after an apply, as far as it came; None when nothing was begun."""
 
     state: State | None
-    counts: ApplyCounts = field(factory=ApplyCounts)
+    counts: Counts = Counts()
     diagnostics: tuple[Diagnostic, ...] = ()
     unsaved: bytes = b""
     """the state file to be printed, when no file took the state"""
@@ -141,8 +131,7 @@ def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told:
 
         more, unsaved = rescue(store, state)
         told += more
-    counts = ApplyCounts(outcome.add, outcome.change, outcome.remove, outcome.imports, outcome.forget)
-    return Applied(state, counts, unsaved=unsaved)
+    return Applied(state, outcome.counts, unsaved=unsaved)
 
 
 def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:

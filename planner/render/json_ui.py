@@ -16,10 +16,11 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
 from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.programs.actions import does
+from planner.logic.programs.counts import Counts
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.hooks_human import StillRunning
 from planner.render.operation_words import EPHEMERAL, duration_text, output_lines, verbs
-from planner.render.summary import Counts
+from planner.render.summary import plan_summary
 from planner.world.state.model import OutputState
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class JsonLines:
         )
         self.planned_changes(shown, causes)
         counts = Counts.of_plan(plan)
-        self.summary(counts.planned, counts, "plan")
+        self.summary(plan_summary(counts), counts, "plan")
         if plan.outputs:
             outputs = {o.name: {"sensitive": o.sensitive, "action": ui_action(o.action)} for o in plan.outputs}
             self.message(f"Outputs: {len(outputs)}", "outputs", outputs=dict(sorted(outputs.items())))

@@ -12,11 +12,12 @@ from planner.foundation.values.value import SENSITIVE, mark
 from planner.foundation.vocabulary.address import format_key
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.logic.programs.actions import does, steps
+from planner.logic.programs.counts import Counts
 from planner.render.diff import diff_dynamic, null_is_missing
 from planner.render.diff_block import diff_object
 from planner.render.diff_model import EVERYWHERE, Diff, Paths, ValueChange
 from planner.render.diff_text import DiffText, Style
-from planner.render.summary import Counts
+from planner.render.summary import pending
 from planner.render.terminal import Paint, Terminal, wrap
 from planner.render.value import attribute_name
 
@@ -82,7 +83,7 @@ class PlanText:
                 self._say("Planner will perform the following actions:")
             self.bodies(changes)
             out()
-            out(f"{self.paint('Plan:', 'bold')} {self.counts().numbers}.")
+            out(f"{self.paint('Plan:', 'bold')} {pending(self.counts())}.")
         if outputs:
             out()
             out("Changes to Outputs:")

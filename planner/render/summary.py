@@ -1,63 +1,34 @@
-"""How many objects are (or were) imported, added, changed, destroyed and forgotten, and the sentences that say so.
+"""Sentences about how many objects are (or were) imported, added, changed, destroyed and forgotten.
 
 Other programs look for these sentences: they are the ecosystem's, word for word.
 """
 
 from __future__ import annotations
 
-from planner.logic.model.plan import Plan
-from planner.logic.programs.actions import does
+from planner.logic.programs.counts import Counts
 
 
-class Counts:
-    """Five numbers."""
+def pending(counts: Counts) -> str:
+    """`1 to add, 0 to change, 0 to destroy`, with imports and forgotten objects when there are any."""
+    first = f"{counts.imports} to import, " if counts.imports else ""
+    last = f", {counts.forget} to forget" if counts.forget else ""
+    return f"{first}{counts.add} to add, {counts.change} to change, {counts.remove} to destroy{last}"
 
-    __slots__ = ("add", "change", "forget", "imports", "remove")
 
-    def __init__(self, add: int = 0, change: int = 0, remove: int = 0, imports: int = 0, forget: int = 0) -> None:
-        self.add = add
-        self.change = change
-        self.remove = remove
-        self.imports = imports
-        self.forget = forget
+def finished(counts: Counts) -> str:
+    """`1 added, 0 changed, 0 destroyed`, with imports and forgotten objects when there are any."""
+    first = f"{counts.imports} imported, " if counts.imports else ""
+    last = f", {counts.forget} forgotten" if counts.forget else ""
+    return f"{first}{counts.add} added, {counts.change} changed, {counts.remove} destroyed{last}"
 
-    @classmethod
-    def of_plan(cls, plan: Plan) -> Counts:
-        """What a plan would do; data that merely go away do not count."""
-        counts = cls()
-        for change in plan.changes:
-            action = change.action
-            if change.mode != "managed" and does(action, "ends"):
-                continue
-            counts.imports += change.importing is not None
-            counts.add += does(action, "creates")
-            counts.change += action == "update"
-            counts.remove += does(action, "destroys")
-            counts.forget += does(action, "forgets")
-        return counts
 
-    @property
-    def numbers(self) -> str:
-        """`1 to add, 0 to change, 0 to destroy`, with imports and forgotten objects when there are any."""
-        first = f"{self.imports} to import, " if self.imports else ""
-        last = f", {self.forget} to forget" if self.forget else ""
-        return f"{first}{self.add} to add, {self.change} to change, {self.remove} to destroy{last}"
+def plan_summary(counts: Counts) -> str:
+    """The sentence at the end of a plan."""
+    return f"Plan: {pending(counts)}."
 
-    @property
-    def planned(self) -> str:
-        return f"Plan: {self.numbers}."
 
-    @property
-    def applied(self) -> str:
-        return f"Apply complete! Resources: {self.done}."
-
-    @property
-    def done(self) -> str:
-        """`1 added, 0 changed, 0 destroyed`, with imports and forgotten objects when there are any."""
-        first = f"{self.imports} imported, " if self.imports else ""
-        last = f", {self.forget} forgotten" if self.forget else ""
-        return f"{first}{self.add} added, {self.change} changed, {self.remove} destroyed{last}"
-
-    @property
-    def destroyed(self) -> str:
-        return f"Destroy complete! Resources: {self.remove} destroyed."
+def apply_summary(counts: Counts, destroys: bool = False) -> str:
+    """The sentence at the end of an apply, or of `destroy`."""
+    if destroys:
+        return f"Destroy complete! Resources: {counts.remove} destroyed."
+    return f"Apply complete! Resources: {finished(counts)}."

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from planner.engine.walk.hooks import HookGroup, Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.shell import file
-from planner.render.summary import Counts
+from planner.logic.programs.counts import Counts
+from planner.render.summary import apply_summary
 from planner.render.terminal import Terminal, wrap
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class HumanView(View):
         terminal.out(wrap(text, width))
 
     def finished(self, counts: Counts, destroyed: bool) -> None:
-        text = counts.destroyed if destroyed else counts.applied
+        text = apply_summary(counts, destroyed)
         self.terminal.out(f"\n{self.terminal.paint(text, 'bold', 'green')}")
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:
@@ -189,10 +190,7 @@ class JsonView(View):
         self.lines.planned_changes(change for change in plan.changes if change.action != "no-op")
 
     def finished(self, counts: Counts, destroyed: bool) -> None:
-        if destroyed:
-            self.lines.summary(counts.destroyed, counts, "destroy")
-        else:
-            self.lines.summary(counts.applied, counts, "apply")
+        self.lines.summary(apply_summary(counts, destroyed), counts, "destroy" if destroyed else "apply")
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:
         self.lines.outputs(outputs)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.logic.programs.actions import verb_of
+from planner.logic.programs.counts import Counts
 from planner.operations.what_if import Difference, PlanComparison
 from planner.render.cause_line import because_line
-from planner.render.summary import Counts
+from planner.render.summary import pending
 from planner.render.terminal import Paint
 
 
@@ -17,8 +18,8 @@ def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: 
     lines = differences_lines(comparison, actions, paint) or ["Nothing would be planned otherwise."]
     lines += [
         "",
-        f"Without: {Counts.of_plan(comparison.without.plan).numbers}.",
-        f"With:    {Counts.of_plan(comparison.within.plan).numbers}.",
+        f"Without: {pending(Counts.of_plan(comparison.without.plan))}.",
+        f"With:    {pending(Counts.of_plan(comparison.within.plan))}.",
     ]
     return "\n".join(lines)
 

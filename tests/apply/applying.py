@@ -265,4 +265,4 @@ def summaries(outcome: ApplyResult) -> list[str]:
 
 def counts(outcome: ApplyResult) -> tuple[int, int, int]:
     """Objects created, changed and destroyed."""
-    return outcome.add, outcome.change, outcome.remove
+    return outcome.counts[:3]

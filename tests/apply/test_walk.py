@@ -119,7 +119,7 @@ def test_instances_that_are_no_longer_declared(world: World) -> None:
 def test_import(world: World) -> None:
     text = 'import {\n to = test_thing.a\n id = "i"\n}\nresource "test_thing" "a" {\n size = "1"\n}\n'
     done = world.apply(text)
-    assert (counts(done), done.imports, world.events) == ((0, 0, 0), 1, ["import test_thing.a i"])
+    assert (counts(done), done.counts.imports, world.events) == ((0, 0, 0), 1, ["import test_thing.a i"])
 
 
 def test_forgetting(world: World) -> None:
@@ -128,7 +128,7 @@ def test_forgetting(world: World) -> None:
         "removed {\n from = test_thing.b\n lifecycle {\n destroy = false\n }\n}\n"
         + ab().split('resource "test_thing" "b"')[0]
     )
-    assert (counts(done), done.forget, world.objects, world.events) == ((0, 0, 0), 1, {"test_thing.a": "1"}, [])
+    assert (counts(done), done.counts.forget, world.objects, world.events) == ((0, 0, 0), 1, {"test_thing.a": "1"}, [])
 
 
 @pytest.mark.parametrize("suppressed", [False, True])
@@ -137,7 +137,7 @@ def test_destroying_everything_but_what_is_kept(world: World, suppressed: bool) 
     world.apply(text)
     options = ApplyOptions(suppress_forget_errors=suppressed)
     done = world.apply(text, options, mode="destroy")
-    assert (counts(done), done.forget, done.state.is_empty) == ((0, 0, 1), 1, True)
+    assert (counts(done), done.counts.forget, done.state.is_empty) == ((0, 0, 1), 1, True)
     assert len(done.diagnostics) == (0 if suppressed else 1)
 
 

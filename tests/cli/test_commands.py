@@ -16,7 +16,8 @@ from planner.foundation.vocabulary.diagnostic import error, warning
 from planner.language.config.model import Config, ModuleConfig, RequiredProvider
 from planner.language.expressions.evaluate import MappingScope
 from planner.logic.graph.query_answers import Answers
-from planner.operations.apply import Applied, ApplyCounts
+from planner.logic.programs.counts import Counts
+from planner.operations.apply import Applied
 from planner.operations.plan import MadePlan, Planned
 from planner.operations.providers_needed import needed_providers
 from planner.operations.show import ShownState
@@ -105,7 +106,7 @@ class Played:
             return Applied(None, diagnostics=planned.diagnostics)
         hooks.apply_start("terraform_data.a", "create")
         hooks.apply_complete("terraform_data.a", "create")
-        return Applied(self.state, ApplyCounts(*self.counts), tuple(self.problems))
+        return Applied(self.state, Counts(*self.counts), tuple(self.problems))
 
     def validate_with_tests(self, options, test_directory):
         self.note("validate", options, test_directory)

@@ -22,7 +22,6 @@ from planner.cli.options import (
 from planner.cli.views import judge, may_tell_causes, open_view, told_causes, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.records import evolve
-from planner.render.summary import Counts
 from planner.render.terminal import Terminal
 from planner.render.view import View
 
@@ -123,8 +122,7 @@ def carry_out(settings: OperationOptions, planned: Planned[Start], view: View, d
     view.diagnostics(applied.diagnostics)
     if has_errors(applied.diagnostics):
         return 1
-    counts = applied.counts
-    view.finished(Counts(counts.add, counts.change, counts.remove, counts.imports, counts.forget), destroyed)
+    view.finished(applied.counts, destroyed)
     if not destroyed and applied.state is not None:
         view.outputs(applied.state.outputs)
     return 0

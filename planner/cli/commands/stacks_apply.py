@@ -14,7 +14,7 @@ from planner.cli.stack_reports import REPORTS, reported, write_reports
 from planner.cli.stack_work import JobResult, StackResults, StackWork, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
-from planner.render.summary import Counts
+from planner.logic.programs.counts import Counts
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.opened_stack import open_named
 from planner.workflows.stacks.policy import standing_policies
@@ -110,7 +110,7 @@ def _deploy(
 ) -> int:
     """Round after round; `plans` are what was shown. Raises Failure."""
     from planner.render.schema_lookup import SchemaLookup
-    from planner.workflows.stacks.report import add, show_plan, tell_applied, tell_approval, tell_outputs
+    from planner.workflows.stacks.report import show_plan, tell_applied, tell_approval, tell_outputs
     from planner.workflows.stacks.rounds import Deploying, deploy
 
     view, terminal = work.view, work.terminal
@@ -135,7 +135,7 @@ def _deploy(
     done = Counts()
     for plan in deployed.plans:
         for step in plan.steps:
-            add(done, step.counts)
+            done = done.plus(step.counts)
     tell_applied(deployment.name, done, deployed.plans[-1].mode, whole, terminal)
     tell_outputs(deployment.name, deployed.outputs, whole, arguments["show-sensitive"])
     return 0

@@ -14,12 +14,13 @@ from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, oper
 from planner.foundation.support.files_read import files_read, looked_at
 from planner.foundation.support.signals import STOP
 from planner.foundation.support.watch import Watch
+from planner.logic.programs.counts import Counts
 from planner.operations.explanations import causes, changed_actions
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
 from planner.operations.plan_files import planned
 from planner.operations.what_if import compared
-from planner.render.summary import Counts
+from planner.render.summary import plan_summary
 from planner.render.terminal import Terminal
 from planner.render.what_if import differences_lines, what_if_json
 from planner.workflows.renew.watch import Changed, Standing
@@ -132,7 +133,7 @@ def _tell(
         lines = differences_lines(comparison, actions, terminal.paint)
         terminal.out("\n".join(lines or ["The plan stays as it was."]))
         terminal.out()
-    terminal.out(f"Plan: {Counts.of_plan(made.plan).numbers}.")
+    terminal.out(plan_summary(Counts.of_plan(made.plan)))
 
 
 def _exact_paths(options: OperationOptions, made: MadePlan[Any] | None) -> Iterator[str]:

@@ -47,22 +47,18 @@ from planner.logic.model.check_results import check_results, groups
 from planner.logic.model.graph import Graph, Node
 from planner.logic.model.plan import Plan, ResourceChange
 from planner.logic.programs.actions import does
+from planner.logic.programs.counts import Counts
 from planner.world.provider.interface import ResourceSchema
 from planner.world.state.model import InstanceKey, OutputState, State
 
 
 @frozen(eq=False)
 class ApplyResult:
-    """The state after an apply, as far as it came, what there is to say, and how many objects were created, changed,
-    destroyed, imported and forgotten."""
+    """The state after an apply, as far as it came, diagnostics, and how many objects were handled how."""
 
     state: State
     diagnostics: tuple[Diagnostic, ...]
-    add: int = 0
-    change: int = 0
-    remove: int = 0
-    imports: int = 0
-    forget: int = 0
+    counts: Counts = Counts()
     has_begun: bool = True
     """whether any operation was begun, or any instance changed"""
     values: Mapping[str, str] = field(factory=dict)
@@ -161,14 +157,11 @@ class ApplyWalk(ApplyWork):
         checks = self.plan.checks if self.plan.mode == "refresh-only" else self.checks.results()
         self.record.state.check_results = check_results(groups(checks, self.checks.configs()))
         counts = self.record.counts
+        imports = sum(change.importing is not None for change in self.plan.changes)
         return ApplyResult(
             self.record.state.snapshot(),
             tuple(problems),
-            counts["create"],
-            counts["update"],
-            counts["delete"],
-            sum(change.importing is not None for change in self.plan.changes),
-            forgotten,
+            Counts(counts["create"], counts["update"], counts["delete"], imports, forgotten),
             self.record.has_begun,
             {} if self.options.digester is None else value_digests(self.context, self.options.digester),
         )

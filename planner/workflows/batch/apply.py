@@ -73,10 +73,11 @@ def deferred(run: Run, command: str, units: list[str], title: str, approve: Appr
     for unit, earlier_result in before.items():
         done = run.done[unit]
         if done.result is not None and earlier_result is not None:
-            first, last = earlier_result.counts, done.result.counts if done.outcome == "applied" else (0, 0, 0, 0, 0)
-            add, change, remove, imports, forget = (a + b for a, b in zip(first, last, strict=True))
+            counts = earlier_result.counts
+            if done.outcome == "applied":
+                counts = counts.plus(done.result.counts)
             changes = (*earlier_result.changes, *done.result.changes)
-            whole = evolve(done.result, counts=(add, change, remove, imports, forget), changes=changes)
+            whole = evolve(done.result, counts=counts, changes=changes)
             run.done[unit] = evolve(done, result=whole)
 
 

@@ -17,6 +17,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.counts import Counts
 from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch import saved_plan
 from planner.workflows.batch.analyse import Analysis
@@ -293,8 +294,7 @@ def _spared(done: FinishedUnit) -> UnitResult:
         "more was done to it. Apply the saved plan without -auto-approve to be asked, or make the plan again."
     )
     said = {"severity": "error", "summary": "More than was approved", "detail": detail, "code": "batch.spared"}
-    nothing = (0, 0, 0, 0, 0)
-    return evolve(done.result, result="error", counts=nothing, diagnostics=(*done.result.diagnostics, said))
+    return evolve(done.result, result="error", counts=Counts(), diagnostics=(*done.result.diagnostics, said))
 
 
 _HOW = {"action": "something else is done to it", "value": "with other values"}

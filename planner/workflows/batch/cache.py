@@ -16,6 +16,7 @@ from typing import Any
 from planner.foundation.support.disk import read_whole
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.records import fields
+from planner.logic.programs.counts import Counts
 from planner.workflows.batch import FOLDER
 from planner.workflows.batch.cache_files import CacheFiles
 from planner.workflows.batch.files_read import Looked, ReadComparison, entries
@@ -233,7 +234,7 @@ def _result(data: dict[str, Any]) -> UnitResult:
     return UnitResult(
         data["unit"],
         data["result"],
-        tuple(data["counts"]),
+        Counts(*data["counts"]),
         tuple(map(tuple, data.get("changes", ()))),
         tuple(map(tuple, data.get("outputs", ()))),
         tuple(data["diagnostics"]),

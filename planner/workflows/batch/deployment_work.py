@@ -21,9 +21,9 @@ from planner.foundation.values.paths import unknown_paths
 from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, mark, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.logic.programs.counts import Counts
 from planner.operations.providers_needed import asks_plugins, lacks_selected
 from planner.render.schema_lookup import SchemaLookup
-from planner.render.summary import Counts
 from planner.render.view import HumanView
 from planner.workflows.batch.deployment_plans import differences, save
 from planner.workflows.batch.files_read import RECORDER
@@ -197,17 +197,16 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
     changes: list[tuple[str, str, str]] = []
     uses_plugins = False
     written: list[float] = []
-    numbers = [0, 0, 0, 0, 0]
+    counts = Counts()
     for step in plan.steps:
         if step.what == "forget":
             changes.append((str(step.name), "forget", "removed"))
-            numbers[4] += 1
+            counts = counts.plus(Counts(forget=1))
         if step.put_off:
             changes.append((str(step.name), "defer", why_deferred(step)))
         if step.planned is None or step.plan is None or step.planned.made is None:
             continue
-        of_step = counts_of(step.plan, Counts.of_plan(step.plan))
-        numbers = [number + more for number, more in zip(numbers, of_step, strict=True)]
+        counts = counts.plus(counts_of(step.plan))
         changes += [(f"{step.name}: {address}", action, why) for address, action, why in changes_of(step.plan)]
         changes += [(f"{step.name}: {address}", "defer", f"unknown {what}") for address, what, _ in step.plan.deferred]
         written.append(written_at(request, step.planned.made.loaded.store))
@@ -216,7 +215,7 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
     short = UnitResult(
         request.unit,
         "changes" if plan.can_apply else "no-changes",
-        (numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]),
+        counts,
         tuple(changes),
         (),
         described(list(told)),
@@ -402,21 +401,13 @@ def _result(
     is_changed = any(plan.can_apply for plan in deployed.plans)
     states = States(session.backend, request.deployment or "")
     state = states.read()
-    forgotten = sum(step.what == "forget" for plan in deployed.plans for step in plan.steps)
-
-    def count(word: str) -> int:
-        return sum(getattr(step.counts, word) for plan in deployed.plans for step in plan.steps)
-
+    counts = Counts()
+    for step in (step for plan in deployed.plans for step in plan.steps):
+        counts = counts.plus(step.counts).plus(Counts(forget=step.what == "forget"))
     result = UnitResult(
         request.unit,
         "applied" if is_changed or deployed.is_partial else "no-changes",
-        (
-            count("add"),
-            count("change"),
-            count("remove"),
-            count("imports"),
-            count("forget") + forgotten,
-        ),
+        counts,
         tuple(changes),
         diagnostics=described(told),
         text=terminal.stdout.getvalue(),

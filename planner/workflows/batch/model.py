@@ -13,6 +13,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import field, fields, frozen
 from planner.foundation.vocabulary.span import Span
+from planner.logic.programs.counts import Counts
 from planner.operations.options import OperationOptions
 from planner.workflows.batch.recipe import Recipe
 
@@ -265,13 +266,13 @@ class Request:
 
 @frozen
 class UnitResult:
-    """What became of one unit's work. `result` is a word of rules/batch/running.dl; `counts` are add, change, remove,
-    import, forget; `changes` are (address, action, reason) of what is not a no-op; `seconds` is the time that the work
-    took, `cpu` what of it the processor did, `memory` the process's peak in bytes."""
+    """What became of one unit's work. `result` is a word of rules/batch/running.dl; `changes` are (address, action,
+    reason) of what is not a no-op; `seconds` is the time that the work took, `cpu` what of it the processor did,
+    `memory` the process's peak in bytes."""
 
     unit: str
     result: str
-    counts: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    counts: Counts = Counts()
     changes: tuple[tuple[str, str, str], ...] = ()
     outputs: tuple[tuple[str, str], ...] = ()
     diagnostics: tuple[dict[str, Any], ...] = ()
@@ -374,6 +375,8 @@ def to_json(record: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     kind = type(value)
+    if kind is Counts:
+        return tuple(value)
     if kind is tuple and value and hasattr(value[0], "__attrs_attrs__"):
         return [to_json(item) for item in value]
     return to_json(value) if hasattr(kind, "__attrs_attrs__") else value
@@ -389,6 +392,7 @@ def _converter() -> Converter:
     from cattrs import Converter
 
     converter = Converter()
+    converter.register_structure_hook(Counts, lambda data, _: Counts._make(map(int, data)))
     converter.register_structure_hook(Limits, lambda data, _: Limits.from_json(data))
     converter.register_structure_hook_func(
         lambda kind: kind is OperationOptions, lambda data, _: _options_from_json(data)

@@ -13,6 +13,7 @@ from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import does
+from planner.logic.programs.counts import Counts
 from planner.operations.load import read_configuration
 from planner.operations.providers_needed import asks_plugins
 from planner.render.terminal import Terminal
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from planner.logic.model.plan import Plan
     from planner.operations.options import OperationOptions
     from planner.operations.plan import MadePlan, Planned, Start
-    from planner.render.summary import Counts
     from planner.world.state.backend import Store
 
 Check = Callable[[], None]
@@ -132,14 +132,11 @@ def _judged_by_policies(made: MadePlan[Start]) -> tuple[MadePlan[Start], list[Di
 
 def of_plan(request: Request, made: MadePlan[Start], told: Iterable[Diagnostic]) -> UnitResult:
     """A finished plan in short."""
-    from planner.render.summary import Counts
-
     plan = made.plan
-    counts = Counts.of_plan(plan)
     short = UnitResult(
         request.unit,
         "changes" if plan.can_apply else "no-changes",
-        counts_of(plan, counts),
+        counts_of(plan),
         changes_of(plan),
         tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
         described(list(told)),
@@ -177,11 +174,11 @@ def _with_outputs(request: Request, made: MadePlan[Start], short: UnitResult) ->
     return with_outputs(request, made.plan, {**around, **options.inputs}, short)
 
 
-def counts_of(plan: Plan, counts: Counts) -> tuple[int, int, int, int, int]:
+def counts_of(plan: Plan) -> Counts:
     if plan.mode != "refresh-only":
-        return (counts.add, counts.change, counts.remove, counts.imports, counts.forget)
+        return Counts.of_plan(plan)
     gone = sum(c.action == "delete" for c in plan.drift)
-    return (0, sum(c.action != "no-op" for c in plan.drift) - gone, gone, 0, 0)
+    return Counts(0, sum(c.action != "no-op" for c in plan.drift) - gone, gone)
 
 
 def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:

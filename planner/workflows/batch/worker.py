@@ -190,12 +190,12 @@ def _apply(request: Request, options: OperationOptions, check: Check) -> UnitRes
 
 
 def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> UnitResult:
-    counts, problems = applied.counts, [*applied.diagnostics, *(more or ())]
+    problems = [*applied.diagnostics, *(more or ())]
     failed = "stopped" if STOP.requested else "error"
     result = UnitResult(
         request.unit,
         failed if has_errors(problems) else "applied",
-        (counts.add, counts.change, counts.remove, counts.imports, counts.forget),
+        applied.counts,
         diagnostics=described(problems),
         text=terminal.stdout.getvalue(),
     )

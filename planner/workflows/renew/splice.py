@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from planner.foundation.vocabulary.address import sort_key
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange
+from planner.logic.programs.counts import Counts
 from planner.render.plan import PlanText, SchemaOf, is_shown
-from planner.render.summary import Counts
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ class SplicedText(PlanText):
         total = Counts.of_plan(self.part)
         for example, count in self.kinds:
             one = Counts.of_plan(evolve(self.part, changes=(example,)))
-            for name in Counts.__slots__:
-                setattr(total, name, getattr(total, name) + count * getattr(one, name))
+            total = total.plus(one, count)
         return total
 
     def output_parts(self) -> list[tuple[str, str, str]]:

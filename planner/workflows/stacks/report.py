@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import SENSITIVE, Value, is_wholly_known, type_of, unmark_deep
+from planner.logic.programs.counts import Counts
 from planner.operations.show import ShownState, shown_json
 from planner.render.state import output_json
-from planner.render.summary import Counts
+from planner.render.summary import finished, pending
 from planner.render.terminal import Terminal
 from planner.render.value import all_outputs
 from planner.workflows.stacks.rounds import why_deferred
@@ -73,7 +74,7 @@ def tell_approval(found: Approval, view: View) -> None:
 
 def tell_applied(deployment: str, done: Counts, mode: str, view: View, terminal: Terminal) -> None:
     """What was done in all rounds."""
-    text = f"{deployment}: {done.done}."
+    text = f"{deployment}: {finished(done)}."
     changes = {**_numbers(done), "operation": "destroy" if mode == "destroy" else "apply"}
     view.say(f"\n{terminal.paint(text, 'bold', 'green')}", text, type="change_summary", changes=changes)
 
@@ -94,7 +95,9 @@ def _step_json(step: InstanceStep) -> dict[str, Any]:
 
 
 def _numbers(found: Counts) -> dict[str, int]:
-    return {word.removesuffix("s") if word == "imports" else word: getattr(found, word) for word in Counts.__slots__}
+    numbers = found._asdict()
+    numbers["import"] = numbers.pop("imports")
+    return dict(sorted(numbers.items()))
 
 
 def counts(step: InstanceStep) -> Counts:
@@ -106,20 +109,14 @@ def total(plan: DeploymentPlan) -> Counts:
     """How much a plan is going to do."""
     found = Counts()
     for step in plan.steps:
-        add(found, counts(step))
+        found = found.plus(counts(step))
     return found
-
-
-def add(found: Counts, more: Any) -> None:
-    """Add numbers, of what is planned or of what was done, to others."""
-    for word in Counts.__slots__:
-        setattr(found, word, getattr(found, word) + getattr(more, word))
 
 
 def summary(plan: DeploymentPlan) -> str:
     """One line about the deployment."""
     deferred = sum(step.what == "defer" for step in plan.steps)
-    text = f"Plan: {total(plan).numbers}"
+    text = f"Plan: {pending(total(plan))}"
     forgotten = sum(step.what == "forget" for step in plan.steps)
     if forgotten:
         text += f"; {forgotten} components to forget"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, mark, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.foundation.vocabulary.records import define, field, frozen
+from planner.foundation.vocabulary.records import define, frozen
 from planner.language.config.model import Config
-from planner.operations.apply import ApplyCounts
+from planner.logic.programs.counts import Counts
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Planned, Start
 from planner.workflows.stacks.decisions import Decided, PutOff
@@ -36,7 +36,7 @@ class InstanceStep:
     objects: int = 0
     """how many there are in the state of an instance that is forgotten"""
     applied: bool = False
-    counts: ApplyCounts = field(factory=ApplyCounts)
+    counts: Counts = Counts()
 
     @property
     def plan(self) -> Plan | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.records import field, frozen
-from planner.render.summary import Counts
+from planner.logic.programs.counts import Counts
 from planner.workflows.batch.model import described
 from planner.workflows.batch.plan_unit import changes_of
 from planner.workflows.batch.reports.document import COUNTS
@@ -123,7 +123,7 @@ def done_steps(plans: Plans) -> dict[str, InstanceStep]:
 def _unit(step: InstanceStep, plan: DeploymentPlan) -> dict[str, Any]:
     planned = step.planned
     counts = Counts.of_plan(step.plan) if step.plan is not None else Counts()
-    numbers = (counts.add, counts.change, counts.remove, counts.imports, counts.forget)
+    numbers = tuple(counts)
     deferred = step.plan.deferred if step.plan is not None else ()
     changes = changes_of(step.plan) if step.plan is not None else ()
     outputs = [o for o in step.plan.outputs if o.action != "no-op"] if step.plan is not None else []
