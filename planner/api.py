@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from planner.answers.policy.model import Finding, Verdict
-from planner.answers.policy.sources import organisation, own
+from planner.answers.policy.standing_policies import organisation, own
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.operations.judge_documents import check_document

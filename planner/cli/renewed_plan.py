@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.policy.sources import OWN, SETTINGS
+from planner.answers.policy.standing_policies import OWN, SETTINGS
 from planner.cli.flags import Arguments
 from planner.cli.views import causes_told, how_told
 from planner.foundation.support.disk import read_whole

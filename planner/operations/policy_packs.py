@@ -20,8 +20,8 @@ from planner.answers.policy.installed_packs import (
 )
 from planner.answers.policy.manifest import MANIFEST, read_manifest
 from planner.answers.policy.settings import PackUse, read_config
-from planner.answers.policy.sources import OWN as POLICIES
-from planner.answers.policy.sources import SETTINGS
+from planner.answers.policy.standing_policies import OWN as POLICIES
+from planner.answers.policy.standing_policies import SETTINGS
 from planner.answers.policy.strict_toml import TomlFile
 from planner.foundation.support.archive import ArchiveLimits
 from planner.foundation.support.disk import read_text, replace_file

@@ -28,7 +28,8 @@ from planner.logic.facts.from_state import from_changes, from_state
 from planner.logic.graph.build import graph_program, user_files
 from planner.logic.graph.query_answers import ABOUT, DRAWN, Answers, picture_of_rows, search, verb_of
 from planner.logic.graph.question_checks import mismatches
-from planner.logic.graph.vertex_names import SPOKEN, Names, meant_query
+from planner.logic.graph.vertex_addresses import meant_query
+from planner.logic.graph.vertex_names import SPOKEN, Names
 from planner.logic.programs.rule_files import program
 from planner.operations import graphs
 from planner.operations.explanations import facts_with_instances

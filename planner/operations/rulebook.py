@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.program import load_policies
-from planner.answers.policy.sources import own, policy_files
+from planner.answers.policy.sources import policy_files
+from planner.answers.policy.standing_policies import own
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.datalog.engine.program import RuleProgram

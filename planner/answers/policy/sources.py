@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
 
 from planner.answers.policy.installed_packs import installed_folder
 from planner.answers.policy.library import BUILTIN, PREFIX, builtin_files, manifest_of, packs
 from planner.answers.policy.manifest import MANIFEST, read_manifest
 from planner.answers.policy.packs import data_names, is_pack_file
 from planner.answers.policy.settings import PackUse, is_config, read_config
-from planner.foundation.clients.cli_files import setting_files
 from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
@@ -156,51 +154,3 @@ def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:
         seen.add(real)
         paths += [Path(at, name) for name in (*names, *below) if name.endswith(".dl") or name == MANIFEST]
     return sorted(paths)
-
-
-# Policies that hold wherever planner runs: those of the organisation, and those that a configuration brings itself.
-#
-# The organisation's stand in the settings of the command line tool (`policies = ["/etc/planner/policies"]`) and in the
-# environment, `PLANNER_POLICIES`: paths and builtin:NAME, separated as in `PATH`. For fleets they are `batch_policies`
-# and `PLANNER_BATCH_POLICIES`, for deployments of stacks `stack_policies` and `PLANNER_STACK_POLICIES`. Who writes a
-# configuration can neither leave them out nor add to what they declare; a path that does not exist is an error, like
-# that of any policy.
-
-
-OWN = os.path.join(".planner", "policies")
-SETTINGS = (os.path.join(".planner", "policy.toml"), os.path.join(".planner", "waivers.toml"))
-FLEET = os.path.join(".planner", "batch-policies")
-STACK = os.path.join(".planner", "stack-policies")
-"""the folders of a configuration, of a fleet and of a stack"""
-
-
-def organisation(
-    kind: Literal["policies", "batch_policies", "stack_policies"], environ: Mapping[str, str]
-) -> tuple[str, ...]:
-    """The policies of the organisation, with absolute paths. Raises Failure when the settings cannot be read."""
-    standing: tuple[str, ...] = ()
-    if setting_files(environ):
-        from planner.foundation.clients.cli_config import load_cli_config
-
-        settings = load_cli_config(environ)
-        standing = getattr(settings, kind)
-    return tuple(dict.fromkeys((*standing, *_words(environ.get(f"PLANNER_{kind.upper()}", "")))))
-
-
-def _words(text: str) -> list[str]:
-    words: list[str] = []
-    parts = iter(text.split(os.pathsep))
-    for part in parts:
-        if part == "builtin":  # the sign between paths stands in builtin:NAME, too
-            words.append(f"{part}:{next(parts, '')}")
-        elif part:
-            words.append(part if part.startswith("builtin:") else os.path.abspath(part))
-    return words
-
-
-def own(folder: str, name: str = OWN) -> tuple[str, ...]:
-    """The folder of policies of a configuration or fleet, and the settings of a configuration, if there is anything of
-    that name."""
-    names = (name, *SETTINGS) if name == OWN else (name,)
-    paths = [os.path.normpath(os.path.join(folder, one)) for one in names]
-    return tuple(path for path in paths if os.path.lexists(path))

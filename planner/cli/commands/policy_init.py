@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from planner.answers.policy.sources import own
+from planner.answers.policy.standing_policies import own
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.render.terminal import Terminal

@@ -17,7 +17,7 @@ from planner.logic.datalog.ask.question import Query
 from planner.logic.datalog.language.literals import atoms
 from planner.logic.datalog.language.model import Column, Predicate
 from planner.logic.datalog.language.values import encode
-from planner.logic.graph.vertex_names import VERTEX
+from planner.logic.graph.vertex_addresses import VERTEX
 
 _OF_OBJECTS = frozenset(("instance", "object"))
 """types of which some values may be vertices by name and others not; with the rest it takes an answer that is empty"""

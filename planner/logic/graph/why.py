@@ -14,7 +14,8 @@ from planner.logic.datalog.ask.question import parse_query
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.graph.nearest_miss import near_text, nearest_misses
-from planner.logic.graph.vertex_names import SPOKEN, SPOKEN_AT_FIRST, Names, meant_query, told_instead
+from planner.logic.graph.vertex_addresses import meant_query
+from planner.logic.graph.vertex_names import SPOKEN, SPOKEN_AT_FIRST, Names, told_instead
 from planner.logic.model.graph import Graph, source_json
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.documents.encoding import encode
 from planner.answers.documents.json_plan import plan_json
 from planner.answers.policy.facts.units import facts_of
-from planner.answers.policy.sources import STACK
+from planner.answers.policy.standing_policies import STACK
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.disk import replace_file
 from planner.foundation.support.exact_json import dumps

@@ -9,8 +9,8 @@ from typing import Any
 
 from planner.answers.policy.combined_plans import CombinedVerdict, policy_files, three_valued, verdict_of
 from planner.answers.policy.facts.units import contents_needed, written
-from planner.answers.policy.sources import FLEET, organisation
-from planner.answers.policy.sources import own as own_folder
+from planner.answers.policy.standing_policies import FLEET, organisation
+from planner.answers.policy.standing_policies import own as own_folder
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, frozen

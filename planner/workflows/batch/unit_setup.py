@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from planner import DEPTH, DIGITS
-from planner.answers.policy.sources import own
+from planner.answers.policy.standing_policies import own
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.variables import collect_variables

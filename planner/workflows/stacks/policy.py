@@ -13,7 +13,7 @@ from planner.answers.policy.combined_plans import (
 )
 from planner.answers.policy.facts.units import contents_needed
 from planner.answers.policy.model import REFUSALS, TITLES
-from planner.answers.policy.sources import STACK, organisation, own
+from planner.answers.policy.standing_policies import STACK, organisation, own
 from planner.answers.policy.three_valued import Modal
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import frozen

@@ -1,0 +1,61 @@
+"""Policies that hold wherever planner runs: those of the organisation, and those that a configuration brings itself.
+
+The organisation's stand in the settings of the command line tool (`policies = ["/etc/planner/policies"]`) and in the
+environment, `PLANNER_POLICIES`: paths and builtin:NAME, separated as in `PATH`. For fleets they are `batch_policies`
+and `PLANNER_BATCH_POLICIES`, for deployments of stacks `stack_policies` and `PLANNER_STACK_POLICIES`. Who writes a
+configuration can neither leave them out nor add to what they declare; a path that does not exist is an error, like that
+of any policy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from planner.foundation.clients.cli_files import setting_files
+
+if TYPE_CHECKING:
+    from planner.foundation.clients.cli_config import CliConfig
+
+OWN = os.path.join(".planner", "policies")
+SETTINGS = (os.path.join(".planner", "policy.toml"), os.path.join(".planner", "waivers.toml"))
+FLEET = os.path.join(".planner", "batch-policies")
+STACK = os.path.join(".planner", "stack-policies")
+"""the folders of a configuration, of a fleet and of a stack"""
+
+
+def organisation(
+    kind: Literal["policies", "batch_policies", "stack_policies"], environ: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The policies of the organisation, with absolute paths. Raises Failure when the settings cannot be read."""
+    standing: tuple[str, ...] = ()
+    if setting_files(environ):
+        settings = _settings(environ)
+        standing = getattr(settings, kind)
+    return tuple(dict.fromkeys((*standing, *_words(environ.get(f"PLANNER_{kind.upper()}", "")))))
+
+
+def _settings(environ: Mapping[str, str]) -> CliConfig:
+    from planner.foundation.clients.cli_config import load_cli_config
+
+    return load_cli_config(environ)
+
+
+def _words(text: str) -> list[str]:
+    words: list[str] = []
+    parts = iter(text.split(os.pathsep))
+    for part in parts:
+        if part == "builtin":  # the sign between paths stands in builtin:NAME, too
+            words.append(f"{part}:{next(parts, '')}")
+        elif part:
+            words.append(part if part.startswith("builtin:") else os.path.abspath(part))
+    return words
+
+
+def own(folder: str, name: str = OWN) -> tuple[str, ...]:
+    """The folder of policies of a configuration or fleet, and the settings of a configuration, if there is anything of
+    that name."""
+    names = (name, *SETTINGS) if name == OWN else (name,)
+    paths = [os.path.normpath(os.path.join(folder, one)) for one in names]
+    return tuple(path for path in paths if os.path.lexists(path))

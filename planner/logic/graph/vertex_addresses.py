@@ -1,0 +1,97 @@
+"""Addresses in questions: in a column of vertices an address stands for the vertex that it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, warning
+from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.span import Span
+from planner.language.syntax.rule_syntax import (
+    MEMBER,
+    Aggregate,
+    Atom,
+    Builtin,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    RuleVariable,
+    Term,
+)
+from planner.logic.datalog.ask.question import Query
+from planner.logic.datalog.language.literals import atoms
+from planner.logic.datalog.language.model import Predicate
+from planner.logic.graph.vertex_names import Names, told_instead
+
+VERTEX = "node"
+"""the type of columns of vertices"""
+
+
+def meant_query(names: Names, predicates: Mapping[str, Predicate], query: Query) -> tuple[Query, list[Diagnostic]]:
+    """The question with every address that stands in a column of vertices, or is compared with a variable of one,
+    replaced by the vertex it means; and warnings about constants that mean none."""
+    reader = _VertexReader(names, predicates, query)
+    rules = tuple(evolve(rule, body=tuple(map(reader.literal, rule.body))) for rule in query.rules)
+    return evolve(query, rules=rules), reader.problems
+
+
+class _VertexReader:
+    def __init__(self, names: Names, predicates: Mapping[str, Predicate], query: Query) -> None:
+        self.names, self.predicates, self.source = names, predicates, query.rules[0].span.source
+        self.problems: list[Diagnostic] = []
+        self.vertices = {
+            term.name
+            for atom, _ in atoms(query.literals)
+            for term, is_vertex in self.columns(atom)
+            if is_vertex and isinstance(term, RuleVariable)
+        }
+
+    def columns(self, atom: Atom) -> list[tuple[Term, bool]]:
+        """The arguments of an atom, each with whether it stands in a column of vertices."""
+        columns = self.predicates[atom.predicate].columns
+        return [(term, c.type.name == VERTEX) for term, c in zip(atom.arguments, columns, strict=True)]
+
+    def literal(self, literal: Literal) -> Literal:
+        if isinstance(literal, Atom):
+            return self.atom(literal)
+        if isinstance(literal, Negation):
+            return Negation(self.atom(literal.atom), literal.start, literal.end)
+        if isinstance(literal, Comparison):
+            left, right = literal.left, literal.right
+            if self.is_vertex(left):
+                right = self.meant(right)
+            elif self.is_vertex(right):
+                left = self.meant(left)
+            return Comparison(literal.operator, left, right, literal.start, literal.end)
+        if isinstance(literal, Builtin) and literal.relation == MEMBER and self.is_vertex(literal.outputs[0]):
+            inputs = tuple(map(self.meant, literal.inputs))
+            return Builtin(MEMBER, inputs, literal.outputs, literal.negated, literal.start, literal.end)
+        if isinstance(literal, Aggregate):
+            inner: tuple[Any, ...] = tuple(self.literal(x) for x in literal.body)
+            return Aggregate(literal.result, literal.function, literal.expression, inner, literal.start, literal.end)
+        return literal
+
+    def is_vertex(self, term: Term) -> bool:
+        return isinstance(term, RuleVariable) and term.name in self.vertices
+
+    def atom(self, atom: Atom) -> Atom:
+        terms = tuple(self.meant(term) if is_vertex else term for term, is_vertex in self.columns(atom))
+        return Atom(atom.predicate, terms, atom.start, atom.end)
+
+    def meant(self, term: Term) -> Term:
+        if not isinstance(term, Constant) or not isinstance(term.value, str):
+            return term
+        node = self.names.meant.get(term.value)
+        if node is not None:
+            return Constant(node, term.start, term.end)
+        span = Span(self.source, term.start, term.end)
+        node = self.names.stand_in(term.value)
+        if node is not None:
+            detail = told_instead(term.value, node)
+            self.problems.append(warning("query.stands_for", "A vertex stands for more", detail, span))
+            return Constant(node, term.start, term.end)
+        detail = self.names.unknown(term.value)
+        self.problems.append(warning("query.unknown_node", "No such vertex", detail, span))
+        return term
