@@ -13,8 +13,7 @@ from planner.cli.batch_lines import SHOWN, BatchLines, few
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
 from planner.foundation.vocabulary.diagnostic import error
-from planner.render.streams import cell, visible
-from planner.render.terminal import Terminal, is_terminal
+from planner.render.terminal import Terminal, cell, is_terminal, visible
 from planner.workflows.batch.model import BAD, OUTCOMES, FinishedUnit
 from planner.workflows.batch.reports.document import note, report_json, summary_line, totals_text
 from planner.workflows.batch.schedule import BatchListener

@@ -15,7 +15,7 @@ from planner.operations.options import OperationOptions, Options, StateOptions
 
 if TYPE_CHECKING:
     from planner.foundation.vocabulary.address import Address, ResourceAddress
-    from planner.foundation.vocabulary.walks import Mode
+    from planner.foundation.vocabulary.limits import Mode
 
 VARIABLES = (
     Flag("var", "ordered", "Set an input variable of the root module. May be repeated.", value="NAME=VALUE"),

@@ -27,7 +27,7 @@ from planner.workflows.stacks.opened_stack import OpenedStack, open_stack
 from planner.workflows.stacks.policy import standing_policies
 
 if TYPE_CHECKING:
-    from planner.foundation.vocabulary.walks import Mode
+    from planner.foundation.vocabulary.limits import Mode
     from planner.language.config.stack_files.model import Deployment
     from planner.workflows.stacks.deployments import ServiceStandIns
     from planner.workflows.stacks.policy import DeploymentPolicies

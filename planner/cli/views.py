@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from planner.cli.flags import Arguments, UsageError
+from planner.foundation.support import signals
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.logic.programs.counts import Counts
-from planner.render.streams import Output
 from planner.render.summary import plan_summary
-from planner.render.terminal import Terminal, is_terminal
+from planner.render.terminal import Output, Terminal, is_terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ def open_view(arguments: Arguments, terminal: Terminal) -> View:
 
 def hear_interrupts(view: View) -> None:
     """Let the first interrupt stop the walk, and say so."""
-    from planner.foundation.support import signals
-
     signals.STOP.listen(view.hooks.stopping)
     signals.install()
 

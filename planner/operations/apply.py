@@ -11,10 +11,9 @@ from planner.foundation.vocabulary.provider_address import parse_provider_config
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.programs.counts import Counts
 from planner.operations.graphs import apply_graph
-from planner.operations.options import OperationOptions
+from planner.operations.options import OperationOptions, provider_limits
 from planner.operations.plan import MadePlan, Planned, Start, plan, release
 from planner.operations.plan_files import saved
-from planner.operations.provider_limits import provider_limits
 from planner.operations.state_access import locked
 from planner.world.state.model import State, same_managed
 

@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Any
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE, module_of, open_backend, schema_of, unknown_type
-from planner.world.state.pointer import BackendPointer, read_pointer, write_pointer
 from planner.world.state.settings import settings_hash
-from planner.world.state.workspace import current_workspace, data_directory, select_workspace
+from planner.world.state.workspace import (
+    BackendPointer,
+    current_workspace,
+    data_directory,
+    read_pointer,
+    select_workspace,
+    write_pointer,
+)
 
 if TYPE_CHECKING:
     from planner.language.config.backend import Overrides

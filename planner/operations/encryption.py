@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING, Protocol
 
 from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.config.directory import VARIABLE, is_secret_directory
 from planner.language.config.load import load_root
-from planner.language.config.secrecy import VARIABLE, is_secret_directory
 from planner.world.state.encryption_seal import PLAIN, Seal
 
 if TYPE_CHECKING:

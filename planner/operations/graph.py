@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from planner.engine.plan.moves import apply_moves
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
+from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.foundation.vocabulary.walks import walk_of
-from planner.logic.graph.build import ASKED, build_graph
+from planner.logic.graph.build import ASKED, build_graph, graph_problems
 from planner.logic.graph.cycles import Knot, knots
 from planner.logic.graph.edge_sources import RELATIONS
-from planner.logic.graph.problems import graph_problems
 from planner.logic.model.graph import Graph
 from planner.operations import graphs
 from planner.operations.explanations import causes, changed_actions

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
-from planner.foundation.vocabulary.limits import UNLIMITED, Limits
-from planner.foundation.vocabulary.walks import Walk, walk_of
-from planner.operations.schema_table import SchemaTable
+from planner.foundation.vocabulary.limits import UNLIMITED, Limits, Walk, walk_of
 
 if TYPE_CHECKING:
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.foundation.values.schema import BlockSchema
+    from planner.foundation.values.value import Value
     from planner.logic.datalog.engine.fact_base import FactBase
     from planner.logic.model.graph import Graph
     from planner.logic.model.plan import Plan, ResourceChange
     from planner.operations.load import Loaded
+    from planner.world.provider.interface import AttributeDiagnostic
     from planner.world.state.model import State
 
 
@@ -82,8 +84,7 @@ def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMI
 
 def walkable(facts: FactBase, loaded: Loaded[Any]) -> Graph:
     """The graph that the rules derive from facts. Raises Failure when it cannot be walked."""
-    from planner.logic.graph.build import build_graph
-    from planner.logic.graph.problems import graph_problems
+    from planner.logic.graph.build import build_graph, graph_problems
 
     graph = build_graph(facts, own=loaded.rules)
     problems = graph_problems(graph)
@@ -109,3 +110,44 @@ def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
     if checked is None or checked[0] is not plan.changes:
         checked = loaded.derived.apply_graph = plan.changes, walkable(apply_facts(plan, loaded), loaded)
     return checked[1]
+
+
+# Schemas in the form in which facts and validation ask for them.
+
+
+class SchemaTable:
+    """The schemas of providers and provisioners. An unknown provider or type has none: validation is what reports
+    it."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self.schemas = schemas
+
+    def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None:
+        try:
+            schema = self.schemas.resource(provider, mode, type)
+        except Failure:
+            return None
+        return schema.block if schema else None
+
+    def provider_schema(self, provider: str) -> BlockSchema | None:
+        try:
+            return self.schemas.schema(provider).provider
+        except Failure:
+            return None
+
+    def provider_functions(self, provider: str) -> tuple[Collection[str], bool] | None:
+        try:
+            schema = self.schemas.schema(provider)
+        except Failure:
+            return None
+        return schema.functions, schema.functions_are_all
+
+    def provisioner_schema(self, type: str) -> BlockSchema | None:
+        from planner.engine.apply.provisioners import provisioner_schema
+
+        return provisioner_schema(type)
+
+    def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
+        from planner.engine.apply.provisioners import validate_provisioner
+
+        return validate_provisioner(type, config)

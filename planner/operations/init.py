@@ -21,6 +21,7 @@ from planner.operations.providers_needed import needed_providers, override_warni
 from planner.operations.state_access import store_of
 from planner.operations.test_modules import configurations, has_modules, named_providers, read_tests
 from planner.world.provider.lock_file import NAME
+from planner.world.provider.registry import versions_of_builtin
 from planner.world.state.backend import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
@@ -142,8 +143,6 @@ def _needs_nothing(config: Config, directory: str, state: State | None) -> bool:
 
 
 def _only_builtin(config: Config, state: State | None, say: Callable[[str], None]) -> list[Diagnostic]:
-    from planner.world.provider.registry import versions_of_builtin
-
     say("\nInitializing provider plugins...")
     impossible = versions_of_builtin(provider_constraints(config))
     if (needed_providers(config).all or _sources(state)) and not impossible:

@@ -15,8 +15,7 @@ from planner.answers.policy.from_json.facts import shown_facts
 from planner.answers.policy.judge import PolicyFindings, judge, verdict_of
 from planner.answers.policy.packs import superseded
 from planner.answers.policy.program import Policies, load_policies
-from planner.foundation.support.collector import collector_paused
-from planner.foundation.support.disk import MOST_BYTES, read_given
+from planner.foundation.support.disk import MOST_BYTES, collector_paused, read_given
 from planner.foundation.support.read_ahead import Ahead
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve

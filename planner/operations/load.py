@@ -188,7 +188,7 @@ def new_schemas(
 
 
 def _offline(provider: Provider) -> Provider:
-    from planner.world.provider.offline import OfflineProvider
+    from planner.world.provider.registry import OfflineProvider
 
     return OfflineProvider(provider)
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from planner.foundation.support.files_read import forget_files_read
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
+from planner.foundation.vocabulary.limits import Walk
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.foundation.vocabulary.walks import Walk
 from planner.operations.graphs import apply_graph, build
 from planner.operations.load import Derived, Loaded, load_values, read_configuration
-from planner.operations.options import OperationOptions
-from planner.operations.provider_limits import provider_limits
+from planner.operations.options import OperationOptions, provider_limits
 from planner.operations.providers_needed import override_warnings, selection_problems
 from planner.operations.state_access import Opened, Stored, locked, open_backend, read_state
 from planner.operations.validate import validate_loaded

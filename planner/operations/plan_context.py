@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from planner import __version__
-from planner.engine.evaluation.schema_marks import marked_by_schema
+from planner.engine.evaluation.schemas import marked_by_schema
 from planner.foundation.support.git_head import head_commit
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
-from planner.language.config.modules_manifest import read_manifest
+from planner.language.config.directory import read_manifest
 from planner.operations.plan import MadePlan
 from planner.world.provider.lock_file import read_locks
 from planner.world.state.workspace import data_directory

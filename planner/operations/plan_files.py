@@ -11,8 +11,8 @@ from planner.foundation.values.value import Value, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, error
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source
+from planner.language.config.directory import manifest_path
 from planner.language.config.load import load_config
-from planner.language.config.modules_manifest import manifest_path
 from planner.language.config.reading import ExpressionPiece
 from planner.language.config.variables import RawValue, check_plan_variables, undeclared_values
 from planner.logic.model.plan import Plan, ResourceChange, change_name

@@ -12,10 +12,10 @@ from planner.answers.policy.facts.build import plan_facts
 from planner.answers.policy.facts.surroundings import PlanSurroundings
 from planner.answers.policy.judge import judge
 from planner.answers.policy.model import diagnostic
-from planner.foundation.support.collector import collector_paused
+from planner.foundation.support.disk import collector_paused
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve
-from planner.foundation.vocabulary.walks import walk_of
 from planner.logic.model.plan import PolicyRecord
 from planner.operations import graphs
 from planner.operations.judge_documents import check_document, policies_of

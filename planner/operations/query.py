@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.explain.instances import is_about_instances
 from planner.engine.plan.moves import apply_moves
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
+from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.nearest import did_you_mean, nearest
 from planner.foundation.vocabulary.records import evolve, field, frozen
-from planner.foundation.vocabulary.walks import walk_of
 from planner.language.syntax.node_sets import VERBS, parse_node_set
 from planner.language.syntax.rule_syntax import Constant
 from planner.logic.datalog.ask.limit import run_limited

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors
 from planner.language.config.module_calls import check_module_arguments
-from planner.operations.graphs import build
+from planner.operations.graphs import SchemaTable, build
 from planner.operations.load import Loaded, load
 from planner.operations.providers_needed import missing_providers, override_warnings
-from planner.operations.schema_table import SchemaTable
 from planner.world.state.model import State
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from planner.foundation.values.sets import unknown_as_null as as_null
 from planner.foundation.vocabulary.diagnostic import Deprecation, Diagnostic
 from planner.foundation.vocabulary.records import evolve
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
-from planner.render.streams import visible
-from planner.render.terminal import Paint, Terminal, wrap
+from planner.render.terminal import Paint, Terminal, visible, wrap
 
 TYPED = "<query>"
 """the name of what was typed as a word of the command line: a caret shows the place, as there is no editor to go to"""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from planner.foundation.support.exact_json import dumps
-from planner.render.streams import cell
+from planner.render.terminal import cell
 
 Rows = Sequence[tuple[Any, ...]]
 

@@ -11,8 +11,7 @@ from planner.language.syntax.rule_syntax import quote
 from planner.logic.datalog.language.values import decode
 from planner.logic.datalog.tools.describe import predicate_statistics, rule_statistics
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
-from planner.render.streams import visible
-from planner.render.terminal import Paint, Terminal
+from planner.render.terminal import Paint, Terminal, visible
 
 if TYPE_CHECKING:
     from planner.logic.datalog.engine.evaluate import Database

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from planner.render.streams import cell
+from planner.render.terminal import cell
 
 if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from planner.answers.policy.model import REFUSALS, Finding, Verdict
 from planner.render.proof import proof_text
-from planner.render.streams import cell
-from planner.render.terminal import Paint
+from planner.render.terminal import Paint, cell
 from planner.render.verdicts import counted, judged
 
 MOST = 60_000

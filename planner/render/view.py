@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from planner.engine.walk.hooks import HookGroup, Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.foundation.vocabulary.shell import file
+from planner.foundation.vocabulary.nearest import file
 from planner.logic.programs.counts import Counts
+from planner.render.plan import PlanText
 from planner.render.summary import apply_summary
 from planner.render.terminal import Terminal, wrap
+from planner.render.value import all_outputs
 
 if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict
     from planner.logic.model.plan import Plan
     from planner.render.cause_line import Causes
     from planner.render.json_ui import JsonLines
-    from planner.render.plan import PlanText, SchemaOf
+    from planner.render.plan import SchemaOf
     from planner.world.state.model import OutputState
 
 
@@ -93,8 +95,6 @@ class HumanView(View):
         show(diagnostics, self.terminal)
 
     def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
-        from planner.render.plan import PlanText
-
         text = PlanText(plan, schema_of, self.terminal, self.show_sensitive, causes)
         if self.keep is not None:
             self.keep(text)
@@ -131,8 +131,6 @@ class HumanView(View):
             self._outputs(outputs)
 
     def _outputs(self, outputs: Mapping[str, OutputState]) -> None:
-        from planner.render.value import all_outputs
-
         self.terminal.out(f"\n{self.terminal.paint('Outputs:', 'bold', 'green')}\n")
         self.terminal.out(all_outputs(outputs, self.show_sensitive))
 

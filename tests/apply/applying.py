@@ -27,7 +27,7 @@ from planner.logic.facts.from_state import from_changes, from_state
 from planner.logic.graph.build import build_graph
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan
-from planner.operations.schema_table import SchemaTable
+from planner.operations.graphs import SchemaTable
 from planner.world.provider.interface import (
     ApplyAnswer,
     ApplyRequest,

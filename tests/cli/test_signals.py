@@ -255,7 +255,7 @@ except KeyboardInterrupt:
 
 
 def test_listeners_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.foundation.support.stop import StopSignal
+    from planner.foundation.support.signals import StopSignal
 
     stop, told = StopSignal(), []
     stop.listen(lambda: told.append("early"))

@@ -14,7 +14,7 @@ from conformance.forked import Forker
 from thinned import thinned
 
 from planner.cli import index
-from planner.render.streams import Output, cell, visible
+from planner.render.terminal import Output, cell, visible
 from planner.world.state.backends.local import StateStore
 
 MAIN = """

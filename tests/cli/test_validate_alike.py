@@ -10,7 +10,7 @@ import pytest
 
 from planner.engine.evaluation import outputs
 from planner.engine.validate import walk
-from planner.engine.validate.shared_results import Alike
+from planner.engine.validate.walk import Alike
 
 from .conftest import Ran
 

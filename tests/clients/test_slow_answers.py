@@ -18,8 +18,7 @@ from state.backends.servers import SERVERS
 from planner.foundation.clients.http import NONE, Http
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.problem import InstallError
-from planner.foundation.support.signals import STOP
-from planner.foundation.support.stop import reading
+from planner.foundation.support.signals import STOP, reading
 from planner.world.install.web import Web
 from planner.world.state.backends import pg
 

@@ -8,9 +8,9 @@ import pytest
 from config_cases import write_files
 
 from planner.language.config.backend import Overrides, backend_settings
+from planner.language.config.directory import manifest_path, read_manifest
 from planner.language.config.load import load_config
 from planner.language.config.module_installer import install_modules
-from planner.language.config.modules_manifest import manifest_path, read_manifest
 from planner.language.config.variables import collect_variables
 from planner.world.state.backends.local import SCHEMA
 

@@ -23,7 +23,7 @@ from planner.world.provider.interface import (
     ReadAnswer,
     ResourceSchema,
 )
-from planner.world.provider.offline import OfflineProvider
+from planner.world.provider.registry import OfflineProvider
 
 COMPUTED = AttributeSchema(STRING, computed=True)
 OPTIONAL = AttributeSchema(STRING, optional=True)

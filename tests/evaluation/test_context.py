@@ -22,7 +22,7 @@ from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.facts.from_config import from_command, from_config
 from planner.logic.facts.from_state import from_state
 from planner.logic.graph.build import build_graph
-from planner.operations.schema_table import SchemaTable
+from planner.operations.graphs import SchemaTable
 from planner.world.provider.registry import start_provider
 from planner.world.state.file import read_state
 

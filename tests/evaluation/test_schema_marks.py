@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.engine.evaluation.schema_marks import deprecation_marks
+from planner.engine.evaluation.schemas import deprecation_marks
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes
 from planner.foundation.values.types import DYNAMIC, STRING
 from planner.foundation.vocabulary.diagnostic import Deprecation

@@ -19,8 +19,8 @@ from planner.logic.facts.from_config import from_command, from_config
 from planner.logic.facts.from_state import from_changes, from_state
 from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import actions, words
+from planner.operations.graphs import SchemaTable
 from planner.operations.load import new_schemas
-from planner.operations.schema_table import SchemaTable
 from planner.world.state.file import read_state
 from planner.world.state.model import State
 

@@ -23,11 +23,10 @@ from planner.language.config.variables import collect_variables, root_variables
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.facts.from_config import from_command, from_config
 from planner.logic.facts.from_state import from_state
-from planner.logic.graph.build import build_graph
-from planner.logic.graph.problems import graph_problems
+from planner.logic.graph.build import build_graph, graph_problems
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan, ResourceChange
-from planner.operations.schema_table import SchemaTable
+from planner.operations.graphs import SchemaTable
 from planner.world.provider.interface import Provider
 from planner.world.provider.registry import start_provider
 from planner.world.state.file import read_state

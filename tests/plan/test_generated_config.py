@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.evaluation.schema_marks import schema_marks
+from planner.engine.evaluation.schemas import schema_marks
 from planner.engine.plan.generated_config import attributes_text, resource_text
 from planner.foundation.support.exact_json import loads
 from planner.foundation.values.json_codec import from_json

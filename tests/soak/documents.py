@@ -52,9 +52,9 @@ from planner.world.state.journal import Journal, differences, journal_in
 from planner.world.state.journal_lines import line_of
 from planner.world.state.lock import info_path, lock_info_of, new_lock_info
 from planner.world.state.model import State
-from planner.world.state.pointer import BackendPointer, read_pointer, write_pointer
 from planner.world.state.recovery import recovered
 from planner.world.state.value_record import read_record, status
+from planner.world.state.workspace import BackendPointer, read_pointer, write_pointer
 
 ROOT = Path(__file__).parents[2]
 UNIT = 'resource "terraform_data" "x" {\n  input = "1"\n}\noutput "id" {\n  value = terraform_data.x.id\n}\n'

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from planner.foundation.support.stop import StopSignal
+from planner.foundation.support.signals import StopSignal
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.world.state.backends.local import StateStore

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.foundation.support.stop import StopSignal
+from planner.foundation.support.signals import StopSignal
 from planner.world.state.backends.local import StateStore
 from planner.world.state.lock import held_by, info_path, myself, read_lock_info, remove_info
 from planner.world.state.model import State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from planner.foundation.support.random_id import random_uuid
+from planner.foundation.support.digests import random_uuid
 
 
 def test_version_and_variant() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.foundation.support.stop import StopSignal
+from planner.foundation.support.signals import StopSignal
 
 
 def test_a_withdrawn_request_is_forgotten_and_the_next_one_told() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Block
-from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.body import Attribute, Block, NativeBody
 
 
 def show(node: Any) -> str:

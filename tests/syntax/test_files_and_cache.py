@@ -11,9 +11,9 @@ from syntax_show import show
 from planner.foundation.support import assets
 from planner.foundation.vocabulary.span import Source
 from planner.language.syntax import files, tables
+from planner.language.syntax.body import NativeBody
 from planner.language.syntax.files import load_file, load_text
 from planner.language.syntax.json_body import JsonBody
-from planner.language.syntax.native_body import NativeBody
 from planner.language.syntax.parse import STARTS, parse_config
 
 

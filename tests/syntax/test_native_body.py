@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.span import Source
-from planner.language.syntax.body import BodySchema, ExpectedBlock
-from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.body import BodySchema, ExpectedBlock, NativeBody
 from planner.language.syntax.parse import parse_config
 
 SCHEMA = BodySchema({"count": False, "value": True}, (ExpectedBlock("inner"), ExpectedBlock("data", ("type", "name"))))

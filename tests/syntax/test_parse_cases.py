@@ -10,7 +10,7 @@ from syntax_strategies import cases
 
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax import nodes
-from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.body import NativeBody
 from planner.language.syntax.parse import parse_config, parse_expression, parse_template
 
 

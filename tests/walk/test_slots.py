@@ -15,7 +15,7 @@ from planner.engine.walk.machine import Machine, SlotLimits, Slots
 from planner.engine.walk.pool import walk_pool
 from planner.engine.walk.sequential import walk_sequentially
 from planner.engine.walk.work import NOTHING, WorkResult
-from planner.foundation.support.stop import StopSignal
+from planner.foundation.support.signals import StopSignal
 from planner.foundation.vocabulary.diagnostic import Failure, error
 
 Graph = dict[str, list[str]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from queue import SimpleQueue
 from threading import Thread
 
-from planner.engine.walk.turns import Turns, meanwhile
+from planner.engine.walk.pool import Turns, meanwhile
 
 
 def test_one_computes_while_another_waits() -> None:

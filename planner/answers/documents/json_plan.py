@@ -8,8 +8,8 @@ from typing import Any
 from planner.answers.documents.json_config import config_json
 from planner.answers.documents.json_state import SchemaOf, module_tree, resource_head, resource_schema, state_json
 from planner.answers.documents.json_values import plain
-from planner.engine.evaluation.schema_marks import marked_by_schema
-from planner.foundation.support.collector import collector_paused
+from planner.engine.evaluation.schemas import marked_by_schema
+from planner.foundation.support.disk import collector_paused
 from planner.foundation.values.paths import sensitive_structure, unknown_structure
 from planner.foundation.values.types import DYNAMIC, type_to_json
 from planner.foundation.values.value import Null, Unknown, Value, is_wholly_known, type_of, unmark, unmark_deep

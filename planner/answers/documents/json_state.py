@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.answers.documents.json_values import plain
 from planner.engine.evaluation.objects import recorded_value
-from planner.engine.evaluation.schema_marks import marked_by_schema
-from planner.foundation.support.collector import collector_paused
+from planner.engine.evaluation.schemas import marked_by_schema
+from planner.foundation.support.disk import collector_paused
 from planner.foundation.values.paths import apply_marks, sensitive_structure
 from planner.foundation.values.types import type_to_json
 from planner.foundation.values.value import SENSITIVE, Value

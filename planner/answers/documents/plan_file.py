@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner import __version__
 from planner.answers.documents.encoding import decode, encode
-from planner.foundation.support.collector import collector_paused
-from planner.foundation.support.disk import read_given, remove_leftovers, replace_file
+from planner.foundation.support.disk import collector_paused, read_given, remove_leftovers, replace_file
 from planner.foundation.support.exact_json import JsonError, dumps, loads
 from planner.foundation.vocabulary.address import AddressError
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error

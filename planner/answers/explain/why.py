@@ -13,7 +13,7 @@ from planner.answers.explain.known_values import KnownValues
 from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.trace import Trace
 from planner.engine.evaluation.context import EvaluationContext
-from planner.foundation.support.collector import collector_paused
+from planner.foundation.support.disk import collector_paused
 from planner.foundation.values.expression_text import short_text
 from planner.foundation.values.value import Null, Value, is_wholly_known
 from planner.foundation.vocabulary.address import parse_resource_instance

@@ -18,8 +18,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, ResourceDecl
 from planner.language.config.references import Ref, parse_reference
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute
-from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.body import Attribute, NativeBody
 
 Target: TypeAlias = tuple[str, str]
 """a resource with the keys of its modules, and an instance of it, or EVERY, or SOME (nobody knows which)"""

@@ -26,7 +26,7 @@ from planner.render.terminal import Terminal
 from planner.render.view import View
 
 if TYPE_CHECKING:
-    from planner.foundation.vocabulary.walks import Mode
+    from planner.foundation.vocabulary.limits import Mode
     from planner.operations.options import OperationOptions
     from planner.operations.plan import Planned, Start
 

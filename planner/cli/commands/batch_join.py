@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.batch_options import REPORTS
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.foundation.vocabulary.shell import word
+from planner.foundation.vocabulary.nearest import word
 from planner.render.terminal import Terminal
 
 USAGE = "[options] PART..."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.cli.batch_options import ASK, JUDGE, MODE, REPORTS, REUSE, RUN, SELECT, SHARD, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.foundation.support.signals import install
+from planner.foundation.vocabulary.nearest import word
 from planner.foundation.vocabulary.records import evolve
-from planner.foundation.vocabulary.shell import word
 from planner.render.terminal import Terminal
 from planner.workflows.batch.cache_files import is_known
 from planner.workflows.batch.executors import warm_up

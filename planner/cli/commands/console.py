@@ -16,6 +16,7 @@ from planner.foundation.values.value import type_of, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.span import Source
 from planner.render.terminal import Terminal
+from planner.render.value import format_value
 from planner.render.view import View
 
 USAGE = "[options]"
@@ -157,7 +158,6 @@ def evaluated(text: str, scope: Any) -> str:
     from planner.language.expressions.evaluate import evaluate
     from planner.language.syntax.nodes import Call
     from planner.language.syntax.parse import parse_expression
-    from planner.render.value import format_value
 
     if not text.strip():
         return ""

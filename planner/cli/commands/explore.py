@@ -8,6 +8,7 @@ from planner.cli.finish import finish, write_page
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, operation_options
 from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.foundation.vocabulary.nearest import word
 from planner.render.terminal import Terminal
 
 USAGE = "[options] -out=FILE.html"
@@ -33,7 +34,6 @@ KINDS = {"": ("plan", "apply"), "plan": ("plan",), "apply": ("apply",)}
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no plan or the page cannot be written."""
     from planner.engine.walk.hooks import Hooks
-    from planner.foundation.vocabulary.shell import word
     from planner.operations.graph import explore
     from planner.render.page.of_plan import page_of_plan
     from planner.render.page.page import page_html

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, state_options
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -101,8 +102,6 @@ def _named(outputs: Mapping[str, OutputState], name: str) -> OutputState:
 
 
 def _unknown(outputs: Mapping[str, OutputState], name: str) -> Diagnostic:
-    from planner.foundation.vocabulary.nearest import did_you_mean
-
     detail = f'The state has no output "{name}".{did_you_mean(name, outputs)}'
     if not outputs:
         detail += " It has no outputs at all: they are written by apply."

@@ -9,6 +9,7 @@ from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import VARIABLES, state_options
 from planner.foundation.vocabulary.diagnostic import Diagnostics
 from planner.language.config.model import ModuleConfig
+from planner.operations.providers_needed import needed_providers
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ FLAGS = (Flag("test-directory", "string", "", value="DIR"), *VARIABLES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the configuration cannot be read."""
-    from planner.operations.providers_needed import needed_providers
     from planner.operations.state_access import load_with_values
 
     no_directory(arguments, "providers")

@@ -6,6 +6,7 @@ from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON, VARIABLES, state_options
 from planner.foundation.vocabulary.diagnostic import Diagnostics
+from planner.operations.providers_needed import needed_providers
 from planner.render.terminal import Terminal
 
 USAGE = "-json"
@@ -16,7 +17,6 @@ FLAGS = (JSON, *VARIABLES)
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a provider cannot be asked."""
     from planner.answers.documents.json_schemas import schemas_json
-    from planner.operations.providers_needed import needed_providers
     from planner.operations.state_access import load_with_values
 
     if not arguments["json"]:

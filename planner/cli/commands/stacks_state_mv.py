@@ -10,8 +10,9 @@ from planner.cli.options import JSON_LINES, LOCK, state_options
 from planner.cli.stack_work import meant
 from planner.cli.views import open_plain_view, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
-from planner.foundation.vocabulary.shell import word
+from planner.foundation.vocabulary.nearest import word
 from planner.render.terminal import Terminal
+from planner.render.value import quoted
 
 if TYPE_CHECKING:
     from planner.cli.stack_work import Meant
@@ -28,7 +29,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when nothing could be moved."""
     from planner.operations.state_edit import edit_in, parse
     from planner.operations.state_mv import Moved, movement
-    from planner.render.value import quoted
 
     if len(arguments.words) != 2:
         raise UsageError("Two addresses are needed", "Write the old address and the new one.")

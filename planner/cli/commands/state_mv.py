@@ -7,6 +7,7 @@ from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
 from planner.cli.views import open_plain_view, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
+from planner.render.value import quoted
 
 USAGE = "[options] FROM TO"
 HELP = """Moves a resource instance, a resource or a module in the state to another address. The real objects are not
@@ -28,7 +29,6 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when nothing could be moved."""
     from planner.operations.state_mv import state_mv
-    from planner.render.value import quoted
 
     if len(arguments.words) != 2:
         raise UsageError("Two addresses are needed", "Write the old address and the new one.")

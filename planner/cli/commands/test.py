@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, POLICY, VARIABLES, policy_options
 from planner.cli.views import open_json_into, usage_error_lines
+from planner.foundation.support import signals
+from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal, is_terminal
@@ -146,8 +148,6 @@ def _carry_out(
     json_file: TextIO | None,
 ) -> None:
     """All files, one after the other or in processes. Raises KeyboardInterrupt."""
-    from planner.foundation.support.signals import STOP
-
     if processes > 1:
         _in_processes(runner, processes, view, arguments, terminal, json_file)
         return
@@ -166,7 +166,6 @@ def _in_processes(
     json_file: TextIO | None,
 ) -> None:
     from planner.cli.test_processes import FilesInProcesses
-    from planner.foundation.support.signals import STOP
 
     def make_view(terminal: Terminal, json_file: TextIO | None) -> TestView:
         return _view(arguments, terminal, json_file)
@@ -247,8 +246,6 @@ def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
 
 def _handle_interrupts(*listeners: Callable[[], None]) -> None:
     """Let the first interrupt stop after the run that is under way, and tell who has to know."""
-    from planner.foundation.support import signals
-
     for listener in listeners:
         signals.STOP.listen(listener)
     signals.install()

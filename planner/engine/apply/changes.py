@@ -11,7 +11,7 @@ from planner.engine.evaluation.ephemeral import open_resource, opened
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject, write_object
 from planner.engine.evaluation.provider_diagnostics import in_body
-from planner.engine.evaluation.schema_marks import marked_by_schema, without_write_only
+from planner.engine.evaluation.schemas import marked_by_schema, without_write_only
 from planner.engine.plan.action import Decision, Facts, decide
 from planner.engine.plan.managed import configuration_of, differences, propose
 from planner.foundation.values.paths import unknown_paths

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
 from planner.engine.evaluation.provider_diagnostics import in_body
-from planner.engine.evaluation.schema_marks import combined_marks, schema_marks, sensitive_paths, without_write_only
+from planner.engine.evaluation.schemas import combined_marks, schema_marks, sensitive_paths, without_write_only
 from planner.engine.plan.action import keeps_object
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.operations import same_value

@@ -6,9 +6,13 @@ from collections.abc import Collection, Mapping
 from threading import Event, Lock
 from typing import Protocol
 
-from planner.engine.evaluation.configuration_walk import ConfigurationWalk, provider_configurations, relation
+from planner.engine.evaluation.configuration_walk import (
+    ConfigurationWalk,
+    WalkOptions,
+    provider_configurations,
+    relation,
+)
 from planner.engine.evaluation.context import ModuleInstance
-from planner.engine.evaluation.driver import WalkOptions
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import StateObjects
 from planner.engine.evaluation.schemas import Schemas
@@ -16,8 +20,8 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.address import ResourceAddress
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import frozen
-from planner.foundation.vocabulary.walks import walk_of
 from planner.language.config.model import Config, ResourceDecl
 from planner.language.config.variables import RootVariable
 from planner.logic.model.graph import Graph

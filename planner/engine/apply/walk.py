@@ -23,9 +23,8 @@ from planner.engine.apply.changes import (
 )
 from planner.engine.apply.shared_work import ApplyOptions, ApplyWork
 from planner.engine.evaluation.conditions import check_rule
-from planner.engine.evaluation.configuration_walk import ConfigurationWalk
+from planner.engine.evaluation.configuration_walk import ConfigurationWalk, module_path
 from planner.engine.evaluation.context import ModuleInstance, output_marks
-from planner.engine.evaluation.driver import module_path
 from planner.engine.evaluation.imports import import_text
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.outputs import evaluate_output
@@ -34,7 +33,7 @@ from planner.engine.evaluation.schemas import Schemas
 from planner.engine.evaluation.text_digests import value_digests
 from planner.engine.walk.hooks import Hooks
 from planner.engine.walk.work import WorkResult
-from planner.foundation.support.collector import collector_paused
+from planner.foundation.support.disk import collector_paused
 from planner.foundation.values.sets import unknown_as_null
 from planner.foundation.values.value import Null, Value, is_wholly_known, mark, type_of, unmark_deep
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, join, parse_resource_instance

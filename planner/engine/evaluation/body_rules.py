@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.provider_diagnostics import place
-from planner.engine.evaluation.schema_marks import is_write_only
+from planner.engine.evaluation.schemas import is_write_only
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.paths import infinite_paths, marked_paths
 from planner.foundation.values.schema import BlockSchema
@@ -17,9 +17,8 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import ResourceDecl
 from planner.language.config.references import Ref, parse_reference
-from planner.language.syntax.body import Body, BodySchema
+from planner.language.syntax.body import Body, BodySchema, NativeBody
 from planner.language.syntax.body import ExpectedBlock as BlockHeader
-from planner.language.syntax.native_body import NativeBody
 from planner.language.syntax.references import variables
 from planner.world.state.model import InstanceKey
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from planner.engine.evaluation.repetition import NO_REPETITION, Argument, Expansion, Repetition, repetition_argument
-from planner.engine.evaluation.schema_marks import deprecation_marks
+from planner.engine.evaluation.schemas import deprecation_marks
 from planner.engine.evaluation.scope import ModuleScope, Resolver, ResolverKey
 from planner.foundation.values.paths import apply_marks
 from planner.foundation.values.types import DYNAMIC, ListType, MapType, ObjectType, Type
@@ -32,7 +32,7 @@ from planner.foundation.vocabulary.address import (
     parse_module,
 )
 from planner.foundation.vocabulary.diagnostic import Deprecation
-from planner.foundation.vocabulary.walks import Walk
+from planner.foundation.vocabulary.limits import Walk
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
 from planner.language.functions import CallContext
 

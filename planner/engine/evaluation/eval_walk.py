@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
+from planner.engine.evaluation.configuration_walk import ValueWalk
 from planner.engine.evaluation.context import EvaluationContext, declared_marks
-from planner.engine.evaluation.driver import ValueWalk
 from planner.engine.evaluation.objects import StateObjects
 from planner.engine.evaluation.outputs import evaluate_output
 from planner.engine.evaluation.schemas import Schemas

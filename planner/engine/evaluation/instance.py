@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.address import InstanceKey, format_key, forma
 from planner.language.config.model import ResourceDecl
 from planner.language.syntax.body import Body
 from planner.world.provider.interface import Provider, ResourceSchema
-from planner.world.provider.offline import OfflineProvider
+from planner.world.provider.registry import OfflineProvider
 from planner.world.state.build import StateBuilder
 from planner.world.state.model import ObjectState
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from planner.engine.evaluation.provider_diagnostics import in_body
-from planner.engine.evaluation.schema_marks import marked_by_schema, without_write_only
+from planner.engine.evaluation.schemas import marked_by_schema, without_write_only
 from planner.engine.walk.hooks import ObjectId
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.json_codec import CodecError, from_json, to_json

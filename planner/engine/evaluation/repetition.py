@@ -36,8 +36,8 @@ from planner.foundation.values.value import (
 )
 from planner.foundation.vocabulary.address import InstanceKey
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.nearest import option
 from planner.foundation.vocabulary.records import field, frozen
-from planner.foundation.vocabulary.shell import option
 from planner.language.config.model import Expr
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.operands import operand_values

@@ -14,9 +14,9 @@ from planner.engine.evaluation.repetition import NO_REPETITION, Argument, Repeti
 from planner.engine.evaluation.static_references import check_reference
 from planner.foundation.values.value import EPHEMERAL, UNKNOWN, Unknown, Value, mark
 from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.limits import Walk
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Source, Span
-from planner.foundation.vocabulary.walks import Walk
 from planner.language.config.references import BadReference, Ref, parse_reference
 from planner.language.expressions.scope import Scope
 from planner.language.syntax.nodes import Traversal, Variable

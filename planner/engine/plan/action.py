@@ -16,8 +16,8 @@ from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import BOOL
 from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Null, Unknown, unmark
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.nearest import option
 from planner.foundation.vocabulary.records import frozen
-from planner.foundation.vocabulary.shell import option
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import ResourceDecl
 from planner.language.config.references import Ref, parse_reference

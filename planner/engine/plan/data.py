@@ -8,7 +8,7 @@ from planner.engine.evaluation.body_rules import path_name
 from planner.engine.evaluation.data import data_configuration, read_data, report_to_check
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import write_object
-from planner.engine.evaluation.schema_marks import marked_by_schema
+from planner.engine.evaluation.schemas import marked_by_schema
 from planner.engine.plan.action import Decision, Facts, decide, rows
 from planner.foundation.values.paths import apply_marks, marked_paths, unknown_paths
 from planner.foundation.values.sets import unknown_as_null

@@ -8,7 +8,7 @@ from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject
 from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.repetition import repetition_argument
-from planner.engine.evaluation.schema_marks import without_write_only
+from planner.engine.evaluation.schemas import without_write_only
 from planner.engine.plan.action import Facts, decided, keeps_object, rows
 from planner.engine.plan.refresh import read_current, refreshed
 from planner.foundation.values.types import DYNAMIC

@@ -17,8 +17,8 @@ from planner.engine.plan.options import PlanOptions
 from planner.engine.plan.walk import plan_walk
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.limits import Walk
 from planner.foundation.vocabulary.records import evolve
-from planner.foundation.vocabulary.walks import Walk
 from planner.language.config.model import Config
 from planner.language.config.statements import check_removed
 from planner.language.config.variables import RootVariable

@@ -11,7 +11,7 @@ from planner.engine.evaluation.ignore import ignore_changes
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject
 from planner.engine.evaluation.provider_diagnostics import in_body
-from planner.engine.evaluation.schema_marks import (
+from planner.engine.evaluation.schemas import (
     combined_marks,
     is_write_only,
     schema_marks,

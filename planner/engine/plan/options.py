@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from planner.engine.evaluation.configuration_walk import WalkOptions
 from planner.engine.evaluation.context import EvaluationContext
-from planner.engine.evaluation.driver import WalkOptions
 from planner.foundation.values.value import Value, is_wholly_known
-from planner.foundation.vocabulary.limits import UNLIMITED, Limits
+from planner.foundation.vocabulary.limits import UNLIMITED, Limits, Mode, Walk, walk_of
 from planner.foundation.vocabulary.records import field, frozen
-from planner.foundation.vocabulary.walks import Mode, Walk, walk_of
 from planner.world.state.model import InstanceKey
 from planner.world.state.value_record import Digester
 
@@ -53,7 +52,7 @@ class PlanOptions(WalkOptions):
     offline: bool = False
     """no provider is asked, so that nothing is told of refreshing"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
-    """states that something else is about to write (`planner.world.state.identity`)"""
+    """states that something else is about to write (`planner.world.state.backend`)"""
     evaluates_once: bool = False
     """expressions of a resource are not evaluated again when it has been planned: what they were compiled to goes"""
     settled: Mapping[str, Settled] = field(factory=dict)

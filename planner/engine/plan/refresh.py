@@ -8,7 +8,7 @@ from planner.engine.evaluation.imports import ImportTarget
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
 from planner.engine.evaluation.provider_diagnostics import in_body
-from planner.engine.evaluation.schema_marks import combined_marks, schema_marks
+from planner.engine.evaluation.schemas import combined_marks, schema_marks
 from planner.engine.plan.action import keeps_object
 from planner.engine.plan.findings import Seen
 from planner.foundation.values.identity import identical

@@ -12,7 +12,7 @@ from planner.engine.evaluation.data import data_configuration
 from planner.engine.evaluation.ephemeral import open_resource, opened
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.repetition import NO_REPETITION, Expansion, Repetition, expand
-from planner.engine.evaluation.schema_marks import marked_by_schema
+from planner.engine.evaluation.schemas import marked_by_schema
 from planner.engine.plan.action import derive
 from planner.engine.plan.data import plan_data, readiness
 from planner.engine.plan.destroy import plan_deposed, plan_destroy, plan_orphan
@@ -31,9 +31,9 @@ from planner.foundation.vocabulary.address import (
     parse_resource_instance,
 )
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.nearest import option
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import frozen
-from planner.foundation.vocabulary.shell import option
 from planner.language.config.model import ResourceDecl
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder

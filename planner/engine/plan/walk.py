@@ -26,7 +26,7 @@ from planner.engine.plan.shared_work import PlanWork
 from planner.engine.plan.targets import command_line
 from planner.engine.walk.hooks import Hooks
 from planner.engine.walk.work import WorkResult
-from planner.foundation.support.collector import collector_paused
+from planner.foundation.support.disk import collector_paused
 from planner.foundation.support.files_read import files_read
 from planner.foundation.support.lazy import Later
 from planner.foundation.values.operations import same_value
@@ -41,9 +41,8 @@ from planner.foundation.vocabulary.address import (
     parse_resource_instance,
 )
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, Severity, error, has_errors, warning
-from planner.foundation.vocabulary.nearest import nearest
+from planner.foundation.vocabulary.nearest import nearest, option
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
-from planner.foundation.vocabulary.shell import option
 from planner.language.config.model import Config, OutputDecl
 from planner.language.config.variables import RootVariable
 from planner.logic.datalog.engine.evaluate import evaluate

@@ -11,9 +11,9 @@ from typing import ClassVar, Protocol
 
 from planner.engine.evaluation.body_rules import ephemeral_values, of_instance
 from planner.engine.evaluation.conditions import check_rule
+from planner.engine.evaluation.configuration_walk import VertexWalk, module_path
 from planner.engine.evaluation.configure import ConfiguredProviders
 from planner.engine.evaluation.context import EvaluationContext, ModuleInstance, declared_marks
-from planner.engine.evaluation.driver import VertexWalk, module_path
 from planner.engine.evaluation.ignore import reference_path
 from planner.engine.evaluation.imports import identity_type, import_id, import_identity
 from planner.engine.evaluation.outputs import depends_on_problems, evaluate_output
@@ -31,7 +31,6 @@ from planner.engine.evaluation.schemas import Schemas
 from planner.engine.evaluation.scope import ModuleScope
 from planner.engine.evaluation.static_references import traversal_problems, watched
 from planner.engine.evaluation.variables import check_validations, deprecated_argument, evaluate_local
-from planner.engine.validate.shared_results import Alike
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.schema import BlockSchema, implied_type
 from planner.foundation.values.types import BOOL
@@ -41,15 +40,28 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.connection import connection_schema
-from planner.language.config.lint import lint_discarded, may_discard
 from planner.language.config.merge import OverriddenBody
-from planner.language.config.model import CheckRule, Config, ImportDecl, ModulePath, Provisioner, ResourceDecl
-from planner.language.config.reading import ExpressionPiece, Problems
+from planner.language.config.model import (
+    CheckRule,
+    Config,
+    Expr,
+    ImportDecl,
+    LocalDecl,
+    ModuleConfig,
+    ModulePath,
+    OutputDecl,
+    Provisioner,
+    ResourceDecl,
+    VariableDecl,
+)
+from planner.language.config.reading import ExpressionPiece, Problems, lint_discarded, may_discard
+from planner.language.config.references import parse_reference
 from planner.language.config.variables import finalize
 from planner.language.expressions.decode import decode_block
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import Scope
-from planner.language.syntax.nodes import GetAttr, GetIndex, Traversal
+from planner.language.syntax.nodes import Call, GetAttr, GetIndex, Traversal
+from planner.language.syntax.references import references
 from planner.logic.model.graph import Graph, Node
 from planner.world.provider.interface import AttributeDiagnostic, ResourceSchema
 
@@ -426,3 +438,64 @@ def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
             where = Span(decl.block.source, label.start, label.end) if label is not None else decl.span
             problems.append(warning("plan.redundant_ignore", "Redundant ignore_changes element", detail, where))
     return problems
+
+
+# What comes out alike in all calls of one module, so that it is worked out for the first of them alone.
+#
+# To validation every variable of a called module is unknown, whatever its call gives. So what is made of variables and
+# local values only is the same in each call.
+
+
+_Foundations = tuple["dict[str, VariableDecl]", "dict[str, LocalDecl]"]
+
+
+class Alike:
+    """The values of outputs and local values, by declaration; only of those about which there was nothing to say."""
+
+    def __init__(self) -> None:
+        self._first: dict[int, tuple[OutputDecl | LocalDecl, ModuleConfig, Value]] = {}
+        self._foundations: dict[int, _Foundations | None] = {}
+
+    def keep(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, value: Value) -> None:
+        """The declaration has this value here, and all is well with it."""
+        if module.parent is not None:
+            self._first.setdefault(id(decl), (decl, module.config, value))
+
+    def value(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, expr: Expr) -> Value:
+        """The value of the declaration, which has this expression; None when it has to be worked out."""
+        first = self._first.get(id(decl))
+        if first is None:
+            return None
+        _, config, value = first
+        if id(decl) not in self._foundations:
+            self._foundations[id(decl)] = _foundations(config, expr)
+        foundations, here = self._foundations[id(decl)], module.config
+        if foundations is None or here.directory != config.directory:
+            return None
+        variables, locals = foundations
+        if any(here.variables.get(name) is not it for name, it in variables.items()):
+            return None
+        if any(here.locals.get(name) is not it for name, it in locals.items()):
+            return None
+        return value
+
+
+def _foundations(config: ModuleConfig, expr: Expr) -> _Foundations | None:
+    """The variables and local values that an expression is made of; None when there is more to it."""
+    variables: dict[str, VariableDecl] = {}
+    locals: dict[str, LocalDecl] = {}
+    left = [expr]
+    while left:
+        for node in references(left.pop().node):
+            if isinstance(node, Call):
+                return None
+            ref = parse_reference(node)
+            if ref.kind == "var" and ref.name in config.variables:
+                variables[ref.name] = config.variables[ref.name]
+            elif ref.kind == "local" and ref.name in config.locals:
+                if ref.name not in locals:
+                    locals[ref.name] = config.locals[ref.name]
+                    left.append(locals[ref.name].expr)
+            elif ref.kind not in ("path", "terraform"):
+                return None
+    return variables, locals

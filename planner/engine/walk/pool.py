@@ -15,14 +15,14 @@ is queued again.
 from __future__ import annotations
 
 from _queue import Empty, SimpleQueue  # queue has them from there, and more
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from heapq import heappop, heappush
-from threading import Thread
+from threading import Lock, Thread, local
 from typing import Any
 
 from planner.engine.walk.machine import Instruction, Machine, Skip, SlotLimits, Slots, StartNode, Stopped
 from planner.engine.walk.sequential import run_guarded, said_by
-from planner.engine.walk.turns import meanwhile
 from planner.engine.walk.work import NOTHING, Diagnosed, StopSignal, WalkResult, Work, WorkResult, event_of, in_order
 
 
@@ -193,3 +193,53 @@ def walk_pool(
     if defect is not None:
         raise defect
     return WalkResult(in_order(diagnosed), machine, skips, stopped)
+
+
+# Walks that take turns: of several threads with walks of their own one computes at a time, and while it waits for the
+# world, another one does.
+
+
+class _Here(local):
+    turns: Turns | None = None
+
+
+_HERE = _Here()
+
+
+class Turns:
+    """What the threads take turns at."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    @contextmanager
+    def mine(self) -> Iterator[None]:
+        """This thread computes as soon as it is its turn, until it waits for the world or is done."""
+        with self._lock:
+            _HERE.turns = self
+            try:
+                yield
+            finally:
+                _HERE.turns = None
+
+    def give_up(self) -> None:
+        """It is another one's turn."""
+        self._lock.release()
+
+    def take_back(self) -> None:
+        """Wait for the next turn."""
+        self._lock.acquire()
+
+
+@contextmanager
+def meanwhile() -> Iterator[None]:
+    """This thread waits for the world; if it takes turns with others, it is theirs."""
+    turns = _HERE.turns
+    if turns is None:
+        yield
+        return
+    turns.give_up()
+    try:
+        yield
+    finally:
+        turns.take_back()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeAlias
 
 from planner.engine.walk.machine import Event, Expanded, Failed, Finished, Machine, NodeState, Skip
-from planner.foundation.support.stop import StopSignal
+from planner.foundation.support.signals import StopSignal
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import field, frozen
 

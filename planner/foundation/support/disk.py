@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 _CANNOT = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM))
 
@@ -170,3 +171,19 @@ def _runs(process: int) -> bool:
     except PermissionError:
         return True
     return process != os.getpid()
+
+
+# Pausing Python's garbage collector while much is made that stays: looking for garbage would double the time.
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """No collections inside (reference counting goes on); afterwards as before. May be nested."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from planner.foundation.values.numbers import TooLong, number_to_text
 from planner.foundation.values.refine import length_bounds, length_is_known, refined
 from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import (
@@ -162,8 +163,6 @@ def number_text(value: Any) -> str:
 
 
 def _number_text(value: Any) -> str:
-    from planner.foundation.values.numbers import TooLong, number_to_text
-
     try:
         return number_to_text(value)
     except TooLong:

@@ -34,8 +34,10 @@ from planner.foundation.values.value import (
     Set,
     Unknown,
     Value,
+    is_null,
     number_from_text,
     type_of,
+    unmark_deep,
 )
 
 
@@ -253,3 +255,21 @@ def implied_value(data: Any) -> Value:
     if cls is dict:
         return {_text(k): implied_value(v) for k, v in data.items()}
     return _number(data)
+
+
+# Values as plain data, where a schema says what they are and nobody needs more.
+
+
+def plain(value: Value) -> Any:
+    """A value as plain data, None for null. Marks go."""
+    value, _ = unmark_deep(value)
+    if is_null(value):
+        return None
+    if isinstance(value, List | Set):
+        return [plain(item) for item in value.items]
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Map | dict):
+        items = value.items if isinstance(value, Map) else value
+        return {name: plain(item) for name, item in items.items()}
+    return value if isinstance(value, str | bool | int) else float(value)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 from zlib import crc32
 
+from planner.foundation.values.numbers import exact_digits, round_digits
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, Type
 from planner.foundation.values.value import (
     List,
@@ -140,8 +141,6 @@ def _number_text(x: Any) -> str:
 
 
 def _ten_digits(x: Any) -> str:
-    from planner.foundation.values.numbers import exact_digits, round_digits
-
     negative, digits, point = exact_digits(x)
     sign = "-" if negative else ""
     if not digits:

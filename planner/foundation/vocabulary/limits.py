@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, TypeAlias
 
 from planner.foundation.vocabulary.address import Address, ResourceAddress, parse_address, parse_resource_instance
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -56,3 +57,21 @@ class Limits:
 
 
 UNLIMITED = Limits()
+
+
+# The kinds of plans that are asked for, and the walks over a configuration: words of the command line, of the fact
+# `walk(kind)` that the graph rules read, and of evaluation.
+
+
+Mode: TypeAlias = Literal["normal", "destroy", "refresh-only"]
+"""what a plan is to do: bring about what the configuration says, destroy everything, or only look"""
+
+Walk: TypeAlias = Literal["validate", "plan", "plan-destroy", "apply", "destroy", "eval"]
+"""`plan-destroy` plans to destroy everything, and `destroy` does; `eval` has values alone, for questions"""
+
+_OF_DESTROYING: dict[str, Walk] = {"plan": "plan-destroy", "apply": "destroy"}
+
+
+def walk_of(verb: Literal["plan", "apply"], mode: Mode) -> Walk:
+    """The walk that plans or applies in this mode."""
+    return _OF_DESTROYING[verb] if mode == "destroy" else verb

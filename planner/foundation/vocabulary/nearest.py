@@ -90,3 +90,23 @@ def _listed(lead: str, names: list[str]) -> str:
         return ""
     more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
     return f" {lead} {', '.join(names[:_FEW])}{more}."
+
+
+# Words of a command line as a POSIX shell takes them, for messages that suggest what to type.
+
+
+def word(text: str) -> str:
+    """One word, quoted where the shell would read something else."""
+    import shlex
+
+    return shlex.quote(text)
+
+
+def option(name: str, value: str) -> str:
+    """`-name=value`, the value quoted where that is needed: -exclude='terraform_data.a[0]'."""
+    return f"-{name}={word(value)}"
+
+
+def file(path: str) -> str:
+    """The path of a file, always quoted: as most people would do it, unless something would be expanded in it."""
+    return word(path) if set(path) & set('"$`\\!\n') else f'"{path}"'

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from planner.foundation.values.convert import ConversionError, convert
-from planner.foundation.values.plain import plain
+from planner.foundation.values.json_codec import plain
 from planner.foundation.values.schema import AttributeSchema, BlockSchema
 from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Unknown, Value, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
 from stat import S_ISREG
+from typing import Any
 
+from planner.foundation.support.disk import read_whole, replace_file
+from planner.foundation.support.fast_json import orjson
+from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.version_constraints import parse_constraints
+from planner.language.config.model import ModuleCall, ModulePath
+from planner.language.config.reading import Problems
+from planner.language.config.sources import SourceError, parse_module_source
 
 _EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
 
@@ -80,3 +91,129 @@ def _has_tofu_twin(name: str, present: set[str]) -> bool:
         if name.endswith(extension):
             return name.removesuffix(extension) + extension.replace(".tf", ".tofu") in present
     return False
+
+
+# Whether a configuration is encrypted, by a quick look at its text: then nothing of what it says is kept in caches.
+
+
+VARIABLE = "TF_ENCRYPTION"
+_BLOCK = re.compile(rb'(?:^|[\s{])encryption\s*\{|"encryption"\s*:')
+
+
+def is_secret(texts: Iterable[bytes]) -> bool:
+    """Whether the files of a root module may have an encryption block, or the environment has one. Says yes too often,
+    never too seldom."""
+    return bool(os.environ.get(VARIABLE, "").strip()) or any(map(_has_block, texts))
+
+
+def _has_block(text: bytes) -> bool:
+    return b"encryption" in text and _BLOCK.search(text) is not None
+
+
+def is_secret_directory(directory: str) -> bool:
+    """The same of the root module in a directory."""
+    try:
+        files = module_files(directory)
+        return is_secret(read_whole(os.path.join(directory, name)) for name in (*files.normal, *files.override))
+    except OSError:
+        return is_secret(())
+
+
+# `.terraform/modules/modules.json`: which directory holds each called module, in the ecosystem's format.
+#
+# Local modules are recorded too: other tools, and every command but init, take the module tree from this file.
+
+
+DATA_DIRECTORY = ".terraform"
+
+
+@frozen
+class ModuleRecord:
+    """An installed module: call path joined by dots, normalized source, directory relative to the root module."""
+
+    key: str
+    source: str
+    directory: str
+    version: str | None = None
+
+
+Manifest = dict[str, ModuleRecord]
+
+
+def module_key(path: ModulePath) -> str:
+    return ".".join(path)
+
+
+def manifest_path(root_dir: str, data_dir: str = DATA_DIRECTORY) -> str:
+    return os.path.join(root_dir, data_dir, "modules", "modules.json")
+
+
+def read_manifest(root_dir: str, data_dir: str = DATA_DIRECTORY) -> tuple[Manifest, list[Diagnostic]]:
+    """The installed modules by key; none when nothing is installed yet."""
+    problems = Problems()
+    path = manifest_path(root_dir, data_dir)
+    try:
+        text = read_whole(path)
+    except FileNotFoundError:
+        return {}, problems
+    except OSError as bad:
+        problems.error("unreadable_manifest", "Failed to read the module manifest", f"{path}: {bad.strerror or bad}.")
+        return {}, problems
+    if not text:
+        return {}, problems
+    try:
+        return _records(orjson.loads(text)), problems
+    except ValueError as bad:
+        detail = f"{path} is damaged ({bad}). Remove it and run init."
+        problems.error("damaged_manifest", "Failed to read the module manifest", detail)
+        return {}, problems
+
+
+def _records(document: Any) -> Manifest:
+    if not isinstance(document, dict) or not isinstance(document.get("Modules") or [], list):
+        raise ValueError("it holds no list of modules")
+    records: Manifest = {}
+    for item in document.get("Modules") or []:
+        fields: list[Any] = [item.get(k) for k in ("Key", "Source", "Dir")] if isinstance(item, dict) else [None]
+        if not all(isinstance(f, str) for f in fields):
+            raise ValueError("a module without key, source and directory")
+        key, source, directory = fields
+        if key in records:
+            raise ValueError(f"two entries for {key}")
+        with suppress(SourceError):  # otherwise as recorded; it will not match the configuration
+            source = parse_module_source(source).text if source else ""
+        version = item.get("Version")
+        records[key] = ModuleRecord(key, source, directory, version if isinstance(version, str) and version else None)
+    return records
+
+
+def write_manifest(manifest: Manifest, root_dir: str, data_dir: str = DATA_DIRECTORY) -> None:
+    """Replace modules.json atomically. Raises OSError."""
+    records = []
+    for key in sorted(manifest):
+        record = manifest[key]
+        entry = {"Key": key, "Source": record.source, "Dir": record.directory}
+        if record.version:
+            entry = {"Key": key, "Source": record.source, "Version": record.version, "Dir": record.directory}
+        records.append(entry)
+    path = manifest_path(root_dir, data_dir)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    replace_file(path, _as_in_html(orjson.dumps({"Modules": records})), durable=False)
+
+
+def _as_in_html(text: bytes) -> bytes:
+    """JSON with the escapes that the ecosystem's encoder adds: the file has the same bytes whoever writes it."""
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character.encode(), f"\\u{ord(character):04x}".encode())
+    return text
+
+
+def fits(record: ModuleRecord, call: ModuleCall, root_dir: str) -> bool:
+    """Whether what is installed is there, and what is called now."""
+    if record.source != call.source or not os.path.isdir(os.path.join(root_dir, record.directory)):
+        return False
+    try:
+        wanted = parse_constraints(call.version) if call.version else None
+        return wanted is None or record.version is None or wanted.allows(record.version)
+    except ValueError:
+        return False

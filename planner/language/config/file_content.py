@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.conditions import check_rule
 from planner.language.config.merge import ExplicitDeclaration
 from planner.language.config.model import (
     CheckDecl,
@@ -19,7 +18,7 @@ from planner.language.config.model import (
     VariableDecl,
 )
 from planner.language.config.module_calls import module_block
-from planner.language.config.named_values import locals_block, output_block, variable_block
+from planner.language.config.named_values import check_rule, locals_block, output_block, variable_block
 from planner.language.config.provider_blocks import provider_block
 from planner.language.config.reading import BAD_NAME, Problems, read
 from planner.language.config.resources import data_block, declared_data, ephemeral_block, resource_block

@@ -14,14 +14,20 @@ from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.version_constraints import parse_constraints
-from planner.language.config.directory import located, module_files
+from planner.language.config.directory import (
+    DATA_DIRECTORY,
+    Manifest,
+    is_secret,
+    located,
+    module_files,
+    module_key,
+    read_manifest,
+)
 from planner.language.config.file_content import FileContent, read_file
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, VariableDecl
 from planner.language.config.module import ModuleBuilder
-from planner.language.config.modules_manifest import DATA_DIRECTORY, Manifest, module_key, read_manifest
 from planner.language.config.provider_checks import check_provider_configurations
 from planner.language.config.reading import MALFORMED_TEMPLATE, Problems, expr_of
-from planner.language.config.secrecy import is_secret
 from planner.language.config.settings import INCOMPATIBLE
 from planner.language.config.sources import without_secrets
 from planner.language.config.static import Given, StaticScope

@@ -7,9 +7,7 @@ import posixpath
 from collections.abc import Callable, Iterable
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.language.config.load import Locate, load_tree
-from planner.language.config.model import ModuleCall, ModulePath
-from planner.language.config.modules_manifest import (
+from planner.language.config.directory import (
     DATA_DIRECTORY,
     Manifest,
     ModuleRecord,
@@ -19,6 +17,8 @@ from planner.language.config.modules_manifest import (
     read_manifest,
     write_manifest,
 )
+from planner.language.config.load import Locate, load_tree
+from planner.language.config.model import ModuleCall, ModulePath
 from planner.language.config.reading import Problems
 from planner.language.config.sources import split_subdirectory, without_secrets
 from planner.language.config.variables import RawVariables

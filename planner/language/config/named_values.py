@@ -8,10 +8,8 @@ from planner.foundation.values.value import NULL, UNKNOWN, Value, is_null
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.conditions import check_rule, refers_to_variable
-from planner.language.config.lint import lint_discarded
 from planner.language.config.merge import ExplicitDeclaration
-from planner.language.config.model import Expr, LocalDecl, OutputDecl, VariableDecl
+from planner.language.config.model import CheckRule, Expr, LocalDecl, OutputDecl, VariableDecl
 from planner.language.config.reading import (
     BAD_NAME,
     ExpressionPiece,
@@ -21,14 +19,17 @@ from planner.language.config.reading import (
     constant_string,
     expr_of,
     keyword,
+    lint_discarded,
     native,
     piece,
     read,
     references,
 )
+from planner.language.config.references import parse_reference
 from planner.language.expressions.constraints import TypeConstraint, parse_type_constraint
 from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, Block, BodySchema, ExpectedBlock
+from planner.language.syntax.references import variables
 
 _VARIABLE = BodySchema(
     dict.fromkeys(
@@ -235,3 +236,45 @@ def output_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
         block.header_span,
     )
     return ExplicitDeclaration(output, frozenset(attributes))
+
+
+# Condition blocks: validation, precondition, postcondition, assert.
+
+
+_RULE = BodySchema({"condition": True, "error_message": True})
+
+
+def check_rule(block: Block, override: bool, problems: Problems) -> CheckRule | None:
+    """A condition with its message. Override files may hold none."""
+    if override:
+        detail = f"Override files may not hold {block.type} blocks."
+        problems.error("condition_in_override", f"Can't override {block.type} blocks", detail, block.header_span)
+        return None
+    content = read(block.body, _RULE, problems)
+    condition = content.attributes.get("condition")
+    message = content.attributes.get("error_message")
+    if condition is None:
+        return None
+    expr = expr_of(condition, problems)
+    if not variables(expr.node):
+        detail = "The condition refers to nothing, so it would always be the same: let it test some object."
+        problems.error("constant_condition", f"Invalid {block.type} expression", detail, expr.span)
+    return CheckRule(expr, expr_of(message, problems) if message else None, block.header_span)
+
+
+def refuse_self_reference(rule: CheckRule, kind: str, key: str, problems: Problems) -> None:
+    """A condition of a resource speaks of the resource as `self` (or not at all), never by its address."""
+    for expr in (rule.condition, rule.error_message):
+        if expr is None:
+            continue
+        for node in variables(expr.node):
+            ref = parse_reference(node)
+            if ref.kind == "resource" and ref.name == key:
+                detail = f"The {kind} of {key} may not name {key} itself; a postcondition may use self."
+                problems.error("self_reference", f"Invalid reference in {kind}", detail, expr.span)
+                break
+
+
+def refers_to_variable(expr: Expr, name: str) -> bool:
+    """Whether an expression mentions an input variable."""
+    return any((ref := parse_reference(node)).kind == "var" and ref.name == name for node in variables(expr.node))

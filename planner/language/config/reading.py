@@ -6,14 +6,15 @@ In JSON syntax a reference or expression that is read for its shape stands in a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from planner.foundation.values.convert import ConversionError, convert
-from planner.foundation.values.types import PRIMITIVES
+from planner.foundation.values.types import PRIMITIVES, ListType, MapType, ObjectType, SetType, TupleType, Type
 from planner.foundation.values.value import UNKNOWN, Unknown, Value, is_null
 from planner.foundation.vocabulary.address import AddressError, TraversalStep, scan_traversal
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Expr, Reference
@@ -340,3 +341,52 @@ def _held_by_string(expr: ExpressionPiece, text: str, problems: Problems) -> Exp
     node, diagnostics = parse_expression(source, expr.node.start)
     problems.extend(diagnostics)
     return None if node is None else ExpressionPiece(node, source)
+
+
+# Warnings about text that is valid and has no effect.
+
+
+_Found = tuple[Expression, str, tuple[str, ...], ObjectType]
+
+
+def lint_discarded(expr: ExpressionPiece, type_: Type, what: str, problems: Problems) -> None:
+    """Warn of attributes of an object written out that conversion to the type would drop without a word."""
+    if expr.json:
+        return
+    for key, name, path, target in _discarded(expr.node, type_, ()):
+        where = f"{what}, at {''.join(path)}," if path else what
+        detail = f'The type of {where} has no attribute "{name}", so this entry has no effect.'
+        hint = did_you_mean(name, sorted(target.attributes))
+        span = Span(expr.source, key.start, key.end)
+        problems.warning("ignored_attribute", "Object attribute is ignored", detail + hint, span)
+
+
+def may_discard(node: Expression) -> bool:
+    """Whether objects are written out in the expression, where `lint_discarded` would look for them."""
+    return isinstance(node, (nodes.Object, nodes.Tuple, nodes.For))
+
+
+def _discarded(node: Expression, type_: Type, path: tuple[str, ...]) -> Iterator[_Found]:
+    if isinstance(node, nodes.Object):
+        for item in node.items:
+            if not isinstance(item.key, nodes.Literal) or item.key.value.__class__ is not str:
+                continue
+            name = str(item.key.value)
+            if isinstance(type_, MapType):
+                yield from _discarded(item.value, type_.element, (*path, f'["{name}"]'))
+            elif isinstance(type_, ObjectType):
+                if name in type_.attributes:
+                    yield from _discarded(item.value, type_.attributes[name], (*path, f".{name}"))
+                else:
+                    yield item.key, name, path, type_
+    elif isinstance(node, nodes.Tuple):
+        if isinstance(type_, ListType | SetType):
+            for i, inner in enumerate(node.items):
+                yield from _discarded(inner, type_.element, (*path, f"[{i}]"))
+        elif isinstance(type_, TupleType) and len(type_.elements) == len(node.items):
+            for i, inner in enumerate(node.items):
+                yield from _discarded(inner, type_.elements[i], (*path, f"[{i}]"))
+    elif isinstance(node, nodes.For):
+        wanted = ListType | SetType if node.key_expr is None else MapType
+        if isinstance(type_, wanted):
+            yield from _discarded(node.value_expr, type_.element, (*path, "[...]"))

@@ -6,10 +6,9 @@ from typing import Any, Literal
 
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.conditions import check_rule, refuse_self_reference
 from planner.language.config.merge import ExplicitDeclaration, JoinedBody
 from planner.language.config.model import CheckRule, Expr, Lifecycle, Mode, Reference, ResourceDecl
-from planner.language.config.named_values import label_span
+from planner.language.config.named_values import check_rule, label_span, refuse_self_reference
 from planner.language.config.provider_blocks import provider_reference
 from planner.language.config.provisioners import duplicate_escape, only_self, provisioner_block, reserved_block
 from planner.language.config.reading import (

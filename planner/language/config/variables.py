@@ -17,9 +17,9 @@ from planner.foundation.values.value import EPHEMERAL, Unknown, Value, is_null, 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.directory import is_secret_directory
 from planner.language.config.model import VariableDecl
 from planner.language.config.reading import ExpressionPiece, Problems, constant, piece
-from planner.language.config.secrecy import is_secret_directory
 from planner.language.config.static import Given, marked
 from planner.language.syntax.body import Body, BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_text

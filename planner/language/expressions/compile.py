@@ -25,9 +25,8 @@ from planner.foundation.values.value import (
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.expressions.compile_call import compile_call
 from planner.language.expressions.compile_for import compile_for, compile_splat, compile_template_for
-from planner.language.expressions.compile_operators import compile_binary, compile_unary
+from planner.language.expressions.compile_operators import compile_binary, compile_conditional, compile_unary
 from planner.language.expressions.compiler import COMPILERS, Compiler
-from planner.language.expressions.conditional import compile_conditional
 from planner.language.expressions.environment import Environment, Program, Reference, Run, constant, constants
 from planner.language.expressions.traverse import TraversalError, get_attr, index
 from planner.language.syntax import nodes

@@ -14,6 +14,7 @@ from planner.foundation.values.value import UNKNOWN, List, Null, Set, Unknown, V
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.span import Span
 from planner.language.expressions.environment import Environment, Run, constant, start_range
+from planner.language.functions import FunctionError, call, names
 from planner.language.syntax import nodes
 
 if TYPE_CHECKING:
@@ -64,8 +65,6 @@ def compile_call(compiler: Compiler, node: nodes.Call) -> Run:
 
 
 def _call(env: Environment, node: nodes.Call, function: Function, arguments: list[Any], places: Sequence[Any]) -> Value:
-    from planner.language.functions import FunctionError, call
-
     context = env.scope.context
     if context.evaluate_template is None:
         context.evaluate_template = env.evaluate_template
@@ -122,8 +121,6 @@ def _arity(function: Function, count: int) -> Any:
 
 
 def _arity_problem(function: Function, count: int) -> Any:
-    from planner.language.functions import FunctionError, call
-
     try:
         call(function, [UNKNOWN] * count, None)  # type: ignore[arg-type]
     except FunctionError as problem:
@@ -183,8 +180,6 @@ def _report_unknown(env: Environment, node: nodes.Call) -> None:
 
 def _report_no_function(env: Environment, node: nodes.Call) -> None:
     from difflib import get_close_matches
-
-    from planner.language.functions import names
 
     close = next(iter(get_close_matches(node.name, names(), 1, 0.75)), "")
     hint = f' Did you mean "{close}"?' if close else ""

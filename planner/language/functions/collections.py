@@ -25,8 +25,18 @@ from planner.foundation.values.value import (
     unmark,
 )
 from planner.foundation.vocabulary.graphemes import count_graphemes
-from planner.language.functions.arguments import INT64_MAX, items, kind, shape, small_int
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.functions.protocol import (
+    INT64_MAX,
+    Function,
+    FunctionError,
+    Param,
+    function,
+    items,
+    kind,
+    shape,
+    small_int,
+    unknown,
+)
 
 FUNCTIONS: list[Function] = []
 

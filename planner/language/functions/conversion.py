@@ -24,8 +24,7 @@ from planner.foundation.values.value import (
     unmark_deep,
 )
 from planner.foundation.vocabulary.diagnostic import Failure
-from planner.language.functions.arguments import kind
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.functions.protocol import Function, FunctionError, Param, function, kind, unknown
 
 FUNCTIONS: list[Function] = []
 

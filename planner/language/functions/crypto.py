@@ -9,9 +9,16 @@ from typing import Any
 
 from planner.foundation.values.types import NUMBER, STRING
 from planner.foundation.values.value import Value
-from planner.language.functions.arguments import small_int, text_from_bytes
 from planner.language.functions.encoding import base64_bytes
-from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
+from planner.language.functions.protocol import (
+    CallContext,
+    Function,
+    FunctionError,
+    Param,
+    function,
+    small_int,
+    text_from_bytes,
+)
 
 FUNCTIONS: list[Function] = []
 

@@ -16,8 +16,16 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, ObjectType, Type
 from planner.foundation.values.value import List, Refinement, Unknown, Value, is_wholly_known, mark, unmark
-from planner.language.functions.arguments import kind, text, text_from_bytes
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.functions.protocol import (
+    Function,
+    FunctionError,
+    Param,
+    function,
+    kind,
+    text,
+    text_from_bytes,
+    unknown,
+)
 
 FUNCTIONS: list[Function] = []
 

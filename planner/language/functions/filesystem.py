@@ -14,10 +14,9 @@ from planner.foundation.support.files_read import note_file_read, note_listing, 
 from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import BOOL, STRING, SetType
 from planner.foundation.values.value import Value, mark, unmark
-from planner.language.functions.arguments import text
 from planner.language.functions.crypto import base64, hexadecimal
 from planner.language.functions.encoding import base64_text
-from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
+from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function, text
 
 FUNCTIONS: list[Function] = []
 

@@ -11,9 +11,18 @@ from planner.foundation.values.refine import UNKNOWN_STRING, length_is_known, sa
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType
 from planner.foundation.values.value import List, Null, Refinement, Set, Unknown, Value, is_wholly_known, type_of
 from planner.foundation.vocabulary.graphemes import count_graphemes, graphemes
-from planner.language.functions.arguments import items, kind, shape, text
 from planner.language.functions.encoding import json_text
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.functions.protocol import (
+    Function,
+    FunctionError,
+    Param,
+    function,
+    items,
+    kind,
+    shape,
+    text,
+    unknown,
+)
 
 FUNCTIONS: list[Function] = []
 

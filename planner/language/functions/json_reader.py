@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from planner.foundation.values.value import NULL, Value, number_from_text, type_of
-from planner.language.functions.arguments import text
+from planner.language.functions.protocol import text
 
 _SPACE = " \t\r\n"
 

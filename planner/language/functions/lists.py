@@ -30,8 +30,18 @@ from planner.foundation.values.value import (
     type_of,
     unmark,
 )
-from planner.language.functions.arguments import items, kind, sequence, shape, small_int
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.functions.protocol import (
+    Function,
+    FunctionError,
+    Param,
+    function,
+    items,
+    kind,
+    sequence,
+    shape,
+    small_int,
+    unknown,
+)
 
 FUNCTIONS: list[Function] = []
 

@@ -27,8 +27,18 @@ from planner.foundation.values.value import (
     type_of,
     unmark,
 )
-from planner.language.functions.arguments import entries, items, kind, sequence, shape
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.functions.protocol import (
+    Function,
+    FunctionError,
+    Param,
+    entries,
+    function,
+    items,
+    kind,
+    sequence,
+    shape,
+    unknown,
+)
 
 FUNCTIONS: list[Function] = []
 

@@ -9,8 +9,7 @@ from ipaddress import IPv4Address, IPv6Address
 from planner.foundation.values.numbers import whole_text
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType
 from planner.foundation.values.value import List, Value
-from planner.language.functions.arguments import big_int, small_int
-from planner.language.functions.protocol import Function, FunctionError, Param, function
+from planner.language.functions.protocol import Function, FunctionError, Param, big_int, function, small_int
 
 FUNCTIONS: list[Function] = []
 

@@ -8,10 +8,18 @@ from planner.foundation.values import numbers
 from planner.foundation.values.convert import convert
 from planner.foundation.values.types import DYNAMIC, NUMBER, STRING, ListType, Type
 from planner.foundation.values.value import List, Null, Value, is_wholly_known, mark, type_of, unmark
-from planner.language.functions.arguments import items, kind, small_int
 from planner.language.functions.floating import log
 from planner.language.functions.floating import power as double_power
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.functions.protocol import (
+    Function,
+    FunctionError,
+    Param,
+    function,
+    items,
+    kind,
+    small_int,
+    unknown,
+)
 
 FUNCTIONS: list[Function] = []
 

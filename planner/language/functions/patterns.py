@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from planner.foundation.support.patterns import MOST_NESTED, is_too_deep
+from planner.foundation.support.lazy import MOST_NESTED, is_too_deep
 from planner.foundation.values.types import DYNAMIC, STRING, ListType, ObjectType, TupleType, Type
 from planner.foundation.values.value import List, Null, Unknown, Value
-from planner.language.functions.arguments import text
-from planner.language.functions.protocol import Function, FunctionError, Param, function
+from planner.language.functions.protocol import Function, FunctionError, Param, function, text
 
 FUNCTIONS: list[Function] = []
 

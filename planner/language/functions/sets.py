@@ -23,8 +23,7 @@ from planner.foundation.values.value import (
     mark,
     unmark,
 )
-from planner.language.functions.arguments import items, kind, shape
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.functions.protocol import Function, FunctionError, Param, function, items, kind, shape, unknown
 
 FUNCTIONS: list[Function] = []
 

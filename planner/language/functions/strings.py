@@ -6,8 +6,7 @@ from planner.foundation.values.numbers import LONGEST
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType
 from planner.foundation.values.value import List, Null, Unknown, Value, is_wholly_known
 from planner.foundation.vocabulary.graphemes import graphemes
-from planner.language.functions.arguments import small_int, text
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.functions.protocol import Function, FunctionError, Param, function, small_int, text, unknown
 
 FUNCTIONS: list[Function] = []
 

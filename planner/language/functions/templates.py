@@ -8,9 +8,8 @@ from planner.foundation.values.types import DYNAMIC, STRING
 from planner.foundation.values.value import Marked, Value, mark, unmark
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.foundation.vocabulary.span import Source
-from planner.language.functions.arguments import entries, kind
 from planner.language.functions.filesystem import read_text
-from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function
+from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, entries, function, kind
 from planner.language.syntax.parse import parse_template
 
 FUNCTIONS: list[Function] = []

@@ -13,9 +13,8 @@ from planner.foundation.values.convert import convert
 from planner.foundation.values.numbers import number_to_text
 from planner.foundation.values.types import DYNAMIC, STRING
 from planner.foundation.values.value import NULL, Map, Null, Value, is_wholly_known, number_from_text
-from planner.language.functions.arguments import items, text
 from planner.language.functions.encoding import base64_bytes
-from planner.language.functions.protocol import Function, FunctionError, Param, function, unknown
+from planner.language.functions.protocol import Function, FunctionError, Param, function, items, text, unknown
 
 FUNCTIONS: list[Function] = []
 

@@ -6,9 +6,10 @@ native or JSON syntax, read through a schema."""
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.nodes import Expression, SyntaxNode, node_class
@@ -125,3 +126,146 @@ class Body(Protocol):
     def missing_span(self) -> Span:
         """Where to point when something required is missing (the block's closing brace in native syntax)."""
         ...
+
+
+# The body of a file or block in native syntax, and how a schema reads it.
+
+
+class NativeBody:
+    """Attributes by name and blocks in source order. `start` is the opening brace (or where the file's first token
+    begins), `end` follows the closing brace; offsets as in nodes. `taken` and `taken_types` name the attributes and
+    block types that a partial reading already took."""
+
+    __slots__ = ("attributes", "blocks", "end", "source", "start", "taken", "taken_types")
+
+    def __init__(
+        self,
+        attributes: dict[str, Attribute],
+        blocks: list[Block],
+        source: Source,
+        start: int,
+        end: int,
+        taken: frozenset[str] = frozenset(),
+        taken_types: frozenset[str] = frozenset(),
+    ) -> None:
+        self.attributes = attributes
+        self.blocks = blocks
+        self.source = source
+        self.start = start
+        self.end = end
+        self.taken = taken
+        self.taken_types = taken_types
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (NativeBody, (self.attributes, self.blocks, self.source, self.start, self.end))
+
+    def __repr__(self) -> str:
+        return f"NativeBody({list(self.attributes.values())!r}, {self.blocks!r}, {self.start}, {self.end})"
+
+    @property
+    def missing_span(self) -> Span:
+        return Span(self.source, self.start, self.start)
+
+    def content(self, schema: BodySchema) -> Content:
+        if not self.blocks:  # as in most bodies, all that is there is wanted
+            taken = self.taken
+            own = {n: a for n, a in self.attributes.items() if n not in taken} if taken else dict(self.attributes)
+            if own.keys() <= schema.attributes.keys():
+                return Content(own, [], self._missing(schema, own))
+        content, rest = self._read(schema)
+        wanted = [name for name in schema.attributes if name not in content.attributes]
+        types = [block.type for block in schema.blocks]
+        for attribute in rest.attributes.values():
+            if attribute.name not in rest.taken:
+                hint = did_you_mean(attribute.name, wanted)
+                if not hint and attribute.name in types:
+                    hint = f' Did you mean to define a block of type "{attribute.name}"?'
+                detail = f'An argument named "{attribute.name}" is not expected here.{hint}'
+                content.diagnostics.append(
+                    error("syntax.unsupported_argument", "Unsupported argument", detail, attribute.name_span)
+                )
+        for block in rest.blocks:
+            if block.type not in rest.taken_types:
+                hint = did_you_mean(block.type, types)
+                if not hint and block.type in schema.attributes:
+                    hint = (
+                        f' Did you mean to define argument "{block.type}"? '
+                        "If so, use the equals sign to assign it a value."
+                    )
+                detail = f'Blocks of type "{block.type}" are not expected here.{hint}'
+                span = Span(block.source, block.start, block.type_end)
+                content.diagnostics.append(error("syntax.unsupported_block", "Unsupported block type", detail, span))
+        return content
+
+    def partial_content(self, schema: BodySchema) -> tuple[Content, NativeBody]:
+        return self._read(schema)
+
+    def just_attributes(self) -> tuple[dict[str, Attribute], list[Diagnostic]]:
+        diagnostics = []
+        for block in self.blocks[:1]:  # one example suffices
+            span = Span(block.source, block.start, block.type_end)
+            detail = f'Only arguments may stand here, not blocks such as "{block.type}".'
+            diagnostics.append(error("syntax.unexpected_block", "Unexpected block", detail, span))
+        return {name: a for name, a in self.attributes.items() if name not in self.taken}, diagnostics
+
+    def _missing(self, schema: BodySchema, found: dict[str, Attribute]) -> list[Diagnostic]:
+        return [
+            missing_argument(name, self.missing_span)
+            for name, required in schema.attributes.items()
+            if required and name not in found
+        ]
+
+    def _read(self, schema: BodySchema) -> tuple[Content, NativeBody]:
+        taken = self.taken
+        attributes = {n: a for n, a in self.attributes.items() if n in schema.attributes and n not in taken}
+        diagnostics = self._missing(schema, attributes)
+        blocks = []
+        wanted = {block.type: block for block in schema.blocks if block.type not in self.taken_types}
+        for block in self.blocks:
+            labels = wanted.get(block.type)
+            if labels is not None:
+                problem = _label_problem(block, labels)
+                if problem is None:
+                    blocks.append(block)
+                else:
+                    diagnostics.append(problem)
+        rest = NativeBody(
+            self.attributes,
+            self.blocks,
+            self.source,
+            self.start,
+            self.end,
+            taken.union(attributes) if attributes else taken,
+            self.taken_types | schema.block_types if self.taken_types else schema.block_types,
+        )
+        return Content(attributes, blocks, diagnostics), rest
+
+
+def missing_argument(name: str, span: Span) -> Diagnostic:
+    detail = f'The argument "{name}" is required, but no definition was found.'
+    return error("syntax.missing_argument", "Missing required argument", detail, span)
+
+
+def _label_problem(block: Block, schema: ExpectedBlock) -> Diagnostic | None:
+    """Too many or too few labels."""
+    names, labels = schema.labels, block.labels
+    if len(labels) > len(names):
+        label = labels[len(names)]
+        wanted = f"only {', '.join(names)}" if names else "no labels"
+        return error(
+            "syntax.extra_label",
+            f"Too many labels for {block.type}",
+            f"A block of type {block.type} takes {wanted}.",
+            Span(block.source, label.start, label.end),
+            context=block.header_span,
+        )
+    if len(labels) < len(names):
+        brace = block.body.start if isinstance(block.body, NativeBody) else block.header_end
+        return error(
+            "syntax.missing_label",
+            f"Missing {names[len(labels)]} for {block.type}",
+            f"All {block.type} blocks must have {len(names)} label{'s' * (len(names) > 1)} ({', '.join(names)}).",
+            Span(block.source, brace, brace + 1),
+            context=block.header_span,
+        )
+    return None

@@ -12,11 +12,10 @@ from typing import Any, TypeAlias
 from planner.foundation.values.value import NULL, UNKNOWN
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.span import Source, Span
-from planner.language.syntax.body import Attribute, Block, Label
+from planner.language.syntax.body import Attribute, Block, Label, NativeBody
 from planner.language.syntax.lexer import Token
 from planner.language.syntax.literals import normal, number, quoted_text
 from planner.language.syntax.mistakes import in_literal
-from planner.language.syntax.native_body import NativeBody
 from planner.language.syntax.nodes import (
     Binary,
     Call,

@@ -12,11 +12,10 @@ from planner.foundation.values.value import NULL, Value, number_from_text
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Source, Span
-from planner.language.syntax.body import Attribute, Block, BodySchema, Content, Label
+from planner.language.syntax.body import Attribute, Block, BodySchema, Content, Label, missing_argument
 from planner.language.syntax.json_reader import read_json
 from planner.language.syntax.json_values import JsonArray, JsonAtom, JsonObject, JsonText, JsonValue
 from planner.language.syntax.literals import normal
-from planner.language.syntax.native_body import missing_argument
 from planner.language.syntax.nodes import Expression, Literal, Object, ObjectItem, SyntaxNode, Tuple
 from planner.language.syntax.parse import parse_template
 

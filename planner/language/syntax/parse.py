@@ -14,9 +14,9 @@ from typing import Any
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.span import Source
 from planner.language.syntax import lexer
+from planner.language.syntax.body import NativeBody
 from planner.language.syntax.build import Builder
 from planner.language.syntax.lexer import Token, tokenize
-from planner.language.syntax.native_body import NativeBody
 from planner.language.syntax.nodes import Expression
 from planner.language.syntax.recover import ParseRecovery
 from planner.language.syntax.tables import Row, Tables, load_tables, run

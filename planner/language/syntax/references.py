@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from planner.foundation.vocabulary.diagnostic import Failure
-from planner.language.syntax.body import Attribute, Block, Body
-from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.body import Attribute, Block, Body, NativeBody
 from planner.language.syntax.nodes import (
     Binary,
     Call,

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.foundation.vocabulary.shell import word
+from planner.foundation.vocabulary.nearest import word
 from planner.language.syntax.rule_syntax import Atom, Constant, quote
 from planner.logic.datalog.ask.question import parse_query
 from planner.logic.datalog.explain.proof import proof_json

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from planner.foundation.values.value import Value
-from planner.foundation.vocabulary.limits import UNLIMITED, Limits
+from planner.foundation.vocabulary.limits import UNLIMITED, Limits, Mode
 from planner.foundation.vocabulary.records import field, frozen
-from planner.foundation.vocabulary.walks import Mode
 from planner.world.state.model import InstanceKey, State, same_managed
 
 Action: TypeAlias = str

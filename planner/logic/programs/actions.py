@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from planner.foundation.vocabulary.records import frozen
-from planner.logic.datalog.engine.tables import derived
+from planner.logic.datalog.engine.cache import derived
 from planner.logic.programs.rule_files import files_of
 
 NO_OP = "no-op"

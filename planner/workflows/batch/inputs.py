@@ -11,7 +11,7 @@ from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import Unknown
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.span import Source
-from planner.language.config.secrecy import is_secret_directory
+from planner.language.config.directory import is_secret_directory
 from planner.language.expressions.evaluate import evaluate
 from planner.language.expressions.scope import MappingScope
 from planner.language.syntax.parse import parse_expression
@@ -25,8 +25,7 @@ from planner.world.state.backend import open_backend
 from planner.world.state.backends.local import StateStore
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.model import State
-from planner.world.state.pointer import read_pointer
-from planner.world.state.workspace import current_workspace
+from planner.world.state.workspace import current_workspace, read_pointer
 
 
 def coming_states(request: Request) -> dict[str, ComingState]:

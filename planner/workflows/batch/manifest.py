@@ -23,7 +23,7 @@ from planner.workflows.batch import FOLDER
 from planner.workflows.batch.facts import has_objects
 from planner.workflows.batch.model import Fleet
 from planner.workflows.batch.record import make_folder
-from planner.world.state.pointer import read_pointer
+from planner.world.state.workspace import read_pointer
 
 FORMAT = "1.0"
 NAME = os.path.join(FOLDER, "manifest.json")
@@ -31,7 +31,7 @@ NAME = os.path.join(FOLDER, "manifest.json")
 
 @frozen
 class UnitStateEntry:
-    """A unit's state: as `planner.world.state.identity` names it, with what else is needed to find it again. `after`:
+    """A unit's state: as `planner.world.state.backend` names it, with what else is needed to find it again. `after`:
     the units that it waited for."""
 
     state: str

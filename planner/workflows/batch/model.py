@@ -198,7 +198,7 @@ class Survey:
 
 @frozen
 class Upstream:
-    """A unit whose outputs another reads: its state as `planner.world.state.identity` names it, and its folder and
+    """A unit whose outputs another reads: its state as `planner.world.state.backend` names it, and its folder and
     workspace, which say where else than in a file that is. `seen` names what its outputs are going to be by a plan that
     is not applied yet ("": its state counts), `planned` is that, encoded."""
 

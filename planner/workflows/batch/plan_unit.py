@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.disk import replace_file
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.signals import STOP
@@ -61,7 +62,6 @@ def planned_with(
 
 def plan_unit(request: Request, options: OperationOptions, check: Check) -> UnitResult:
     """Plan the unit, write what is wanted of the plan, and say what it comes to. Raises Failure."""
-    from planner.engine.walk.hooks import Hooks
     from planner.operations.plan_files import save_plan
 
     planned = planned_with(request, evolve(options, records_values=bool(request.plan_file)), Hooks(), check)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.records import frozen
-from planner.language.config.directory import is_module
-from planner.language.config.secrecy import is_secret
+from planner.language.config.directory import is_module, is_secret
 from planner.language.syntax.body import BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_text
 from planner.workflows.batch.files_read import Looked, looked_at

@@ -24,9 +24,8 @@ from planner.operations.load import ConfigurationReading, RunInputs
 from planner.operations.options import StateOptions
 from planner.workflows.batch.model import FileLocation, RemoteRead, Survey, described
 from planner.world.provider import remote_state
-from planner.world.state.backend import schema_of
-from planner.world.state.identity import state_identity
-from planner.world.state.pointer import read_pointer
+from planner.world.state.backend import schema_of, state_identity
+from planner.world.state.workspace import read_pointer
 
 _REMOTE = BodySchema({"backend": False, "config": False, "workspace": False})
 _PROVIDER = "terraform.io/builtin/terraform"

@@ -17,7 +17,7 @@ from planner.workflows.stacks.loading import component_configs, read_stack
 from planner.workflows.stacks.names import PromiseName
 from planner.workflows.stacks.settings import FILE, place_of
 from planner.workflows.stacks.states import workspace_of
-from planner.world.state.identity import state_identity
+from planner.world.state.backend import state_identity
 
 _INSTANCE = PromiseName("component", "an0instance0of0a0component")
 _LOCKS = (".terraform.lock.hcl", FILE)

@@ -25,8 +25,7 @@ from planner.workflows.batch.inputs import coming_states, inputs
 from planner.workflows.batch.model import Request
 from planner.workflows.batch.recipe_run import fitting_arguments, looked_at
 from planner.world.state.backend import open_backend
-from planner.world.state.pointer import read_pointer
-from planner.world.state.workspace import current_workspace
+from planner.world.state.workspace import current_workspace, read_pointer
 
 if TYPE_CHECKING:
     from planner.engine.plan.options import ComingState

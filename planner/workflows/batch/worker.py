@@ -11,7 +11,7 @@ from planner.foundation.support.files_read import service_reads
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
-from planner.language.config.secrecy import is_secret_directory
+from planner.language.config.directory import is_secret_directory
 from planner.operations.backends import data_folder
 from planner.operations.load import read_configuration
 from planner.operations.state_access import load_stored

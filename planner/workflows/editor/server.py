@@ -26,8 +26,7 @@ from planner.language.syntax.rule_parse import parse_rules
 from planner.logic.datalog.tools.suite import run
 from planner.operations import rule_files, rule_tests
 from planner.render.rules import tested_text
-from planner.render.streams import visible
-from planner.render.terminal import Paint
+from planner.render.terminal import Paint, visible
 from planner.workflows.editor import requests
 from planner.workflows.editor.rule_index import Texts, book_of, folder_files, place, problems_of, shapes_near
 

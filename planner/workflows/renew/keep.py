@@ -14,8 +14,8 @@ from planner.foundation.support.files_read import has_asked_time
 from planner.foundation.values.value import is_marked_deep
 from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import field, frozen
+from planner.language.config.directory import is_secret
 from planner.language.config.model import Config, ResourceDecl
-from planner.language.config.secrecy import is_secret
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import renewal_program

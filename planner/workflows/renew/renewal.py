@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from planner.foundation.values.identity import identical
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source
-from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.body import NativeBody
 from planner.language.syntax.parse import parse_config
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder

@@ -38,7 +38,7 @@ from planner.workflows.stacks.steps import (
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
     from planner.engine.walk.hooks import Hooks
-    from planner.foundation.vocabulary.walks import Mode
+    from planner.foundation.vocabulary.limits import Mode
 
 
 class Runner:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from planner.foundation.values.value import UNKNOWN, Unknown, Value, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
-from planner.foundation.vocabulary.walks import Mode
+from planner.foundation.vocabulary.limits import Mode
 from planner.language.config.stack_files.model import RemovedComponent, StackConfig
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.operations.options import OperationOptions

@@ -17,7 +17,7 @@ from planner.language.config.stack_files.model import (
     StackConfig,
     StackModule,
 )
-from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.body import NativeBody
 from planner.world.state.workspace import data_directory
 
 

@@ -15,7 +15,7 @@ from planner.foundation.support.disk import read_whole, replace_file
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import type_of, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
-from planner.language.config.modules_manifest import ModuleRecord, read_manifest, write_manifest
+from planner.language.config.directory import ModuleRecord, read_manifest, write_manifest
 from planner.language.config.stack_files.load import is_stack_file
 from planner.operations.get import get
 from planner.operations.load import load_values

@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
-from planner.foundation.vocabulary.shell import word as shell_word
+from planner.foundation.vocabulary.nearest import word as shell_word
 from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.explain.proof import proof_json

@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Collection, Iterable, Mapping
 
 from planner.foundation.vocabulary.records import frozen
-from planner.language.config.modules_manifest import manifest_path
+from planner.language.config.directory import manifest_path
 from planner.language.config.test_files.load import MOCKS
 from planner.language.config.test_files.model import TestFile
 from planner.logic.datalog.engine.evaluate import evaluate

@@ -18,8 +18,7 @@ from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import Scope
 from planner.language.expressions.traverse import can_iterate, elements
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Block, Body
-from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.body import Block, Body, NativeBody
 
 MOST = 1000
 """elements that are looked at, of all that one conditional is evaluated for"""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from queue import SimpleQueue
 from threading import Thread
 
-from planner.engine.walk.turns import Turns
+from planner.engine.walk.pool import Turns
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.language.config.model import Config
 from planner.language.config.test_files.model import TestFile

@@ -9,8 +9,8 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.diagnostics import show
 from planner.render.diagnostics_json import by_place
 from planner.render.json_ui import JsonLines
-from planner.render.streams import cell
-from planner.render.terminal import Terminal, wrap
+from planner.render.plan import PlanText
+from planner.render.terminal import Terminal, cell, wrap
 from planner.workflows.testing.results import Interrupted, Left, RunResult, TestFileResult, object_addresses
 from planner.world.state.model import State
 
@@ -101,7 +101,6 @@ class HumanTestView(TestView):
             self.diagnostics(run.diagnostics)
 
     def _shown(self, run: RunResult) -> None:
-        from planner.render.plan import PlanText
         from planner.render.schema_lookup import SchemaLookup
         from planner.render.state import StateText
 

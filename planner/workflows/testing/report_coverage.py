@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.render.streams import visible
+from planner.render.terminal import visible
 from planner.workflows.testing.coverage import Coverage
 
 

@@ -23,8 +23,7 @@ from planner.language.config.reading import Problems
 from planner.language.config.test_files.model import ModuleOverride, TestFile, TestRun
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import Scope
-from planner.language.syntax.body import Attribute, Block, Body
-from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.body import Attribute, Block, Body, NativeBody
 from planner.language.syntax.nodes import Literal
 from planner.workflows.testing.variables import names_of
 

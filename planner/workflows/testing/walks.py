@@ -10,12 +10,11 @@ from planner.engine.evaluation.context import EvaluationContext
 from planner.engine.plan.make_plan import make_plan
 from planner.engine.plan.options import PlanOptions
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.support.stop import StopSignal
+from planner.foundation.support.signals import StopSignal
 from planner.foundation.vocabulary.address import parse_module
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.foundation.vocabulary.limits import UNLIMITED, Limits
+from planner.foundation.vocabulary.limits import UNLIMITED, Limits, Mode, Walk
 from planner.foundation.vocabulary.records import define, evolve, field, frozen
-from planner.foundation.vocabulary.walks import Mode, Walk
 from planner.language.config.model import Config, ModulePath
 from planner.language.config.test_files.model import TestFile, TestRun
 from planner.language.config.variables import RootVariable

@@ -12,8 +12,8 @@ from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import beside, copied, remove
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
+from planner.language.config.directory import ModuleRecord, module_key
 from planner.language.config.model import ModuleCall, ModulePath
-from planner.language.config.modules_manifest import ModuleRecord, module_key
 from planner.language.config.reading import Problems
 from planner.language.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
 from planner.world.install.answers import list_in

@@ -20,7 +20,7 @@ from planner.foundation.values.sets import quote
 from planner.foundation.values.types import DYNAMIC, ListType, MapType, ObjectType, Primitive, SetType, Type
 from planner.foundation.values.value import SENSITIVE, List, Null, Set, Unknown, Value, type_of, unmark, unmark_deep
 from planner.foundation.vocabulary.records import frozen
-from planner.world.provider.schema_paths import Path, attribute, element_type, elements, entries
+from planner.world.provider.propose import Path, attribute, element_type, elements, entries
 
 
 @frozen

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.foundation.support.stop import reading
-from planner.foundation.values.plain import plain
+from planner.foundation.support.signals import reading
+from planner.foundation.values.json_codec import plain
 from planner.foundation.values.schema import AttributeSchema, BlockSchema
 from planner.foundation.values.types import DYNAMIC, STRING, MapType, ObjectType, Primitive
 from planner.foundation.values.value import Map, Null, Unknown, Value, is_wholly_known, type_of
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.world.provider.interface import AttributeDiagnostic, ReadAnswer, ResourceSchema
-from planner.world.state.backend import DEFAULT_WORKSPACE, Backend, open_backend
+from planner.world.state.backend import DEFAULT_WORKSPACE, Backend, open_backend, state_identity
 from planner.world.state.encryption_seal import PLAIN, Seal
-from planner.world.state.identity import state_identity
 
 NAME = "terraform_remote_state"
 SCHEMA = ResourceSchema(
@@ -59,7 +58,7 @@ def read(config: Value, seal: Seal = PLAIN) -> ReadAnswer:
 
 
 def source(config: Value) -> str | None:
-    """Which state a wholly known configuration reads, as `planner.world.state.identity` names it; None when it is
+    """Which state a wholly known configuration reads, as `planner.world.state.backend` names it; None when it is
     wrong."""
     kind = "local" if config["backend"] == "_local" else config["backend"]
     if kind.__class__ is not str or not _is_object(config["config"]):

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from planner.foundation.support.random_id import random_uuid
+from planner.foundation.support.digests import random_uuid
 from planner.foundation.values.identity import identical
 from planner.foundation.values.json_codec import CodecError, from_json
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, coerce, implied_type

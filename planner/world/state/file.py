@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.foundation.support.collector import collector_paused
+from planner.foundation.support.digests import random_uuid
+from planner.foundation.support.disk import collector_paused
 from planner.foundation.support.exact_json import JsonError, dumps, loads
-from planner.foundation.support.random_id import random_uuid
 from planner.foundation.values.json_codec import to_json
 from planner.foundation.values.types import type_to_json
 from planner.foundation.vocabulary.address import format_key, key_order

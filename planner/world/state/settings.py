@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from planner.foundation.values.convert import ConversionError, convert
-from planner.foundation.values.json_codec import CodecError, from_json
+from planner.foundation.values.json_codec import CodecError, from_json, plain
 from planner.foundation.values.numbers import from_float
-from planner.foundation.values.plain import plain
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, decode_type
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, SetType, Type
 from planner.foundation.values.value import Value

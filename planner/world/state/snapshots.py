@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from planner.foundation.vocabulary.diagnostic import Failure, error
 
 if TYPE_CHECKING:
-    from planner.foundation.support.stop import StopSignal
+    from planner.foundation.support.signals import StopSignal
     from planner.world.state.backend import Store
     from planner.world.state.model import State
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from planner.foundation.support.disk import read_whole, replace_file
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.records import field, frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE
 
 _ALLOWED = frozenset("-_.~$&+=:@")
@@ -62,3 +65,68 @@ def select_workspace(directory: str, environment: Mapping[str, str], name: str) 
             error("state.workspace_file", "Cannot select the workspace", f"{e.filename or folder}: {e.strerror or e}.")
         ]
     return []
+
+
+# The backend that `init` has set up: `terraform.tfstate` in the data directory, in the ecosystem's format.
+#
+# The file is no state: it names a backend with its settings (those of the command line included) and a hash of what the
+# backend block itself said, so that every other command can tell whether the block has changed since.
+
+
+FILE = "terraform.tfstate"
+_FORMAT = 3
+
+
+@frozen
+class BackendPointer:
+    """A backend that was set up: its type, all its settings (None: not set), the hash of its block."""
+
+    type: str
+    settings: dict[str, Any] = field(factory=dict)
+    hash: int = 0
+
+
+def read_pointer(data_directory: str) -> tuple[BackendPointer | None, list[Diagnostic]]:
+    """The backend that was set up here; None when none was, or with an error."""
+    path = os.path.join(data_directory, FILE)
+    try:
+        data = read_whole(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None, []
+    except OSError as problem:
+        return None, [_damaged(path, problem.strerror or str(problem))]
+    return _pointer(data, path) if data.strip() else (None, [])
+
+
+def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagnostic]]:
+    try:
+        backend = json.loads(data).get("backend") or {}
+        settings, hash = backend.get("config") or {}, backend.get("hash") or 0
+        if settings.__class__ is not dict or hash.__class__ is not int:
+            raise TypeError("it has no settings, or no number of them")
+        pointer = BackendPointer(str(backend.get("type") or ""), settings, hash)
+    except (ValueError, TypeError, AttributeError, RecursionError) as problem:
+        return None, [_damaged(path, f"it is not a description of a backend ({problem})")]
+    return (pointer if pointer.type else None), []
+
+
+def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[Diagnostic]:
+    """Remember the backend that is set up now, or that there is none."""
+    path = os.path.join(data_directory, FILE)
+    document: dict[str, Any] = {"version": _FORMAT}
+    if pointer is not None:
+        settings = dict(sorted(pointer.settings.items()))
+        document["backend"] = {"type": pointer.type, "config": settings, "hash": pointer.hash}
+    try:
+        os.makedirs(data_directory, exist_ok=True)
+        text = json.dumps(document, indent=4, ensure_ascii=False) + "\n"
+        replace_file(path, text.encode(), durable=False)
+    except OSError as problem:
+        detail = f"{path}: {problem.strerror or problem}. Other commands read it to find the state."
+        return [error("backend.unwritable_pointer", "Cannot remember the backend", detail)]
+    return []
+
+
+def _damaged(path: str, why: str) -> Diagnostic:
+    detail = f"{path}: {why}. Remove it and run init."
+    return error("backend.unreadable_pointer", "Cannot read which backend is set up", detail)

@@ -12,7 +12,7 @@ from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.directory import is_module, located
+from planner.language.config.directory import DATA_DIRECTORY, Manifest, is_module, located, read_manifest
 from planner.language.config.load import InstalledModules, Locate, load_tree
 from planner.language.config.model import (
     Config,
@@ -23,7 +23,6 @@ from planner.language.config.model import (
     RequiredProvider,
     VariableDecl,
 )
-from planner.language.config.modules_manifest import DATA_DIRECTORY, Manifest, read_manifest
 from planner.language.config.named_values import locals_block
 from planner.language.config.provider_blocks import required_providers_block
 from planner.language.config.reading import Problems, read

@@ -10,12 +10,18 @@ from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.directory import is_module, located
+from planner.language.config.directory import (
+    DATA_DIRECTORY,
+    Manifest,
+    is_module,
+    is_secret_directory,
+    located,
+    module_key,
+    read_manifest,
+)
 from planner.language.config.load import InstalledModules, load_tree
 from planner.language.config.model import Config, ModuleCall, ModulePath
-from planner.language.config.modules_manifest import DATA_DIRECTORY, Manifest, module_key, read_manifest
 from planner.language.config.reading import Problems
-from planner.language.config.secrecy import is_secret_directory
 from planner.language.config.test_files.model import RunModule, TestFile, TestRun
 from planner.language.config.test_files.read import read_test_file
 from planner.language.config.variables import RawVariables

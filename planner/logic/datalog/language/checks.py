@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from planner.foundation.support.patterns import MOST_NESTED, is_too_deep
+from planner.foundation.support.lazy import MOST_NESTED, is_too_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_syntax import (

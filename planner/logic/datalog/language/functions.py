@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from planner.foundation.support.patterns import is_too_deep
+from planner.foundation.support.lazy import is_too_deep
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.logic.datalog.language.values import Fraction, Number, Truth, Value, is_a_number, number, quotient
 

@@ -12,8 +12,7 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import ModuleCall
 from planner.language.config.reading import Problems
 from planner.language.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
-from planner.language.syntax.body import Block
-from planner.language.syntax.native_body import NativeBody
+from planner.language.syntax.body import Block, NativeBody
 from planner.operations.install_providers import lock_modules, module_installer
 from planner.workflows.batch.terragrunt import FOLDER
 from planner.workflows.batch.terragrunt.session import Library

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from planner.foundation.clients.problem import ServiceError
-from planner.foundation.support.signals import STOP
-from planner.foundation.support.stop import is_reading
+from planner.foundation.support.signals import STOP, is_reading
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
