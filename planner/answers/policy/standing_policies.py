@@ -1,11 +1,9 @@
-"""Policies that hold wherever planner runs: those of the organisation, and those that a configuration brings itself.
+"""Standing policies: those of the organisation, and those in a configuration's own directory.
 
-The organisation's stand in the settings of the command line tool (`policies = ["/etc/planner/policies"]`) and in the
-environment, `PLANNER_POLICIES`: paths and builtin:NAME, separated as in `PATH`. For fleets they are `batch_policies`
-and `PLANNER_BATCH_POLICIES`, for deployments of stacks `stack_policies` and `PLANNER_STACK_POLICIES`. Who writes a
-configuration can neither leave them out nor add to what they declare; a path that does not exist is an error, like that
-of any policy.
-"""
+The organisation names its policies in the settings of the command line tool (`policies = ["/etc/planner/policies"]`) or
+in `PLANNER_POLICIES`: paths and builtin:NAME, separated as in `PATH`. Policies of fleets are named by `batch_policies`
+and `PLANNER_BATCH_POLICIES`, those of deployments by `stack_policies` and `PLANNER_STACK_POLICIES`. The author of a
+configuration can neither omit them nor add to their declarations. A path that does not exist is an error."""
 
 from __future__ import annotations
 

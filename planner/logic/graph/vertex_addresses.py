@@ -1,4 +1,4 @@
-"""Addresses in questions: in a column of vertices an address stands for the vertex that it means."""
+"""Addresses in questions: in a column of vertices, an address means its vertex."""
 
 from __future__ import annotations
 
