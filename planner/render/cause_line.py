@@ -10,7 +10,7 @@ from planner.answers.explain.causes import Because, CauseStep
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
 from planner.logic.model.graph import CommandLine, StateEntry
-from planner.logic.programs.actions import does
+from planner.logic.programs.action_words import words_for
 
 MOST_STEPS = 5
 """steps that a line shows; of longer chains the ends"""
@@ -116,19 +116,11 @@ def words_of(step: CauseStep, actions: Mapping[str, str]) -> str:
     if step.kind == "variable":
         return f"{what} ({origin_of(step)})"
     action = actions.get(what, "")
-    said = _KINDS.get(step.kind, _done(action) if action else "")
+    said = _KINDS.get(step.kind, words_for(action).done if action else "")
     place = "" if step.kind in _ASKED else _place(step.source)
     if said:
         return f"{what}{place[:-1]}, {said})" if place else f"{what} ({said})"
     return f"{what}{place}"
-
-
-def _done(action: str) -> str:
-    if does(action, "replaces"):
-        return "replaced"
-    return {"create": "created", "update": "updated", "delete": "destroyed", "forget": "forgotten", "read": "read"}.get(
-        action, ""
-    )
 
 
 def origin_of(step: CauseStep) -> str:

@@ -11,20 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from planner.answers.explain.causes import Because, RootCause, grouped
-from planner.logic.programs.actions import actions, does, verb_of
+from planner.logic.programs.action_words import words_for
+from planner.logic.programs.actions import actions, verb_of
 from planner.render.cause_line import origin_of, words_of
 from planner.render.terminal import Paint
 
 MOST_LISTED = 20
 """objects that are listed of one cause, unless all are asked for"""
-_NOUNS = {
-    "replace": ("replacement", "replacements"),
-    "delete": ("destruction", "destructions"),
-    "forget": ("removal from the state", "removals from the state"),
-    "update": ("update", "updates"),
-    "create": ("creation", "creations"),
-    "read": ("read", "reads"),
-}
 _THEMSELVES = {
     "create": "Declared, and not there yet",
     "delete_because_no_resource_config": "No longer declared",
@@ -40,16 +33,8 @@ _THEMSELVES = {
 
 def risks() -> dict[str, int]:
     """How early an action comes in a list: what destroys first, then what is forgotten, changed and created."""
-    order = sorted(actions(), key=lambda a: (_risk(a), a))
+    order = sorted(actions(), key=lambda a: (words_for(a).risk, a))
     return {action: at for at, action in enumerate(order)}
-
-
-def _risk(action: str) -> int:
-    classes = ("replaces", "destroys", "forgets")
-    for at, name in enumerate(classes):
-        if does(action, name):
-            return at
-    return {"update": 4, "create": 5, "read": 6}.get(action, 7)
 
 
 def groups_of(chains: Mapping[str, Because], planned: Mapping[str, str]) -> tuple[RootCause, ...]:
@@ -100,9 +85,9 @@ def _of(group: RootCause, total: int) -> str:
 
 def _counted(planned: Iterable[str]) -> str:
     numbers: dict[str, int] = {}
-    for action in sorted(planned, key=_risk):
+    for action in sorted(planned, key=lambda action: words_for(action).risk):
         numbers[verb_of(action)] = numbers.get(verb_of(action), 0) + 1
-    return ", ".join(f"{n} {_NOUNS.get(word, (word, word))[n != 1]}" for word, n in numbers.items())
+    return ", ".join(f"{n} {words_for(word).noun[n != 1]}" for word, n in numbers.items())
 
 
 def summary_json(groups: Sequence[RootCause], planned: Mapping[str, str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from planner.foundation.values.value import Null, Value
-from planner.logic.programs.actions import steps
+from planner.logic.programs.action_words import step_words
 from planner.render.diff import diff_dynamic
 from planner.render.diff_model import (
     MISSING,
@@ -33,14 +33,6 @@ from planner.render.value import attribute_name, json_value, number_text, quoted
 
 ALWAYS_SHOWN = frozenset(("id", "name", "tags"))
 INDENT = "    "
-_SIGNS = {
-    "create": ("+", "green"),
-    "delete": ("-", "red"),
-    "update": ("~", "yellow"),
-    "read": ("<=", "cyan"),
-    "forget": (".", "red"),
-}
-"""the sign of each step of an action, with its colour"""
 
 
 class Style:
@@ -97,9 +89,9 @@ class DiffText:
         """The symbol of an action, four columns wide with the blanks around it."""
         known = self._symbols.get(action)
         if known is None:
-            signs = [_SIGNS[step] for step in steps(action)]
-            blanks = " " * (3 - len("/".join(sign for sign, _ in signs)))
-            known = self._symbols[action] = blanks + "/".join(self.paint(*sign) for sign in signs)
+            words = step_words(action)
+            blanks = " " * (3 - len("/".join(step.sign for step in words)))
+            known = self._symbols[action] = blanks + "/".join(self.paint(step.sign, step.colour) for step in words)
         return known
 
     # ---- pieces of lines

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from planner.engine.walk.hooks import Hooks, ObjectId
-from planner.render.operation_words import EPHEMERAL, duration_text, output_lines, verbs
+from planner.logic.programs.action_words import words_for
+from planner.render.operation_words import EPHEMERAL, duration_text, output_lines
 from planner.render.terminal import Terminal, is_terminal
 
 LONGEST_ID = 80
@@ -41,13 +42,13 @@ class HumanHooks(Hooks):
 
     def apply_start(self, address: str, action: str, identity: ObjectId | None = None, deposed: str = "") -> None:
         if action != "no-op":
-            self.say(f"{_name(address, deposed)}: {verbs(action)[0]}...{_identity(identity)}")
+            self.say(f"{_name(address, deposed)}: {words_for(action).progress[0]}...{_identity(identity)}")
             self._running.start((address, action, identity, deposed))
 
     def _still(self, key: tuple[str, str, ObjectId | None, str], elapsed: float) -> None:
         address, action, identity, _ = key
         known = f"{identity.key}={_short(identity.value)}, " if identity else ""
-        self.say(f"{address}: Still {verbs(action)[1]}... [{known}{duration_text(elapsed)} elapsed]")
+        self.say(f"{address}: Still {words_for(action).progress[1]}... [{known}{duration_text(elapsed)} elapsed]")
 
     def apply_complete(
         self, address: str, action: str, identity: ObjectId | None = None, elapsed: float = 0.0, deposed: str = ""
@@ -55,7 +56,7 @@ class HumanHooks(Hooks):
         self._ended(address, action, deposed)
         if action != "no-op":
             name = _name(address, deposed)
-            word = verbs(action)[2]
+            word = words_for(action).progress[2]
             self.say(f"{name}: {word} complete after {duration_text(elapsed)}{_identity(identity)}")
 
     def apply_errored(self, address: str, action: str, elapsed: float = 0.0, deposed: str = "") -> None:

@@ -15,11 +15,12 @@ from planner.foundation.vocabulary.address import AddressError, ResourceAddress,
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
 from planner.logic.model.plan import Plan, ResourceChange, change_name
+from planner.logic.programs.action_words import words_for
 from planner.logic.programs.actions import does
 from planner.logic.programs.counts import Counts
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.hooks_human import StillRunning
-from planner.render.operation_words import EPHEMERAL, duration_text, output_lines, verbs
+from planner.render.operation_words import EPHEMERAL, duration_text, output_lines
 from planner.render.summary import plan_summary
 from planner.world.state.model import OutputState
 
@@ -256,7 +257,7 @@ class JsonHooks(Hooks):
 
 def _words(action: str) -> tuple[str, str, str]:
     """JSON messages say `Refreshing` where people read `Reading`."""
-    return ("Refreshing", "refreshing", "Refresh") if action == "read" else verbs(action)
+    return ("Refreshing", "refreshing", "Refresh") if action == "read" else words_for(action).progress
 
 
 def _known(identity: ObjectId | None) -> str:

@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-VERBS = {
-    "create": ("Creating", "creating", "Creation"),
-    "update": ("Modifying", "modifying", "Modifications"),
-    "delete": ("Destroying", "destroying", "Destruction"),
-    "read": ("Reading", "reading", "Read"),
-    "forget": ("Removing", "removing", "Removal"),
-}
-"""action -> (at the start, while it runs, when it is complete)"""
-
 EPHEMERAL = {"open": ("Opening...", "Open complete"), "renew": ("Renewing...", "Renew complete")}
 EPHEMERAL["close"] = ("Closing...", "Close complete")
-
-
-def verbs(action: str) -> tuple[str, str, str]:
-    """The three words of an action."""
-    return VERBS.get(action, ("Applying", "applying", "Apply"))
 
 
 def duration_text(seconds: float) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from planner.foundation.values.value import SENSITIVE, mark
 from planner.foundation.vocabulary.address import format_key
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
-from planner.logic.programs.actions import does, steps
+from planner.logic.programs.action_words import step_words
+from planner.logic.programs.actions import does
 from planner.logic.programs.counts import Counts
 from planner.render.diff import diff_dynamic, null_is_missing
 from planner.render.diff_block import diff_object
@@ -28,14 +29,6 @@ if TYPE_CHECKING:
 SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
 """(provider configuration address, mode, type) -> the schema of that object, if it is known"""
 
-LEGEND = {
-    "create": "create",
-    "update": "update in-place (current -> planned)",
-    "delete": "destroy",
-    "read": "read (data resources)",
-    "forget": "forget",
-}
-"""what the sign of each step means"""
 _FIRST = ("create", "update", "delete", "delete-then-create", "create-then-delete", "read", "forget-then-create")
 """the order in which signs are explained; others come behind"""
 
@@ -242,8 +235,10 @@ class PlanText:
 
 def _meaning(action: str) -> str:
     """What the sign of an action means: `destroy and then create replacement`."""
-    creation = "create replacement" if does(action, "replaces") else LEGEND["create"]
-    return " and then ".join(creation if step == "create" else LEGEND[step] for step in steps(action))
+    legends = [step.legend for step in step_words(action)]
+    if does(action, "replaces"):
+        legends = ["create replacement" if legend == "create" else legend for legend in legends]
+    return " and then ".join(legends)
 
 
 NOTHING = {

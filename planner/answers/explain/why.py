@@ -29,7 +29,8 @@ from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.explain.why_not import obstacles
 from planner.logic.model.graph import source_json
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
-from planner.logic.programs.actions import NO_OP, does, verb_of, verbs
+from planner.logic.programs.action_words import words_for
+from planner.logic.programs.actions import NO_OP, verb_of, verbs
 from planner.logic.programs.rule_programs import cause_program
 
 
@@ -296,16 +297,7 @@ _ASKS = ("tainted", "replace_requested", "triggered", "write_only_replace")
 
 def planned_sentence(name: str, action: str) -> str:
     """`terraform_data.a is updated in place.`"""
-    words = {
-        "no-op": "does not change",
-        "create": "is created",
-        "update": "is updated in place",
-        "delete": "is destroyed",
-        "forget": "is forgotten",
-        "read": "is read while applying",
-    }
-    said = words.get(action) or ("is replaced" if does(action, "replaces") else f"has the action {action}")
-    return f"{name} {said}."
+    return f"{name} {words_for(action).is_planned}."
 
 
 def near_actions(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_module, parse_resource_instance
 from planner.logic.graph.edge_sources import LAYERS, declarations, grounds
 from planner.logic.model.plan import change_name
-from planner.logic.programs.actions import NO_OP, actions, does
+from planner.logic.programs.action_words import words_for
+from planner.logic.programs.actions import NO_OP, actions, does, verb_of
 from planner.render.cause_line import Causes
 from planner.render.cause_summary import groups_of, title_of
 from planner.render.page.document import (
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from planner.operations.graph import Explored
 
 TITLES = {"plan": "What is declared", "apply": "What will be done, in its order"}
-SIGNS = {"create": "+", "update": "~", "delete": "-", "replace": "-/+", "read": "<=", "forget": ".", "none": ""}
-"""what stands before a name, for those who do not see its colour"""
 MEANINGS = {
     "reference": "a value is read",
     "order": "it only has to come first",
@@ -75,7 +74,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         tuple(_summary(plan)),
         tuple(_view(name, graph, plan, changes) for name, graph in explored.graphs),
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
-        tuple((action, colour(action), SIGNS[colour(action)]) for action in actions() if action in done),
+        tuple((action, colour(action), words_for(colour(action)).sign) for action in actions() if action in done),
         changes,
         tuple(sorted(verdicts)),
         asks=asks,
@@ -85,12 +84,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
 
 def colour(action: str) -> str:
     """The name of the colour that an action has."""
-    if does(action, "replaces"):
-        return "replace"
-    for kind, name in (("creates", "create"), ("destroys", "delete"), ("forgets", "forget")):
-        if does(action, kind):
-            return name
-    return action if action in ("update", "read") else "none"
+    return "none" if action == NO_OP else verb_of(action)
 
 
 def _summary(plan: Plan) -> list[str]:

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from planner.logic.programs.action_words import words_for
 from planner.workflows.batch.reports.document import note, noun_of, summary_line, totals_text
 
-SIGNS = {"create": "+", "update": "~", "delete": "-", "read": "<=", "forget": ".", "defer": "?"}
 LONGEST = 65_000
 """characters: GitHub takes 65,536"""
 FOLD = 6_000
@@ -142,7 +142,7 @@ def _bounded(lines: list[str]) -> tuple[str, int]:
 
 
 def _sign(action: str) -> str:
-    return SIGNS.get(action, "-/+")
+    return "?" if action == "defer" else words_for(action).sign
 
 
 def _mark(outcome: str) -> str:
