@@ -189,7 +189,7 @@ def test_policies_in_the_place_of_rules(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     code, _, problems = run("plan")
     told = " ".join(problems.split())
-    assert code == 1 and "deny is a relation of policies, not of graphs: rules about it stand in .planner/pol" in told
+    assert code == 1 and "deny is a relation of policies, not of graphs: put rules about it into .planner/pol" in told
 
 
 def test_relations_and_parameters_of_packs() -> None:

@@ -60,7 +60,7 @@ def test_depth_and_one_step(planner):
 def test_another_action(planner):
     ran = planner("why", "replace", "terraform_data.a")
     assert ran.code == 1 and "No replace is planned for terraform_data.a" in ran.err
-    assert "ask why create" in ran.err and "there is no object of it yet" in ran.err
+    assert "use planner why create" in ran.err and "there is no object of it yet" in ran.err
     ran = planner("why", "-not", "replace", "terraform_data.a")
     assert (ran.code, ran.out.split("\n")[:2]) == (
         0,
@@ -195,7 +195,7 @@ def test_cut(planner, work):
     (work / "main.tf").write_text("locals {\n  a = local.b\n  b = local.a\n}\n", encoding="utf-8")
     ran = planner("cut")
     assert ran.code == 0 and ran.out.endswith(
-        "To break it, remove what local.a says about local.b (main.tf:2: a = local.b).\n"
+        "To break it, remove the reference from local.a to local.b (main.tf:2: a = local.b).\n"
     )
     document = json.loads(planner("cut", "-json").out)
     assert document["format_version"] == "1.0"
@@ -350,7 +350,7 @@ def test_no_edge_is_told_by_what_comes_nearest(planner):
         "The other way round there is a path: terraform_data.c (expand) waits for terraform_data.a (expand):",
         "  terraform_data.c (expand) -> terraform_data.b (expand)",
         "  terraform_data.b (expand) -> terraform_data.a (expand)",
-        "-full tells what each rule would need.",
+        "For the conditions that each rule lacks: -full",
         "",
     ]
     document = json.loads(planner("why", "-not", "-json", "terraform_data.a", "terraform_data.c").out)
@@ -399,19 +399,19 @@ def test_module_instances_refer_within_themselves(planner, work: Path):
 def test_an_instance_falls_back_to_what_stands_for_it(planner, work: Path):
     (work / "main.tf").write_text(INSTANCES, encoding="utf-8")
     b = 'terraform_data.web["b"]'
-    note = f"{b} has no vertex of its own in this graph: terraform_data.web (expand) stands for it."
+    note = f"Using terraform_data.web (expand), which covers {b}: it has no vertex of its own in this graph."
     ran = planner("why", b, "terraform_data.net")
     assert ran.code == 0 and ran.out.startswith(f"{note}\nterraform_data.web (expand) waits for terraform_data.net")
     assert json.loads(planner("why", "-json", b, "terraform_data.net").out)["notes"] == [note]
     ran = planner("why", "terraform_data.net", b)
-    assert ran.code == 1 and "stands for it" in ran.err and "It is the other way round" in ran.err
+    assert ran.code == 1 and "which covers" in ran.err and "It is the other way round" in ran.err
     (work / "main.tf").write_text(INSTANCES.replace('"net" {}', '"net" { count = 2 }').replace("net.id", "net[*].id"))
     ran = planner("why", b, "terraform_data.net[1]")
     assert ran.code == 0 and "terraform_data.net (expand) stands for it" in ran.out and ran.out.startswith(note)
     ran = planner("query", "deps(terraform_data.web[0])")
-    assert ran.code == 0 and "terraform_data.net" in ran.out and "stands for it" in " ".join(ran.err.split())
+    assert ran.code == 0 and "terraform_data.net" in ran.out and "which covers" in " ".join(ran.err.split())
     ran = planner("query", 'edge("terraform_data.web[0]", X)')
-    assert ran.code == 0 and "terraform_data.net" in ran.out and "stands for it" in " ".join(ran.err.split())
+    assert ran.code == 0 and "terraform_data.net" in ran.out and "which covers" in " ".join(ran.err.split())
 
 
 def test_unknown_addresses_get_names_that_there_are(planner):

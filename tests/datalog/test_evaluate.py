@@ -306,7 +306,7 @@ def test_rules_may_be_as_deep_as_one_likes(joins: int, tests: int) -> None:
 
 @pytest.mark.parametrize("value", [None, [], {}, float("nan"), b"x"])
 def test_what_is_no_value_is_refused(value: Any) -> None:
-    with pytest.raises(TypeError, match="cannot stand in a column"):
+    with pytest.raises(TypeError, match="cannot be stored in a column"):
         FactBuilder().add("edge", value)
 
 

@@ -135,7 +135,7 @@ def cycle(outputs: Outputs, folder: Path) -> None:
     for name, needed, line in (("first", "third", 2), ("next", "first", 3), ("third", "next", 4)):
         assert f"local.{name} (expand) needs local.{needed} (expand):" in errors
         assert f"    main.tf:{line}: {name}" in errors
-    assert "To break it, remove what local.first says about local.third" in errors
+    assert "To break it, remove the reference from local.first to local.third" in errors
 
 
 def partial_failure(outputs: Outputs, folder: Path) -> None:

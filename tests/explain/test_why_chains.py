@@ -210,7 +210,7 @@ LACKING = {
     "read": ["it is not a data source"],
     "replace": [
         "the provider can change input, output in place",
-        "nothing asks for its replacement: no taint, no -replace, no replace_triggered_by",
+        "nothing requests its replacement: no taint, no -replace, no replace_triggered_by",
     ],
 }
 
@@ -227,8 +227,8 @@ def test_another_action_is_an_error_that_says_which(verb: str, work: Path) -> No
     (problem,) = raised.value.diagnostics
     assert problem.summary == f"No {verb} is planned for terraform_data.a"
     first, *reasons, last = problem.detail.split("\n")
-    assert first == "The plan is to update terraform_data.a: ask why update."
-    assert last == f"why -not -full {verb} terraform_data.a tells what each rule would need."
+    assert first == "The plan is to update terraform_data.a: use planner why update."
+    assert last == f"For the conditions that each rule lacks: planner why -not -full {verb} terraform_data.a"
     assert reasons == [f"  {line}" for line in LACKING[verb]]
     assert explained.not_action("terraform_data.a", verb)["rules"]
 

@@ -131,7 +131,7 @@ def test_the_diagnostic_explains_every_edge(work: Path) -> None:
     local.c (expand) refers to local.a in value, and local.a (expand) answers to that name [rule]
     main.tf:4: c = local.a
 1 more depends on each other in the same knot.
-To break it, remove what local.a says about local.b (main.tf:2: a = local.b)."""
+To break it, remove the reference from local.a to local.b (main.tf:2: a = local.b)."""
     )
 
 

@@ -448,7 +448,7 @@ mock_provider "null" {
             'Blocks of type "policy" are not expected here.',
             'An argument named "source" is not expected here.',
             "Error: Invalid verdict",
-            "Say either how many rows the answer has (rows), or whether there are any (holds).",
+            "Set either rows, the number of rows in the answer, or holds, whether there are any.",
             "The number of rows is a whole number, and not negative.",
             "Error: Failed to read mock files",
         ),

@@ -217,7 +217,7 @@ def test_a_known_reference_passes_and_none_denies() -> None:
 
 
 def test_what_a_local_value_hides_is_undecided_and_named() -> None:
-    said = "depends on what local.names refers to, which this document does not tell"
+    said = "depends on the references of local.names, which this document lacks"
     assert verdicts(document(LOCAL)) == {("undecided", B, said), ("undecided", C, said)}
 
 
@@ -266,7 +266,7 @@ kept(A) :- instance_of(A, O), lifecycle(O, "prevent_destroy", "true").
 
 def test_what_is_not_told_is_not_taken_for_absent() -> None:
     found = verdicts(document({"resources": [bucket("b"), bucket("c")]}), UNTOLD)
-    told = {one for one in found if "does not tell" not in one[2]}
+    told = {one for one in found if "document does not have" not in one[2]}
     assert told == {("deny", C, "is a bucket")}
     assert {one[0] for one in found - told} == {"broken", "undecided"}
 

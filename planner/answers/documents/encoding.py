@@ -82,7 +82,7 @@ def _encode_number(value: Any) -> Any:
     import gmpy2
 
     if not isinstance(value, gmpy2.mpfr):
-        raise TypeError(f"{type(value).__name__} cannot stand in a plan file")
+        raise TypeError(f"{type(value).__name__} cannot be stored in a plan file")
     if gmpy2.is_infinite(value):
         return {"n": "inf" if value > 0 else "-inf"}
     if gmpy2.is_zero(value):

@@ -31,7 +31,7 @@ class CauseStep:
     value: str = ""
     """what a variable is, as it may be shown; with what it was, where that is known"""
     note: str = ""
-    """who gave a variable its value, where the place does not tell: default, environment, input, plan"""
+    """the origin of a variable's value where its place does not show it: default, environment, input, plan"""
 
     @property
     def json(self) -> dict[str, Any]:

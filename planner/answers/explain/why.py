@@ -107,13 +107,13 @@ class Explainer:
         if verb and verb_of(asked.action) != verb:
             word = verb_of(asked.action)
             (near,) = near_actions(name, asked.action, self._not_planned(prover, asked, verb), prover.database)
-            known = f"The plan is to {word} {name}: ask why {word}." if word != "no-op" else near["text"]
+            known = f"The plan is to {word} {name}: use planner why {word}." if word != "no-op" else near["text"]
             lines = [known, *(f"  {line}" for line in near["lines"])]
-            lines += [f"why -not -full {verb} {name} tells what each rule would need."]
+            lines += [f"For the conditions that each rule lacks: planner why -not -full {verb} {name}"]
             raise Failure(error("why.other_action", f"No {verb} is planned for {name}", "\n".join(lines)))
         proof = prover.why("explained", (name, asked.action))
         if proof is None:
-            detail = f"The plan does not say what the action of {name} was decided from."
+            detail = f"The plan does not record the inputs of the action of {name}."
             raise Failure(error("why.no_facts", "Nothing to explain", detail))
         return proof_json(proof, base, source_json)
 
@@ -146,7 +146,7 @@ class Explainer:
         """Why the change is none of the actions of a verb. Raises Failure if it is one."""
         asked = self.find(address)
         if verb_of(asked.action) == verb:
-            detail = f"The plan is to {verb} {asked.name}; ask why without -not."
+            detail = f"The plan is to {verb} {asked.name}; omit -not to see why."
             raise Failure(error("why.holds", "It does hold", detail))
         prover = Prover(cause_program(), evaluate(cause_program(), self.facts(asked)))
         rules = self._not_planned(prover, asked, verb)
@@ -222,7 +222,7 @@ class Explainer:
         trace = self.trace()
         read = self._values(trace, text)
         if not all(is_wholly_known(value) for _, value in read):
-            raise Failure(error("why.holds", "It does hold", f"{text} is not known yet; ask why without -not."))
+            raise Failure(error("why.holds", "It does hold", f"{text} is not known yet; omit -not to see why."))
         prover = Prover(cause_program(), evaluate(cause_program(), trace.build()))
         goal = ["unknown", str(read[0][0])]
         rules = obstacles(prover, "unknown", (goal[1],))
@@ -271,7 +271,7 @@ _LACKS = {
     "tainted": "it is not tainted",
     "replace_requested": "-replace does not name it",
     "triggered": "nothing that its replace_triggered_by names changes",
-    "write_only_replace": "no write-only argument asks for replacement",
+    "write_only_replace": "no write-only argument requires replacement",
     "orphaned": "the configuration declares it",
     "destroy_requested": "this plan does not destroy everything",
     "kept_by_configuration": "lifecycle.destroy is not false",
@@ -288,11 +288,11 @@ _NOT = {
     "created_first": "its replacement is created first",
 }
 _ALONE = ("differs", "requires_replace", *_LACKS)
-"""what is told by itself, whatever is behind it"""
+"""conditions that are reported alone, without their own reasons"""
 _EITHER = frozenset(("created_first", "retained"))
-"""conditions that only tell the forms of one action apart"""
+"""conditions that only distinguish the forms of one action"""
 _ASKS = ("tainted", "replace_requested", "triggered", "write_only_replace")
-"""what may ask for the replacement of an object that differs in nothing that needs it"""
+"""requests to replace an object without a difference that requires it"""
 
 
 def planned_sentence(name: str, action: str) -> str:
@@ -326,7 +326,7 @@ def near_actions(
         elif predicate not in _ASKS or not is_unmoved:
             lines.append(_LACKS.get(predicate, ""))
     if is_unmoved:
-        lines.append("nothing asks for its replacement: no taint, no -replace, no replace_triggered_by")
+        lines.append("nothing requests its replacement: no taint, no -replace, no replace_triggered_by")
     return [
         {
             "kind": "planned-instead",

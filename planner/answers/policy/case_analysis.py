@@ -65,7 +65,7 @@ MOST_OF_ONE = 32
 """cases of one object, in a count or sum over many"""
 _DEEPEST = 40
 _KEYS = {"json": 1, "yaml": 1, "split": 1, "captures": 1, "find_all": 1, "json_element": 2, "yaml_element": 2}
-"""how many of the outputs of a built-in relation tell the others"""
+"""the number of outputs of a built-in relation that determine the others"""
 
 
 def _may_be(known: Any, value: Any) -> bool:
@@ -104,7 +104,7 @@ class Cases:
             self.told.update({(address, (path, inner)): part for inner, part in document.unknown.items()})
         self.steps = ALL_STEPS
         self.messages: dict[tuple[str, Any, Any], frozenset[str]] = {}
-        """of verdicts that hold in all cases: what is said in each of them"""
+        """the message in each case, for verdicts that hold in all cases"""
         self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
         self._saying: dict[tuple[str, Any], list[Rule]] = {}
 
@@ -162,7 +162,7 @@ class Cases:
 _THROUGH = atom(THROUGH, variable("A"), anything(), variable("G"))
 _REACHED = atom(REACHED, variable("G"), variable("B"))
 ANY = object()
-"""in the place of a value that nobody asks for"""
+"""placeholder for a value that is not used"""
 
 
 class _CaseEvaluation:

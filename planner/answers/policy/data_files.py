@@ -48,7 +48,7 @@ def read_data(name: str, text: str, types: dict[str, str]) -> tuple[Columns, Row
         raise Failure(error(CODE, "Data file too large", f"{name} has more than {MOST_CHARACTERS >> 20} MiB."))
     found = _CONTROL.search(source.text)
     if found is not None:
-        raise _failure(source, found.start(), "A control character stands in the file.")
+        raise _failure(source, found.start(), "The file contains a control character.")
     if name.endswith(".csv"):
         return _csv(source, types)
     leaves = (_json if name.endswith(".json") else _yaml)(source)
@@ -243,7 +243,7 @@ def _json(source: Source) -> Iterator[Leaf]:
                 begin = end
                 key, end = decoder.raw_decode(text, end)
                 if key in seen:
-                    raise _failure(source, begin, f'The key "{key[:60]}" stands there twice.')
+                    raise _failure(source, begin, f'The key "{key[:60]}" occurs twice.')
                 seen.add(key)
                 step = key
                 end = skip(end) + 1
@@ -302,7 +302,7 @@ def _yaml(source: Source) -> Iterator[Leaf]:
                 if not isinstance(key, yaml.ScalarNode) or key.value == "<<":
                     raise _failure(source, place(key.start_mark), "A key is a plain text.")
                 if key.value in seen:
-                    raise _failure(source, place(key.start_mark), f'The key "{key.value[:60]}" stands there twice.')
+                    raise _failure(source, place(key.start_mark), f'The key "{key.value[:60]}" occurs twice.')
                 seen.add(key.value)
                 yield from walk(value, (*steps, key.value))
         elif isinstance(node, yaml.SequenceNode):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from planner.logic.datalog.engine.evaluate import Database
 
 WAIVERS = "waivers"
-"""the code of what is said of waivers"""
+"""the code of findings about waivers"""
 _SAYS = {
     "too_wide": "matches everything, so it waives nothing: name the objects that it is for",
     "unnamed": "names neither a type nor a module, as the organisation wants, so it waives nothing",
@@ -231,7 +231,7 @@ def without_policy(policies: Policies, codes: Iterable[str]) -> Iterator[Diagnos
 
 
 def _no_policy(code: str, known: Iterable[str]) -> str:
-    return f"No policy that is asked gives the code {code}.{did_you_mean(code, known)}"
+    return f"No active policy has the code {code}.{did_you_mean(code, known)}"
 
 
 def _refused(database: Database, policies: Policies) -> Iterator[Diagnostic]:
@@ -241,13 +241,13 @@ def _refused(database: Database, policies: Policies) -> Iterator[Diagnostic]:
             detail = _no_policy(str(code), known)
         elif why == "hard":
             detail = (
-                f"{code} is at level deny (hard): nobody overrides it. Change what it denies, or waive it for a time "
+                f"{code} is at level deny (hard), which cannot be overridden. Fix the cause, or waive it for a time "
             )
             detail += "in .planner/waivers.toml."
         else:
             info = policies.packs.policies.get(str(code))
             said = {g for c in policies.settings.configs for p in c.policies if p.code == code for g in p.override}
             groups = sorted({*said, *(info.override if info is not None else ())})
-            whose = f"a member of {' or '.join(groups)}" if groups else "nobody, for no group is named"
-            detail = f"{code} is at level soft, which {whose} may override."
+            whose = f"members of {' or '.join(groups)}" if groups else "members of groups, and no group is named"
+            detail = f"{code} is at level soft. It can be overridden only by {whose}."
         yield error("policy.override_refused", "Override refused", detail)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.logic.model.graph import Graph
 
 Instances: TypeAlias = dict[str, dict[str, None]]
-"""addresses of instances, by what stands before their keys"""
+"""addresses of instances, by the part before their keys"""
 MOST_ROWS = 2_000_000
 _NOTHING: Meant = (set(), set())
 

@@ -60,7 +60,7 @@ def installed_folder(config: str, use: PackUse) -> str:
     found = folder_hash(place)
     if found != locked.hash:
         detail = (
-            f"{use.name} in {place} has the hash {found}, and the lock file {locked.hash}. Somebody has changed it; "
+            f"{use.name} in {place} has the hash {found}, but the lock file has {locked.hash}. The pack was changed; "
         )
         raise _failure(use, detail + f"install it again with: {_init(config)}", "Changed pack")
     return str(place)

@@ -21,7 +21,7 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, NativeBody
 
 Target: TypeAlias = tuple[str, str]
-"""a resource with the keys of its modules, and an instance of it, or EVERY, or SOME (nobody knows which)"""
+"""a resource with the keys of its modules, and an instance of it, or EVERY, or SOME (not known which)"""
 Meant: TypeAlias = tuple[set[Target], set[Target]]
 """what is referred to, and what may be"""
 EVERY, SOME = "*", "?"
@@ -30,8 +30,8 @@ _ALL: Any = ("every element",)
 _ANY: Any = ("some element",)
 """a step into an element that is not known"""
 LOOSE, UNSURE, SURE = 0, 1, 2
-"""how a reference counts: as one that only says what there is, as a choice that may come to something else, or as one
-that certainly means what it leads to"""
+"""the certainty of a reference: it only lists what exists, it is a choice that may have another result, or it
+certainly refers to its target"""
 _MOST_STEPS, _DEEPEST = 20_000, 60
 _SAME_ELEMENTS = frozenset(("tomap", "tolist", "toset", "sensitive", "nonsensitive"))
 """functions whose result has the elements of the argument, under the same keys"""

@@ -235,7 +235,7 @@ class Judging:
             readers(self.policies.program, self.facts.untold, self.facts).items()
         ):
             kind: Kind = "broken" if verdict == "deny" else "undecided"
-            message = f"cannot be decided: it reads {relation}, which this document does not tell"
+            message = f"cannot be decided: it reads {relation}, which this document does not have"
             proof = proof_json(Proof(relation, ()), self.facts, source_json)
             info = self.policies.packs.policies.get(code)
             findings.append(
@@ -281,9 +281,7 @@ class Judging:
         message = f"is decided when {what or 'more'} is known"
         if untold:
             names = {is_resource: sorted(n for n, r in untold if r is is_resource) for is_resource in (False, True)}
-            rests = (
-                [f"what {_listed(names[False])} refers to, which this document does not tell"] if names[False] else []
-            )
+            rests = [f"the references of {_listed(names[False])}, which this document lacks"] if names[False] else []
             rests += [f"which instances of {_listed(names[True])} are referred to"] if names[True] else []
             rest = ", and on ".join(rests)
             message = f"{message}, and depends on {rest}" if what else f"depends on {rest}"

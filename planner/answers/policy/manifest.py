@@ -30,7 +30,7 @@ WHAT = "a pack"
 CODE = "policy.pack"
 Level: TypeAlias = Literal["", "deny", "soft", "warn", "info"]
 LEVELS: tuple[Level, ...] = ("deny", "soft", "warn", "info")
-"""from the strictest on; "" is none: the rule says, and a denial may be overridden by whoever gives a reason"""
+"""the strictest first; "" is none: the rule decides, and a denial may be overridden with a reason"""
 SEVERITIES = ("low", "medium", "high", "critical")
 Row: TypeAlias = tuple[Any, ...]
 
@@ -227,7 +227,7 @@ def _data(name: str, table: TomlTable) -> DataFile:
         table.problem("file", f'"{file}" is not a file of the pack: name one below its folder.')
         file = ""
     elif file and not file.endswith((".csv", ".json", ".yaml", ".yml")):
-        table.problem("file", f'"{file}" ends in none of .csv, .json, .yaml, .yml, so nobody knows how to read it.')
+        table.problem("file", f'"{file}" is not in a supported format: .csv, .json, .yaml or .yml.')
     columns = table.table("columns")
     types = tuple((key, columns.word(key, _BASES, "string")) for key in columns.data)
     for key, _ in types:

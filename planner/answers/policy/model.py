@@ -43,13 +43,13 @@ class Finding:
     waits_for: tuple[tuple[str, str], ...] = ()
     reason: str = ""
     info: PolicyInfo | None = None
-    """what the pack says of the policy: level, severity, title, links, controls"""
+    """metadata of the policy from its pack: level, severity, title, links, controls"""
     said: Kind | None = None
-    """what the policy itself says, where levels, overrides or waivers have been looked at"""
+    """the verdict of the policy itself, before levels, overrides or waivers"""
     by_cases: bool = False
     """whether it holds however the values in `waits_for` turn out, for one reason or another"""
     is_organisations: bool = False
-    """whether a rule of the organisation that computes its code gives it, so that the code stands nowhere"""
+    """whether it comes from a rule of the organisation that computes its code, so that no source contains the code"""
     is_quotable: bool = True
     """whether the lines at `span` may be shown: they hold no sensitive value"""
 
@@ -106,7 +106,7 @@ class Verdict:
     codes: dict[str, str] = field(factory=dict)
     judged: dict[str, int] = field(factory=dict)
     policies: dict[str, PolicyInfo] = field(factory=dict)
-    """what packs say of the codes"""
+    """metadata of the codes from packs"""
     costs: Callable[[], list[RuleCost]] = field(default=list, repr=False)
     """gives what each rule cost, the most costly first"""
 

@@ -196,7 +196,7 @@ def gather(files: Files) -> Packs:
                 detail = f"{pack.name} imports from {other.name}, which is not here."
                 if not other.source.startswith(("./", "../")):
                     detail += (
-                        f" Name it in .planner/policy.toml with the source {other.source}: only what stands there is "
+                        f" Name it in .planner/policy.toml with the source {other.source}: only packs listed there are "
                         "installed, and locked by its hash."
                     )
                 else:
@@ -293,7 +293,7 @@ def _declarations(pack: Pack) -> RuleFile:
     given: list[Name] = []
     for data in manifest.data.values():
         columns = pack.data[data.name][0]
-        doc = f"{_shown(data.name, columns)}: {data.description or f'what stands in {data.file}'}."
+        doc = f"{_shown(data.name, columns)}: {data.description or f'the content of {data.file}'}."
         statements.append(_declaration(pack, data.name, columns, doc, data.span))
         given.append(Name(qualified(pack.name, data.name), data.span.start, data.span.end))
     for kind, names in (("open", open_), ("export", open_), ("output", open_), ("input", given)):

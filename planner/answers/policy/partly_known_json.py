@@ -93,7 +93,7 @@ def _without_order(value: Value) -> Value:
 
 
 _REST, _WHOLE = "\ue000", "\ue001"
-"""stand for the rest of a text, and for a value, that is not known"""
+"""placeholders for the unknown rest of a string, and for an unknown value"""
 
 
 def _beginning(value: Value) -> str:

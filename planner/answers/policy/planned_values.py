@@ -26,7 +26,7 @@ _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 _FRONTS = ("", "unit_")
 """what begins the names of relations about one plan, and about all plans of a fleet: those have the unit in front"""
 OTHERS = ("provider_argument", "data_value")
-"""the relations with values of what is no planned object"""
+"""the relations with values that do not belong to planned objects"""
 VALUES = frozenset(
     f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "size_of", "part", "json_value", "json_part", *OTHERS)
 )
@@ -34,7 +34,7 @@ VALUES = frozenset(
 AT_PATHS = frozenset(f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "prior", *OTHERS))
 """the relations whose last columns are a path and the value there"""
 MAYBE = frozenset(f"{f}{n}" for f in _FRONTS for n in ("maybe", "maybe_exact", "maybe_open"))
-"""the relations that tell which values are unknown"""
+"""the relations that list unknown values"""
 
 END = ".!"
 """what is put behind a path, so that it shows where that ends: no name begins like this"""
@@ -42,7 +42,7 @@ END = ".!"
 LINKS = frozenset(("depends",))
 """the relations between two objects that may not be wholly known; they are about one plan"""
 THROUGH, REACHED = "maybe_through", "maybe_reached"
-"""the relations that together tell which pairs a link may have besides"""
+"""the relations that together list the additional pairs that a link may have"""
 
 
 def named(name: str, keys: int) -> str:

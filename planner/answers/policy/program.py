@@ -252,7 +252,7 @@ def _vertices_as_instances(program: RuleProgram, rule: Rule) -> Iterator[Diagnos
             detail = (
                 f"{name} is a vertex in {vertex.predicate}, but an instance in {instance.predicate}, and no vertex of "
                 "the graph that policies see has the name of an instance: the rule never derives anything. "
-                "node(N, _, Object), instance_of(A, Object) tell which vertex is about which instances."
+                "To get the vertex of an instance use node(N, _, Object), instance_of(A, Object)."
             )
             span = Span(rule.span.source, vertex.start, vertex.end)
             yield warning("policy.no_vertices", "Not the names of vertices", detail, span)

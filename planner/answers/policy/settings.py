@@ -204,13 +204,13 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
             waivers.problem("notice_days", "notice_days is a number of days, 0 or more.")
         longest = waivers.value("longest_days", int, "a whole number", 0) if "longest_days" in waivers else None
         if longest is not None and not is_organisation:
-            detail = "Only the policy file of an organisation says how long waivers may last."
+            detail = "Only the policy file of an organisation may limit the duration of waivers."
             waivers.problem("longest_days", detail, "Not for a directory")
         elif longest is not None and not 0 < longest <= 36500:
             waivers.problem("longest_days", "longest_days is a number of days, 1 or more.")
         wide = waivers.value("wide", bool, "true or false", True)
         if "wide" in waivers and not is_organisation:
-            detail = "Only the policy file of an organisation says what waivers have to name."
+            detail = "Only the policy file of an organisation may set the required fields of waivers."
             waivers.problem("wide", detail, "Not for a directory")
         waivers.done()
         root.done()
@@ -260,7 +260,7 @@ def _uses(section: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
         parameters = table.table("parameters")
         settable = table.texts("settable")
         if "settable" in table and not is_organisation:
-            table.problem("settable", "Only the policy file of an organisation says what others may set.")
+            table.problem("settable", "Only the policy file of an organisation may restrict the settings of others.")
         if policies is not None and not name.startswith("planner."):
             table.problem("policies", "Policies are chosen from packs that come with planner; others judge as a whole.")
         if source and name.startswith("planner."):
@@ -298,9 +298,9 @@ def _policies(section: TomlTable, is_organisation: bool) -> Iterator[PolicySetti
         override = table.texts("override")
         waivable = table.value("waivable", bool, "true or false", True) if "waivable" in table else None
         if "waivable" in table and not is_organisation:
-            table.problem("waivable", "Only the policy file of an organisation says what may be waived.")
+            table.problem("waivable", "Only the policy file of an organisation may restrict waivers.")
         if override and not is_organisation:
-            table.problem("override", "Only the policy file of an organisation says who may override.")
+            table.problem("override", "Only the policy file of an organisation may restrict overrides.")
         table.done()
         yield PolicySetting(code, level, override, waivable, table.span)
 
@@ -322,7 +322,7 @@ def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
             manifest = pack.manifest if pack is not None else _of_library(use.name)
             if manifest is None:
                 detail = f"There is no pack {use.name} here.{did_you_mean(use.name, packs.packs)} "
-                detail += "Say where it comes from: source = ..."
+                detail += "Set its source: source = ..."
                 problems.append(error(CODE, "Unknown pack", detail, use.span))
                 continue
             if use.version and not _is_wanted(use, manifest.version):
@@ -387,7 +387,7 @@ def read_waivers(name: str, text: str) -> list[Waiver]:
             until, expires = _moment(table)
             ticket, reason = table.text("ticket"), table.needed("reason")
             if owner.strip() == "" and "owner" in table.data:
-                table.problem("owner", "Somebody has to own a waiver.")
+                table.problem("owner", "A waiver needs an owner.")
             if reason.strip() == "" and "reason" in table.data:
                 table.problem("reason", "A waiver has a reason.")
             table.done()
@@ -404,7 +404,7 @@ def read_waivers(name: str, text: str) -> list[Waiver]:
 def _moment(table: TomlTable) -> tuple[str, int]:
     """When a waiver expires: as it is written, and in seconds since 1970. A day counts to its end, in UTC."""
     if "expires" not in table:
-        table.problem("expires", "A waiver says when it expires: expires = 2026-12-31.", "Something is missing")
+        table.problem("expires", "A waiver needs an expiry date: expires = 2026-12-31.", "Missing argument")
         return "", 0
     found = table.data["expires"]
     if isinstance(found, str):

@@ -234,7 +234,7 @@ def resource_types(program: RuleProgram, rule: Rule) -> dict[str, set[tuple[str,
 
 
 TYPED = ("change", "stays", "instance_of")
-"""the relations between an address and its type, or the resource that says it"""
+"""the relations between an address and its type, or the resource that has the type"""
 _OBJECT = re.compile(r"(?:^|\.)(data\.)?([\w-]+)\.[\w-]+$")
 
 

@@ -88,7 +88,7 @@ class TomlTable:
         found = self.value(key, list, "a list of texts", [])
         wrong = [x for x in found if not isinstance(x, str)]
         if wrong:
-            self.problem(key, f"{key} is a list of texts, and {kind_of(wrong[0])} stands in it.")
+            self.problem(key, f"{key} must be a list of strings, but it contains {kind_of(wrong[0])}.")
         return tuple(x for x in found if isinstance(x, str))
 
     def table(self, key: str) -> TomlTable:
@@ -111,7 +111,7 @@ class TomlTable:
             if isinstance(found, dict):
                 yield TomlTable(found, (*self.path, key, number), self.file)
             else:
-                self.problem(key, f"{key} is an array of tables, [[{key}]], and {kind_of(found)} stands in it.")
+                self.problem(key, f"{key} must be an array of tables, [[{key}]], but it contains {kind_of(found)}.")
 
     def done(self) -> None:
         """Nothing else may stand here."""

@@ -28,7 +28,7 @@ _ENDINGS = re.compile(r"\$|\\[bBzQE]|\(\?")
 _PLAIN = re.compile(
     r"\^(?:[\w :/=@,-]|\\[.\-/d]|\.|\[\^?(?:(?:\w-\w|[\w .:/@]|\\[.\-/d])+-?|-)\]|[+*?]|\{\d+(?:,\d*)?\}|[()])*\$?"
 )
-"""patterns that mean the same to whoever reads them"""
+"""patterns with the same meaning in every dialect"""
 
 
 def known_truth(name: str, begin: str, arguments: tuple[Any, ...]) -> bool | None:

@@ -50,7 +50,7 @@ class NeedsDecision(Exception):
 
 
 _ASKED = {"json": "is_json", "json_element": "is_json", "yaml": "is_yaml", "yaml_element": "is_yaml"}
-"""built-in relations, and the tests that say whether they make sense of a text"""
+"""built-in relations, and the tests for strings that they accept"""
 _TYPES = {STRING: "symbol", NUMBER: "number", BOOL: "truth"}
 
 
@@ -91,7 +91,7 @@ class SymbolCase:
         self.ranges: dict[Symbol, tuple[Bound, Bound]] = {}
         """the bounds of counts and sums over many objects"""
         self.is_flawed = False
-        """whether something was asked that may have no value, so that the verdict may be broken"""
+        """whether a lookup may have no value, so that the verdict may be broken"""
         for proposition, holds in decisions.items():
             if holds and proposition[0] == "=":
                 self.bound[proposition[1]] = proposition[2]

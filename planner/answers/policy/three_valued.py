@@ -73,8 +73,8 @@ from planner.logic.datalog.language.model import Predicate, Rule
 from planner.logic.datalog.language.order import join_order
 
 LOST = "(known after apply)"
-"""stands in a column whose value is not known; text of a configuration that reads like this is taken for it, which errs
-to the same side"""
+"""placeholder in a column whose value is not known; an equal string in a configuration is taken for it, which errs to
+the same side"""
 FILE = "policies"
 """the name of the file of rewritten rules"""
 VERDICTS = ("deny", "warn")

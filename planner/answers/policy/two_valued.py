@@ -25,7 +25,7 @@ from planner.logic.datalog.explain.why_not import obstacles, why_not
 from planner.logic.datalog.language.values import Row, decode, member
 
 READ = ("planned", "configured", "size_of", "json_value", "prior")
-"""what says a value at a path"""
+"""the relations with the value at a path"""
 _SOUGHT = (*READ, "part", "json_part")
 
 

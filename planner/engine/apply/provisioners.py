@@ -31,7 +31,7 @@ TAIL = 8 * 1024
 IDLE = 0.1
 """Seconds after which an unfinished line is shown."""
 GRACE = 1.0
-"""Seconds between asking the command to end and ending it."""
+"""Seconds between requesting the command to exit and killing it."""
 
 
 def unsupported(type: str) -> AttributeDiagnostic | None:

@@ -134,8 +134,8 @@ class ApplyWalk(ApplyWork):
         forgotten = sum(does(c.action, "releases") for c in self.plan.changes)
         if self.destroys and forgotten and not has_errors(problems) and not self.options.suppress_forget_errors:
             detail = (
-                "Everything else is destroyed, but as the configuration asks, some objects were only forgotten: they "
-                "still exist. With -suppress-forget-errors this is not an error."
+                "All other objects are destroyed, but some objects were only forgotten, as configured: they still "
+                "exist. With -suppress-forget-errors this is not an error."
             )
             summary = "Destroy was successful but left behind forgotten instances"
             problems.append(error("apply.forgotten_left", summary, detail))

@@ -313,7 +313,7 @@ class EvaluationContext:
         self.is_apart = False
         self.deprecations = any(o.deprecated for m in config.root.walk() if m.path for o in m.outputs.values())
         self.configured_function: Callable[[ModuleInstance, str], Function | None] | None = None
-        """where providers are configured: the function that a name stands for in a module; raises Failure"""
+        """where providers are configured: looks up the function of a name in a module; raises Failure"""
         self.root = ModuleInstance(self, config.root, ROOT, None, NO_REPETITION)
         self._instances: dict[ModulePath, list[ModuleInstance]] = {}
         self._instances_at: dict[str, list[ModuleInstance]] = {}

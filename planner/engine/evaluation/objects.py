@@ -289,7 +289,7 @@ class _FlatReader:
         if isinstance(wanted, ObjectType):
             return self.object(prefix, wanted)
         if not isinstance(wanted, ListType | SetType | MapType | TupleType):
-            raise ValueError(f"{key} can be of any type, which a flat map cannot tell")
+            raise ValueError(f"{key} can be of any type, which a flat map cannot represent")
         count = self.flat.get(prefix + ("%" if isinstance(wanted, MapType) else "#"))
         if UNKNOWN_TEXT in (count, self.flat.get(key)):
             return Unknown(wanted)

@@ -49,11 +49,11 @@ class Schemas:
         self._schemas: dict[str, ProviderSchema] = {}
         self._failures: dict[str, Failure] = {}
         self.resolvers: dict[ModuleConfig, dict[Any, Callable[[Any], tuple[Value, int]]]] = {}
-        """what references stand for (planner.engine.evaluation.scope), which is the same in all walks of a
+        """the targets of references (planner.engine.evaluation.scope), the same in all walks of a
         configuration"""
         self.named: dict[Any, tuple[str, str, object, Callable[[Any], tuple[Value, int]]]] = {}
         """of those to variables and local values, for all calls of a module: the kind, the name, what declares it, and
-        what it stands for"""
+        its target"""
 
     def lent(self) -> Schemas:
         """The same schemas for work that goes on beside other work: its providers are its own, and so is their end."""

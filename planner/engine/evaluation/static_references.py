@@ -105,7 +105,7 @@ def _static(expr: Expr, node: Expression, repetition: Repetition) -> Traversal |
         before = _static(expr, node.collection, repetition)
         step = GetIndex(_key(expr, node.key, repetition), node.bracket, node.end)
         return _longer(before, (step,), node.end)
-    detail = "Only references to resources, with count.index or each.key as index, can stand here."
+    detail = "Only references to resources, with count.index or each.key as index, are allowed here."
     span = Span(expr.source, node.start, node.end)
     raise Failure(error("plan.bad_trigger", "Invalid replace_triggered_by expression", detail, span))
 

@@ -26,7 +26,7 @@ _POSITIONS = frozenset(
     ("name_end", "root_end", "open", "close", "bracket", "marker_start", "marker_end", "open_end", "close_start")
 )
 _LENGTH = 16
-"""characters of the digest of a text: nobody can make others that fit, as the key is secret"""
+"""characters of the digest of a string: matching strings cannot be forged, as the key is secret"""
 _FIELDS: dict[type, tuple[str, ...]] = {}
 """what makes up a node, without its positions"""
 

@@ -18,7 +18,7 @@ from planner.language.syntax.nodes import GetAttr, Traversal, Variable
 from planner.language.syntax.references import variables
 
 UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "config.ephemeral_variable"))
-"""codes of the problems that `value_problems` reports: whoever prepares the values need not stop for them"""
+"""codes of the problems that `value_problems` reports: preparing the values need not stop for them"""
 
 
 def value_problems(config: Config, name: str, given: RootVariable | None) -> list[Diagnostic]:
@@ -74,7 +74,7 @@ def deprecated_argument(module: ModuleConfig, name: str) -> list[Diagnostic]:
     if not decl.deprecated or argument is None or call is None:
         return []
     title = "Variable marked as deprecated by the module author"
-    detail = f"The author of the module says about {name}: {decl.deprecated}"
+    detail = f"Message of the module author about {name}: {decl.deprecated}"
     cause, where = Deprecation(name, decl.deprecated, module.is_remote), argument.expr_span
     return [warning("plan.deprecated_variable", title, detail, where, deprecation=cause, group=detail)]
 

@@ -31,7 +31,7 @@ from planner.logic.programs.actions import does
 from planner.logic.programs.rule_programs import decision_program
 
 Facts: TypeAlias = dict[str, tuple[Any, ...]]
-"""predicate -> for each fact what stands behind the instance, a text or (for several columns) a tuple of texts; an
+"""predicate -> for each fact the columns after the instance, a string or (for several columns) a tuple of strings; an
 empty tuple for predicates about the instance alone"""
 
 _DERIVED = ("action", "reason", "destroy_prevented", "undecided", "unforeseen", "read_now")
@@ -48,7 +48,7 @@ class Decision:
     reason: str
     destroy_prevented: bool
     undecided: tuple[str, ...] = ()
-    """what the provider would have to say; only where it could not be asked"""
+    """what only the provider could determine; set where it could not be called"""
     unforeseen: bool = False
     """whether a plan that is being applied decided otherwise"""
     read_now: bool = False

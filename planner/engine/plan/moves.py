@@ -360,7 +360,7 @@ def _move_errors(results: MoveResults, by_name: dict[str, MoveStatement], found:
         detail = f"This statement moves {address} to the same address: delete it."
         report(s, "plan.move_redundant", "Redundant move statement", detail)
     for s, kind, from_, to in found.sorted("still_declared"):
-        detail = f"{from_} is said to have moved to {to}, but the configuration still declares that {kind}: rename it."
+        detail = f"{from_} has a moved block to {to}, but the configuration still declares that {kind}: rename it."
         report(s, "plan.move_still_declared", "Moved object still exists", detail)
     for s, from_, to, earlier, other in found.sorted("second_destination"):
         detail = f"The statement at {earlier} moves {from_} to {other}, this one to {to}: it can only be in one place."

@@ -46,11 +46,11 @@ class PlanOptions(WalkOptions):
     generated: frozenset[str] = frozenset()
     """resources whose configuration is generated from the imported object"""
     moves: bool = True
-    """objects go to where the configuration says they are now; else each stays at its address"""
+    """moved blocks apply to objects; otherwise each keeps its address"""
     before_destroy: bool = False
     """the walk only refreshes the state for a plan that destroys: failed conditions are warnings"""
     offline: bool = False
-    """no provider is asked, so that nothing is told of refreshing"""
+    """no provider is called, so that refreshing is not reported"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
     """states that something else is about to write (`planner.world.state.backend`)"""
     evaluates_once: bool = False

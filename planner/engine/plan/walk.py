@@ -90,7 +90,7 @@ class PlanWalk(PlanWork):
     resources: ResourceVertices
 
     keeps = False
-    """whether somebody has the values now"""
+    """whether a reader has received the values"""
 
     def take_apart(self) -> None:
         if self.keeps:

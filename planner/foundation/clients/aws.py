@@ -99,7 +99,7 @@ class Service:
     name: str
     """as it is signed: `s3`, `dynamodb`"""
     title: str
-    """as messages say: `S3`, `DynamoDB`"""
+    """the name in messages: `S3`, `DynamoDB`"""
     endpoint: str
     region: str
     credentials: CredentialSource

@@ -14,7 +14,7 @@ from planner.foundation.clients.problem import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 Wrong = Callable[[str, str], None]
-"""Told a summary and a detail."""
+"""Called with a summary and a detail."""
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}

@@ -203,7 +203,7 @@ def _installation(config: CliConfig, methods: Any, base: Path) -> CliConfig:
         kind = name[0]
         if kind == "dev_overrides":
             if found:
-                raise SettingsError("dev_overrides must stand before all other ways to install")
+                raise SettingsError("dev_overrides must precede all other installation methods")
             for (source, *_), path in _block(body, kind):
                 if not isinstance(path, str):
                     raise SettingsError(f"the override of {source} must be the path of a directory")

@@ -53,7 +53,7 @@ class Cluster:
             return None
         found = answer.json()
         if not isinstance(found, list) or not found or not isinstance(found[0], dict):
-            raise ServiceError(f"Consul says something else than a list of keys about {name}")
+            raise ServiceError(f"Consul did not return a list of keys for {name}")
         return found[0]
 
     def together(self, *steps: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
@@ -62,7 +62,7 @@ class Cluster:
         said = answer.json()
         if answer.status == 409:
             problems = [str(e.get("What")) for e in said.get("Errors") or () if isinstance(e, dict)]
-            return [], "; ".join(problems) or "it says no reason"
+            return [], "; ".join(problems) or "no reason given"
         return [result.get("KV") or {} for result in said.get("Results") or ()], ""
 
 

@@ -76,7 +76,7 @@ _PIECE = 1 << 16
 LARGEST_ANSWER = 1 << 30
 """bytes"""
 _KEPT = "".join(map(chr, range(0x21, 0x7F)))
-"""what may stand in an address as it is"""
+"""characters that need no escape in an address"""
 _CERTIFICATES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -95,7 +95,7 @@ class HttpResponse:
     headers: dict[str, str]
     body: bytes
     reason: str = ""
-    """what the status line says besides"""
+    """the reason phrase of the status line"""
 
     @property
     def text(self) -> str:
@@ -220,7 +220,7 @@ class Http:
             sent = {**sent, **_who(urlsplit(proxy), "Proxy-Authorization")}
         while True:
             if is_reading() and STOP.requested:
-                raise ServiceError(f"{parts.hostname} was not asked: interrupted")
+                raise ServiceError(f"the request to {parts.hostname} was not sent: interrupted")
             connection, is_fresh = self._connection(key, proxy, timeout)
             try:
                 with _ended_by_stop(connection):
@@ -330,7 +330,7 @@ class _Final(BoundedResponse):
             if not 100 <= status < 200 or status == 101:
                 return version, status, reason
             http.client.parse_headers(self.fp)
-        raise http.client.HTTPException(f"the server says {status} again and again")
+        raise http.client.HTTPException(f"the server keeps answering {status}")
 
 
 class _Named(http.client.HTTPSConnection):
@@ -465,7 +465,7 @@ def _title(method: str) -> str:
 
 
 _SECRET = re.compile(r"(?i)(?<=[?&])([^=&]*(?:token|secret|passw|signature|credential|api[-_]?key)[^=&]*|sig)=[^&]*")
-"""what a query says that gives access"""
+"""query parameters that grant access"""
 
 
 def shown(url: str) -> str:

@@ -53,7 +53,7 @@ class Access:
     password: str = ""
     plugin: Plugin | None = None
     acting_as: Mapping[str, str] = {}
-    """headers that name somebody else to act as"""
+    """headers for impersonating another user"""
 
 
 def in_cluster(environ: Mapping[str, str], folder: str = POD) -> Access:

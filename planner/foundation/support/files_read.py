@@ -6,9 +6,9 @@ from __future__ import annotations
 import sys
 
 LOOKED = "planner.looked"
-"""the audit event of who asks whether a file is there, which opens nothing"""
+"""the audit event of a check for a file, which opens nothing"""
 LISTED = "planner.listed"
-"""the audit event of who asks for all names in a folder: no matter whose they are"""
+"""the audit event of listing the names in a directory, whatever they belong to"""
 _READ: dict[str, None] = {}
 _LOOKED: dict[str, None] = {}
 _TIME = [False]

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 T = TypeVar("T")
 _ROOMY = 1 << 20
-"""bytes that a pipe holds, where it can, so that nobody has to wait for whoever reads it"""
+"""bytes that a pipe holds, if possible, so that the writer need not wait for the reader"""
 _SIZE = 8
-"""bytes in front of a result, which say how long it is"""
+"""bytes before a result, with its length"""
 _INTERRUPTS = frozenset((signal.SIGINT, signal.SIGTERM))
 
 

@@ -10,7 +10,7 @@ from threading import Thread
 from planner.foundation.support.disk import read_given
 
 LEAST = 1 << 20
-"""bytes; a smaller file is read when it is asked for"""
+"""bytes; a smaller file is read when it is requested"""
 
 
 class Ahead:

@@ -11,7 +11,7 @@ from types import CodeType, FrameType
 SECONDS = 0.005
 """between two looks"""
 Stack = tuple[CodeType | str, ...]
-"""from the outside; words stand for what a function worked on"""
+"""from the outside; words are what a function worked on"""
 
 
 class Sampler:

@@ -22,7 +22,7 @@ from types import FrameType
 
 
 _PATIENCE = 1.0
-"""seconds; a listener only says something or wakes somebody up"""
+"""seconds; a listener only prints a message or wakes a thread"""
 
 
 class StopSignal:

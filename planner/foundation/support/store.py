@@ -35,7 +35,7 @@ from planner.foundation.support.digests import blake2b
 SEAL = 32
 """bytes of the sum that an entry begins with"""
 _LENGTH = 8
-"""bytes behind it, which say how long its head is; the sum is that of the head"""
+"""bytes after it, with the length of its head; the checksum is that of the head"""
 _MOST_HEAD = 1 << 30
 _FEW = 256
 """entries; a shelf for so few is trimmed whenever something is put there, a larger one now and then"""

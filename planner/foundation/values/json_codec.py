@@ -169,7 +169,7 @@ def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
 
 _MOST_TYPES = 4096
 _named: dict[str, Type] = {}
-"""types by what stands for them: many objects of a state have the same"""
+"""types by their encoding: many objects of a state have equal ones"""
 
 
 def _named_type(data: Any) -> Type:

@@ -258,7 +258,7 @@ def address_of(steps: Sequence[TraversalStep]) -> Address:
         raise AddressError("Invalid address", "Nothing may follow the instance key.", rest[3].start, rest[3].end)
     if not rest[2].is_index:
         raise AddressError(
-            "Invalid address", "The key of an instance stands in square brackets.", rest[2].start, rest[2].end
+            "Invalid address", "The key of an instance must be in square brackets.", rest[2].start, rest[2].end
         )
     return ResourceAddress(module, mode, type_, name, _key(rest[2]))
 

@@ -64,7 +64,7 @@ UNLIMITED = Limits()
 
 
 Mode: TypeAlias = Literal["normal", "destroy", "refresh-only"]
-"""what a plan is to do: bring about what the configuration says, destroy everything, or only look"""
+"""the purpose of a plan: match the configuration, destroy everything, or only refresh"""
 
 Walk: TypeAlias = Literal["validate", "plan", "plan-destroy", "apply", "destroy", "eval"]
 """`plan-destroy` plans to destroy everything, and `destroy` does; `eval` has values alone, for questions"""

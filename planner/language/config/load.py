@@ -150,7 +150,7 @@ def _fits(wanted: str, version: str | None) -> bool:
 
 _Read = tuple["FileContent | None", Problems]
 _lately_read: dict[tuple[str, str, bool], _Read] = {}
-"""what the last files said, by name and content: init, surveys and plans of one module follow each other"""
+"""the last parsed files, by name and content: init, surveys and plans of one module follow each other"""
 _MOST_FILES = 64
 
 
@@ -172,7 +172,7 @@ class _ConfigLoader:
         self.contents: dict[str, _Read] = {}
         self._root_files: dict[tuple[str, str], bytes] = {}
         self._keeps: bool | None = None
-        """whether what files say may stand in the cache; decided with the root module, which comes first"""
+        """whether parsed files may be stored in the cache; decided with the root module, which comes first"""
 
     def load(self, directory: str = ".") -> tuple[Config, list[Diagnostic]]:
         problems = Problems()

@@ -41,7 +41,7 @@ class Mocking:
     known_late: bool = False
     """what is made up of new objects is known when they are applied, and not when they are planned"""
     late_types: Mapping[str, bool] = field(factory=dict)
-    """types of managed objects for which it says that itself"""
+    """types of managed objects for which it is set explicitly"""
 
     def with_shared(self, other: Mocking) -> Mocking:
         """This, and what another one says of other types and resources."""

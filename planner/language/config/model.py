@@ -77,7 +77,7 @@ class VariableDecl:
     span: Span
     default_span: Span | None = None
     const: bool | None = None
-    """whether static evaluation may use it; None when not said"""
+    """whether static evaluation may use it; None when not set"""
     verbatim: bool = True
     """whether text given on the command line or in the environment is the string itself, not an expression"""
 
@@ -102,7 +102,7 @@ class OutputDecl:
     span: Span
     type: TypeConstraint | None = None
     made_up: tuple[bool, Span] | None = None
-    """a test makes up its module: whether it gives this value, or leaves it null; and where it says so"""
+    """for a module mocked by a test: whether this value is overridden or null, and where"""
 
 
 @frozen(eq=False)
@@ -204,7 +204,7 @@ class ModuleCall:
     block: Block
     source_span: Span | None = None
     body: Body | None = None
-    """what stands in the block besides meta-arguments; `inputs` are its attributes"""
+    """the body of the block without meta-arguments; `inputs` are its attributes"""
     source_kind: str = "local"
     """local, registry or remote"""
     source_is_constant: bool = True
@@ -396,4 +396,4 @@ class Config:
     root: ModuleConfig
     files: dict[str, str] = field(factory=dict)
     root_warnings: tuple[Diagnostic, ...] = ()
-    """what the root module's own files were warned about: finding the backend reads them too, and says it again"""
+    """warnings about the root module's own files: finding the backend reads them too, and repeats them"""

@@ -70,7 +70,7 @@ def variable_block(block: Block, override: bool, problems: Problems) -> Explicit
     if "deprecated" in attributes:
         deprecated = constant_string(attributes["deprecated"], problems)
         if deprecated is not None and not deprecated.strip():
-            detail = "Say in deprecated what to do instead of using this variable; it may not be empty."
+            detail = "deprecated must not be empty: describe what to use instead of this variable."
             problems.error("empty_deprecation", "Invalid deprecated value", detail, label_span(block, 0))
     sensitive = _flag(attributes.get("sensitive"), problems)
     ephemeral = _flag(attributes.get("ephemeral"), problems)
@@ -207,7 +207,7 @@ def output_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
     if "deprecated" in attributes:
         deprecated = constant_string(attributes["deprecated"], problems)
         if deprecated is not None and not deprecated.strip() and not Problems(problems[before:]).has_errors:
-            detail = "Say in deprecated what to do instead of using this output; it may not be empty."
+            detail = "deprecated must not be empty: describe what to use instead of this output."
             where = piece(attributes["deprecated"]).span
             problems.error("empty_deprecation", "Invalid deprecated value", detail, where)
     ephemeral = _flag(attributes.get("ephemeral"), problems)

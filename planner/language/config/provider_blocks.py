@@ -60,7 +60,7 @@ def provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
         version = version_constraint(attributes["version"], problems)
     for_each = expr_of(attributes["for_each"], problems) if "for_each" in attributes else None
     if for_each is not None and not alias:
-        detail = "for_each makes several configurations, so the block needs an alias to tell them from the default one."
+        detail = "for_each makes several configurations, so the block needs an alias, unlike the default configuration."
         problems.error("for_each_without_alias", 'Alias required when using "for_each"', detail, for_each.span)
     for reserved in _RESERVED:
         if reserved in attributes:
@@ -159,7 +159,7 @@ def provider_reference(
     if Problems(problems[before:]).has_errors:
         return None
     alias: str | None = None
-    detail = "A provider name stands alone, or is followed by a dot and an alias."
+    detail = "Write the name of a provider, optionally followed by a dot and an alias."
     if steps:
         if not isinstance(steps[0], nodes.GetAttr):
             where = Span(written.source, steps[0].start, steps[0].end)

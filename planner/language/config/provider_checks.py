@@ -173,7 +173,7 @@ def _check_key(ref: ProviderRef, what: str, mine: _Module, problems: Problems) -
     repeated = mine.repeated.get(str(ref)) is not None
     if ref.key is None:
         if repeated:
-            detail = f"{ref} has for_each: say in brackets which of its instances is meant."
+            detail = f"{ref} has for_each: select one of its instances with a key in brackets."
             problems.error("provider_key", title, detail, ref.span)
     elif not repeated:
         if str(ref) in mine.configured or ref.alias is None:

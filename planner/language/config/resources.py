@@ -112,7 +112,7 @@ def exclusive(spans: dict[str, Span], what: str, problems: Problems) -> None:
     ordered = sorted(spans.values(), key=lambda s: s.start)
     names = " and ".join(f'"{name}"' for name in ("count", "enabled", "for_each") if name in spans)
     whole = Span(ordered[0].source, ordered[0].start, ordered[-1].end)
-    detail = f"Each of {names} says how many {what} there are; use only one of them."
+    detail = f"Each of {names} sets the number of {what}; use only one of them."
     problems.error("exclusive_repetition", f"Invalid combination of {names}", detail, whole)
 
 

@@ -99,7 +99,7 @@ def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
                 provisioners.append(provisioner)
     if not mine.has_errors:
         if destroy is None:
-            detail = "Say in a lifecycle block whether to destroy the objects; without it they are only forgotten."
+            detail = "Add a lifecycle block that sets destroy; without it the objects are only forgotten."
             mine.warning("removed_without_lifecycle", "Missing lifecycle from the removed block", detail, span)
         elif not destroy and provisioners:
             detail = "The objects are forgotten, not destroyed, so the provisioners of this block never run."
@@ -138,7 +138,7 @@ def import_block(block: Block, problems: Problems) -> ImportDecl | None:
         problems.error("import_without_id", "Missing required import argument", detail, span)
     if id_ is not None and identity is not None:
         first, last = sorted((id_, identity), key=lambda a: a.start)
-        detail = "id and identity both say which object is meant; use one of them."
+        detail = "id and identity both identify the object; use one of them."
         both = Span(block.source, first.start, last.end)
         problems.error("import_with_two_ids", "Conflicting import arguments", detail, both)
     if to is None:
@@ -171,7 +171,7 @@ def check_removed(root: ModuleConfig) -> Problems:
                 title = "Removed resource block still exists"
             else:
                 continue
-            detail = f"{removed.from_} is said to be removed, but it is still declared: delete one of the two."
+            detail = f"{removed.from_} has a removed block, but it is still declared: delete one of the two."
             problems.error("removed_still_declared", title, detail, removed.span)
     return problems
 
@@ -214,7 +214,7 @@ def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
     address = _address(steps, ref.source, problems)
     if isinstance(address, ResourceAddress) and address.mode != "managed":
         kind = "Data source" if address.mode == "data" else "Ephemeral resource"
-        detail = "It is not destroyed, so nothing is to be said about its removal: delete its block."
+        detail = "It is never destroyed, so it needs no removed block: delete the block."
         problems.error("removed_mode", f"{kind} address is not allowed", detail, ref.span)
         return None
     return address

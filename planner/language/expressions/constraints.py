@@ -209,7 +209,7 @@ class _Parser:
                 self.report("The attributes of an object type are plain names.", item.key.start, item.key.end)
                 continue
             if name in attributes:
-                self.report(f'The attribute "{name}" stands here twice.', item.key.start, item.key.end)
+                self.report(f'The attribute "{name}" is set twice.', item.key.start, item.key.end)
                 continue
             type_node, default_node = item.value, None
             if type_node.__class__ is nodes.Call and type_node.name == "optional":

@@ -247,7 +247,7 @@ class _Spec:
 
 def _no_label(value: Value) -> str:
     if value.__class__ is Marked:
-        return "The value is marked (as sensitive, say); a label cannot hide it."
+        return "The value is marked (for example as sensitive), and a label cannot hide it."
     if value.__class__ is Null:
         return "The value is null; a label must be a text."
     if value.__class__ is Unknown:

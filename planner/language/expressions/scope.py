@@ -20,7 +20,7 @@ class Scope:
     _context: CallContext | None = None
     functions_allowed = True
     deprecations = False
-    """whether names may stand for values that are marked as deprecated"""
+    """whether names may refer to values that are marked as deprecated"""
 
     def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
         """The value of a reference and how many of its steps that takes care of: (value of `a.b`, 1) lets the evaluator

@@ -125,7 +125,7 @@ def _index(collection: Value, key: Value) -> Value:
     if isinstance(t, SetType):
         raise TraversalError(
             INVALID_INDEX,
-            "The elements of a set have no index and no key: they are told apart by their values alone.",
+            "The elements of a set have no index and no key: they are identified by their values alone.",
         )
     if isinstance(t, Primitive):
         raise TraversalError(INVALID_INDEX, f"A {t.name} has no elements.")

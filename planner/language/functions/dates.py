@@ -197,7 +197,7 @@ def _date_part(verb: str, moment: Moment) -> str:
         "ZZZZZ": moment.zone(),
     }
     if verb not in named:
-        raise FunctionError(f'"{verb}" stands for no part of a date; write text between apostrophes.', 0)
+        raise FunctionError(f'"{verb}" is not a date format sequence; put literal text between apostrophes.', 0)
     return named[verb]
 
 

@@ -45,7 +45,7 @@ class Verb:
 
     def _count(self, digits: str) -> int:
         if len(digits) > 9 or int(digits) > numbers.LONGEST:
-            raise FunctionError(f"A verb of the format asks for more than {numbers.LONGEST} characters.")
+            raise FunctionError(f"A verb of the format requires more than {numbers.LONGEST} characters.")
         return int(digits)
 
 

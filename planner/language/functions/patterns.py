@@ -30,7 +30,7 @@ class Pattern:
         import re2
 
         if is_too_deep(pattern):
-            reason = f"more than {MOST_NESTED:,} groups stand within each other"
+            reason = f"more than {MOST_NESTED:,} nested groups"
             raise FunctionError(f"The regular expression is not valid: {reason}.")
         options = re2.Options()
         options.log_errors = False
@@ -153,7 +153,7 @@ def regexall(pattern: str, string: str, *, result_type: ListType) -> Value:
 @function(
     Param("str", STRING, "The string to change."),
     Param("substr", STRING, "What to replace; a regular expression when written between slashes."),
-    Param("replace", STRING, "What to put there; after a regular expression, `$1` or `${name}` stand for its groups."),
+    Param("replace", STRING, "The replacement; with a regular expression, `$1` or `${name}` insert its groups."),
     result=STRING,
     into=FUNCTIONS,
 )

@@ -120,7 +120,7 @@ class _YamlReader:
 
     def alias(self, name: str) -> Value:
         if name in self.pending:
-            raise YamlError(f"the anchor {name} stands within its own definition")
+            raise YamlError(f"the anchor {name} contains itself")
         if name not in self.anchors:
             raise YamlError(f"there is no anchor {name}")
         return self.anchors[name]

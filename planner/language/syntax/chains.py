@@ -24,7 +24,7 @@ from planner.language.syntax.nodes import (
 from planner.language.syntax.references import PARTS
 
 EVERY = "*"
-"""stands in the place of a step: every element"""
+"""in place of a step: every element"""
 Suffix: TypeAlias = tuple[Any, ...]
 """steps, index expressions, and EVERY"""
 

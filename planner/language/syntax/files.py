@@ -63,5 +63,5 @@ def decoded(data: bytes, display_name: str) -> tuple[Source, list[Diagnostic]]:
     except UnicodeDecodeError as problem:
         source = Source(display_name, data.decode("utf-8", "replace"))
         at = len(data[: problem.start].decode("utf-8", "replace"))
-        detail = "Configuration is UTF-8 text, and here stands a byte that is not. Save the file in that encoding."
+        detail = "The file is not valid UTF-8: invalid byte here. Save the file in that encoding."
         return source, [error("file.encoding", "Not UTF-8", detail, Span(source, at, at + 1))]

@@ -29,7 +29,7 @@ _PLAIN = {
         *("LBODY", "LBRACE", "RBRACE", "LPAREN", "RPAREN", "LBRACKET", "RBRACKET"),
     )
 }
-"""kinds of tokens that stand for themselves, as what they are laid out"""
+"""kinds of tokens that are laid out as themselves"""
 _PLAIN["PATH"] = NAME  # the gaps around `a.b` are those around a name; STEPS begin like a dot and end like a name
 _FUSED = ("PATH", "STEPS")
 """kinds that are simple tokens again where some character might take no column of its own"""
@@ -372,7 +372,7 @@ def _indent(lines: list[_Line], has_heredocs: bool) -> None:
 
 
 _GAPS: dict[tuple[str, str, str], int] = {}
-"""what `_gap` said of kinds of tokens; one name, `in`, is different"""
+"""results of `_gap` by kinds of tokens; one name, `in`, is different"""
 
 
 def _space(cell: Pieces) -> None:

@@ -152,7 +152,7 @@ class JsonBody:
         self, value: JsonValue, label: str | None
     ) -> tuple[list[tuple[JsonText, JsonValue]], list[Diagnostic]]:
         """The properties of an object, or of all objects in an array; none of null. `label` is what their names say."""
-        what = f"to say the {label}" if label else "with arguments and blocks"
+        what = f"with the {label}" if label else "with arguments and blocks"
         if isinstance(value, JsonObject):
             return value.members, []
         if isinstance(value, JsonArray):
@@ -198,7 +198,7 @@ class JsonBody:
 
     def _wrong_type(self, value: JsonValue, wanted: str) -> Diagnostic:
         span = Span(self.source, value.start, _first_end(value))
-        return error("json.wrong_type", "Wrong type of JSON value", f"Here must stand {wanted}.", span)
+        return error("json.wrong_type", "Wrong type of JSON value", f"Expected {wanted}.", span)
 
     def _twice(self, name: JsonText, first: Attribute) -> Diagnostic:
         line = self.source.line_number(first.start)

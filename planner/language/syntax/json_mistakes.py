@@ -123,9 +123,9 @@ class _Mistakes:
             detail = f"JSON knows the words true, false and null, not {word}.{did_you_mean(word.lower(), WORDS)}"
             self.report("word", "Unknown word in JSON", detail, token)
         elif kind == END:
-            self.report("end", "Missing JSON value", "The text ends where a value should stand.", token)
+            self.report("end", "Missing JSON value", "Unexpected end of input: expected a value.", token)
         else:
-            detail = "A value should stand here: an object, an array, a string, a number, true, false or null."
+            detail = "Expected a value: an object, an array, a string, a number, true, false or null."
             self.report("value", "Missing JSON value", detail, token)
         return wrong
 

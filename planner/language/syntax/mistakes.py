@@ -75,7 +75,7 @@ MISTAKES = (
         "*",
         "expected_equal",
         "Expected an argument or block",
-        "A name alone says nothing: write an equals sign and a value for an argument, labels and braces for a block.",
+        "Expected an argument (an equals sign and a value) or a block (labels and braces) after this name.",
         "«a»\n",
         "name",
         echo=False,
@@ -169,7 +169,7 @@ MISTAKES = (
         "NEWLINE",
         "line_block_newline",
         "Block half on one line",
-        "The block's argument stands on the line of its opening brace, so its closing brace must stand there too.",
+        "The block's argument is on the line of its opening brace, so its closing brace must be there, too.",
         "b { a = 1«\n»}\n",
         echo=False,
     ),
@@ -188,7 +188,7 @@ MISTAKES = (
         "*",
         "expected_newline",
         "Expected a new line",
-        "Behind the closing brace of a block the line ends; here stands {token}.",
+        "Expected a new line after the closing brace of the block, not {token}.",
         "b {\n} «c» = 1\n",
     ),
     Mistake(
@@ -196,7 +196,7 @@ MISTAKES = (
         "*",
         "expected_newline",
         "Expected a new line",
-        "The value ends here, and the next argument begins on a new line; but here stands {token}.",
+        "Expected a new line after this value, not {token}.",
         "a = 1 «b» = 2\n",
     ),
     Mistake(
@@ -221,7 +221,7 @@ MISTAKES = (
         "NEWLINE",
         "expected_expression",
         "Expected an expression",
-        "The line ends where a value should stand. Only inside brackets can an expression go on in the next line.",
+        "Expected a value before the end of the line. An expression can continue on the next line only in brackets.",
         "a = 1 +«\n»2\n",
     ),
     Mistake(
@@ -229,7 +229,7 @@ MISTAKES = (
         "$END",
         "expected_expression",
         "Expected an expression",
-        "The text ends where a value should stand.",
+        "Unexpected end of input: expected a value.",
         "a = «»",
     ),
     Mistake(
@@ -237,7 +237,7 @@ MISTAKES = (
         "EQUAL",
         "expected_expression",
         "Expected an expression",
-        "A value should stand here. To compare two values write two equals signs.",
+        "Expected a value. To compare two values write two equals signs.",
         "a = «=» 1\n",
     ),
     Mistake(
@@ -253,7 +253,7 @@ MISTAKES = (
         "*",
         "expected_colon",
         "Missing second result of a condition",
-        "Behind the question mark stand two results with a colon between them; here stands {token}.",
+        "Expected two results separated by a colon after the question mark, not {token}.",
         "a = true ? 1«\n»",
         echo=False,
     ),
@@ -271,7 +271,7 @@ MISTAKES = (
         "*",
         "expected_comma",
         "Expected a comma",
-        "Commas separate the arguments of a function, and a parenthesis ends them; here stands {token}.",
+        'Expected a comma or ")" after this argument, not {token}.',
         "a = max(1 «2»)\n",
         echo=False,
     ),
@@ -299,7 +299,7 @@ MISTAKES = (
         "*",
         "expected_comma",
         "Expected a comma",
-        "Commas separate the items of a list, and a bracket ends it; here stands {token}.",
+        'Expected a comma or "]" after this item, not {token}.',
         "a = [1 «2»]\n",
     ),
     Mistake(
@@ -316,7 +316,7 @@ MISTAKES = (
         "*",
         "expected_equal",
         "Expected an equals sign",
-        "Behind the key of an object's attribute stands an equals sign or a colon, not {token}.",
+        "Expected an equals sign or a colon after the key of an attribute, not {token}.",
         "a = { b «1» }\n",
     ),
     Mistake(
@@ -324,7 +324,7 @@ MISTAKES = (
         "NEWLINE COMMA",
         "expected_value",
         "Attribute without a value",
-        "Behind the key of an object's attribute stand an equals sign and its value.",
+        "Expected an equals sign and a value after the key of an attribute.",
         "a = { b«,» c = 1 }\n",
     ),
     Mistake(
@@ -332,7 +332,7 @@ MISTAKES = (
         "NAME",
         "expected_equal",
         "Expected an equals sign",
-        "Behind the key of an object's attribute stands an equals sign. A key with spaces or dots needs quotes.",
+        "Expected an equals sign after the key of an attribute. A key with spaces or dots needs quotes.",
         "a = { b «c» = 1 }\n",
     ),
     Mistake(
@@ -349,7 +349,7 @@ MISTAKES = (
         "*",
         "expected_comma",
         "Expected a comma or a new line",
-        "Commas or new lines separate the attributes of an object; here stands {token}.",
+        "Expected a comma or a new line after this attribute, not {token}.",
         "a = { b = 1 «c» = 2 }\n",
     ),
     Mistake(
@@ -357,7 +357,7 @@ MISTAKES = (
         "*",
         "expected_bracket",
         "Expected a closing bracket",
-        "One index stands between brackets; here stands {token}.",
+        'Expected "]" after the index, not {token}.',
         "a = b[0, 1«]»\n",
         "closing",
     ),
@@ -366,7 +366,7 @@ MISTAKES = (
         "*",
         "expected_bracket",
         "Expected a closing bracket",
-        "In a splat the bracket closes right behind the star; here stands {token}.",
+        'Expected "]" directly after the star of a splat, not {token}.',
         "a = b[**«]»\n",
         "closing",
     ),
@@ -375,7 +375,7 @@ MISTAKES = (
         "*",
         "expected_attribute",
         "Expected an attribute name",
-        "Behind a dot stands the name of an attribute, not {token}.",
+        "Expected the name of an attribute after the dot, not {token}.",
         "a = b.«[»0]\n",
         echo=False,
     ),
@@ -384,7 +384,7 @@ MISTAKES = (
         "*",
         "expected_function",
         "Expected a function name",
-        "Behind two colons stands the name of a function, not {token}.",
+        "Expected the name of a function after the two colons, not {token}.",
         "a = provider::«1»(2)\n",
         echo=False,
     ),
@@ -403,7 +403,7 @@ MISTAKES = (
         "*",
         "expected_for_name",
         "Expected a name",
-        "Behind `for` stands a name for each element, not {token}.",
+        "Expected a name for each element after `for`, not {token}.",
         "a = { for «=» 1 }\n",
     ),
     Mistake(
@@ -411,7 +411,7 @@ MISTAKES = (
         "*",
         "expected_for_name",
         "Expected a name",
-        "Behind the comma stands the name for each element's value, not {token}.",
+        "Expected a name for each element's value after the comma, not {token}.",
         "a = [for k, «1» in b : k]\n",
     ),
     Mistake(
@@ -419,7 +419,7 @@ MISTAKES = (
         "*",
         "expected_in",
         "Expected `in`",
-        "Behind the names of a `for` stand `in` and the collection; here stands {token}.",
+        "Expected `in` and the collection after the names of a `for`, not {token}.",
         "a = [for x «of» y : x]\n",
     ),
     Mistake(
@@ -427,7 +427,7 @@ MISTAKES = (
         "*",
         "expected_colon",
         "Expected a colon",
-        "Between the collection of a for expression and its result stands a colon, not {token}.",
+        "Expected a colon between the collection of a for expression and its result, not {token}.",
         "a = [for x in y «,» x]\n",
     ),
     Mistake(
@@ -452,7 +452,7 @@ MISTAKES = (
         "DIRECTIVE_UNKNOWN",
         "unknown_directive",
         "Unknown template directive",
-        "Behind `%{` stands `if`, `else`, `endif`, `for` or `endfor`. For a literal percent sign write `%%{`.",
+        "Expected `if`, `else`, `endif`, `for` or `endfor` after `%{`. For a literal percent sign write `%%{`.",
         'a = "%{ «while» true }"\n',
         "next",
     ),
@@ -486,7 +486,7 @@ MISTAKES = (
         "*",
         "expected_template_brace",
         "Expected the end of the directive",
-        "The directive is complete before {token}; its closing brace should stand here.",
+        "Expected the closing brace of the directive, not {token}.",
         'a = "%{ if b }c%{ else «if» d }e%{ endif }"\n',
     ),
     # ------------------------------------------------ anywhere
@@ -501,8 +501,8 @@ MISTAKES = (
 )
 
 _INVALID = {
-    "*": "The brackets and star of a splat stand on one line.",
-    "'": "Strings stand between double quotes, not single ones.",
+    "*": "The brackets and star of a splat must be on one line.",
+    "'": "Strings use double quotes, not single quotes.",
     "`": "Backquotes have no meaning. For a text of several lines use a heredoc (<<EOT).",
     ";": "Semicolons have no meaning. New lines separate arguments, commas the items of a list.",
     "&": "There are no operators on bits. Did you mean the logical and, &&?",
@@ -511,7 +511,7 @@ _INVALID = {
     "^": "There are no operators on bits.",
     "\u201c": "Curly quotes have no meaning. Write straight double quotes.",
     "\u201d": "Curly quotes have no meaning. Write straight double quotes.",
-    "\\": "A backslash must stand in a string, and before another character of its line.",
+    "\\": "A backslash is allowed only in a string, before another character of its line.",
     "\r": "A carriage return must be followed by a line feed.",
 }
 
@@ -527,7 +527,7 @@ _LITERAL = {
     "number": (
         "number",
         "Not a number",
-        "{text} is not a valid number: at most one dot and one exponent may stand in it.",
+        "{text} is not a valid number: it may have at most one dot and one exponent.",
     ),
     "stray_directive": ("directive", "Unexpected {text}", "No directive is open here that this one could belong to."),
     "wrong_directive": (

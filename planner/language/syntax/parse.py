@@ -24,7 +24,7 @@ from planner.language.syntax.tables import Row, Tables, load_tables, run
 STARTS = ("file", "expression", "template")
 FileBody = NativeBody
 _CONTEXTUAL = dict.fromkeys(("FOR", "IN", "IF"), "NAME")
-"""words that are names where only a name can stand"""
+"""words that are names where only a name is possible"""
 
 _tables: Tables | None = None
 

@@ -232,7 +232,7 @@ class _RuleReader:
             return error("rules.syntax", "Unfinished comment", detail, Span(self.source, start, start + 2))
         if word in ("=", "!=", "<", "<=", ">", ">=") and "IN" in expected and kind not in expected:
             negation = max(n for n in range(number) if self.tokens[n][1] == "not")
-            detail = "The word not stands before a predicate or a test. Turn a comparison around: A != B, not A = B."
+            detail = "not must precede a predicate or a test. Invert a comparison instead: A != B, not A = B."
             place = Span(self.source, self.tokens[negation][2], self.tokens[number - 1][3])
             return error("rules.syntax", "Negated comparison", detail, place)
         if kind == "VARIABLE" and "NAME" in expected:
@@ -254,7 +254,7 @@ class _RuleReader:
             detail = f"The rule cannot go on with {what} here. Expected " + _either(options) + "."
         detail += _OTHERWISE.get(word if before is None or before[1] != word else word * 2, "")
         if before and before[0] == "NAME" and before[1] == "null":
-            detail += " There is no null: of what is null no row holds, as not a(X, _) asks."
+            detail += " There is no null: a null value has no row, so use not a(X, _)."
         elif before and before[0] == "NAME" and options == ["("]:
             detail += f" If {before[1]} is a variable, it begins with a capital letter; a string has double quotes."
         if kind in tables().terminals.keywords.values() and "NAME" in expected:
@@ -268,17 +268,17 @@ class _RuleReader:
 
 
 _OTHERWISE = {
-    "'": " Strings stand in double quotes.",
+    "'": " Strings use double quotes.",
     "&": " A comma is read as and.",
     "and": " A comma is read as and.",
     "|": " A semicolon is read as or, as in (a(X) ; b(X)).",
     "or": " A semicolon is read as or, as in (a(X) ; b(X)).",
     "!": " The word for it is not, as in not a(X).",
     "#": " Comments begin with //.",
-    "~": ' A pattern is asked for with matches(X, "^a").',
-    "==": " Whether two values are the same is asked with one =.",
+    "~": ' To match a pattern use matches(X, "^a").',
+    "==": " To compare two values use a single =.",
 }
-"""how what other languages have is said in this one"""
+"""hints for notations of other languages"""
 
 
 def _either(options: list[str]) -> str:

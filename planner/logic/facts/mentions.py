@@ -31,7 +31,7 @@ from planner.logic.model.graph import StateEntry
 from planner.world.state.model import State
 
 Mention: TypeAlias = tuple[Traversal | Variable | Call, Source, str]
-"""the traversal, or the call of a provider's function, its source, and the path of the argument it stands in"""
+"""the traversal, or the call of a provider's function, its source, and the path of its argument"""
 ProvisionerSchema: TypeAlias = Callable[[str], "BlockSchema | None"]
 
 

@@ -217,7 +217,7 @@ def missing_providers(graph: Graph) -> list[Diagnostic]:
         )
         problems.append(error("graph.provider_missing", "Provider configuration not present", detail, address=node))
     for (object,) in sorted(graph.database["provider_unresolved"]):
-        detail = f"{object} asks for a provider configuration that neither its module nor any calling module has."
+        detail = f"{object} requires a provider configuration that neither its module nor any calling module has."
         problems.append(
             error("graph.provider_unresolved", "Provider configuration not present", detail, address=object)
         )

@@ -18,7 +18,7 @@ from planner.logic.model.graph import Graph, source_json
 REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference")
 """predicates whose facts are what people wrote"""
 ORDER = "order_before"
-"""where a mention comes from that is no text of the configuration, but a rule of the user's"""
+"""the source of a mention that comes from a rule of the user's, not from the configuration"""
 
 
 @frozen(eq=False)
@@ -168,7 +168,7 @@ def removal_text(removal: EdgeRemoval) -> str:
     if removal.paths == (ORDER,):
         named = "; ".join((*removal.rules, where)) or ORDER
         return f"the rule of yours that orders {', '.join(removal.targets)} before {removal.object} ({named})"
-    return f"what {removal.object} says about {', '.join(removal.targets)}" + (f" ({where})" if where else "")
+    return f"the reference from {removal.object} to {', '.join(removal.targets)}" + (f" ({where})" if where else "")
 
 
 def knot_lines(knot: Knot) -> list[str]:

@@ -12,7 +12,7 @@ from planner.logic.graph.cycles import ORDER
 from planner.logic.model.graph import Graph, source_json
 
 LAYERS = ("reference", "order", "provider", "module", "destroy")
-"""the kinds of edges, as rules/shared/order.dl tells them apart"""
+"""the kinds of edges, as distinguished by rules/shared/order.dl"""
 RELATIONS = ("edge_layer", "edge_mention")
 """the relations that a graph must have been built with"""
 MOST_PLACES = 3

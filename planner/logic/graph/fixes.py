@@ -31,7 +31,7 @@ REMOVABLE = (
     "exclude",
     "asked_replacement",
 )
-"""facts that stand on a line of their own, an option or an entry of the state; a declaration is none of them"""
+"""facts with a line, an option or an entry of the state of their own; declarations are not among them"""
 _ANNOTATIONS = re.compile(r"(?:@\w+\(\"(?:[^\"\\]|\\.)*\"\)\s*)+\Z")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DRAWN = ("vertex", "edge", "instance", "instance_node", "deposed_node", "local_name")
 """the relations that pictures need"""
 ABOUT = ("vertex", "edge", "instance_node", "deposed_node", "operation")
-"""the relations that say what vertices are about"""
+"""the relations between vertices and their objects"""
 
 Actions: TypeAlias = dict[tuple[str, str], list[tuple[str, str]]]
 """planned actions: (resource or instance, deposed key or "") -> (instance, action) of each"""

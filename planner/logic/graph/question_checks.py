@@ -86,8 +86,8 @@ class _ConditionCheck:
         tells = "instance_node(node, instance)" if column.type.name == "instance" else "vertex(node, _, _, object)"
         detail = (
             f"{term.name} is a vertex in {other}, but in {atom.predicate} an {column.type.name}, such as {some}, which "
-            f"is the name of no vertex. {tells} tells which vertices are about it, and "
-            f'"planner rules doc {atom.predicate}" what there is besides.'
+            f"is not the name of a vertex. For its vertices use {tells}; for other columns see "
+            f'"planner rules doc {atom.predicate}".'
         )
         span = Span(self.query.rules[0].span.source, term.start, term.end)
         return warning("query.no_vertices", "Not the names of vertices", detail, span)

@@ -53,4 +53,4 @@ class Names:
 
 def told_instead(text: str, node: str) -> str:
     """That a vertex stands for what somebody named."""
-    return f"{text} has no vertex of its own in this graph: {node} stands for it."
+    return f"Using {node}, which covers {text}: it has no vertex of its own in this graph."

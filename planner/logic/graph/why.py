@@ -69,7 +69,7 @@ def prove_wait(
     lines = [*notes, f"{dependent} can start before {dependency} is done: there is no chain of edges between them."]
     lines += [
         near_text(nearest_misses(graph, dependent, dependency)),
-        "why -not -full tells what each rule would need.",
+        "For the conditions that each rule lacks: planner why -not -full",
     ]
     return None, [error("graph.no_wait", "Nothing to explain", "\n".join(lines))]
 
@@ -91,7 +91,7 @@ def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
     lines = [f"{dependency} should be done before {dependent}, but that order was given up, as it would close a cycle."]
     way = shortest_way(graph, dependency, dependent)[::-1] if dependency in graph.nodes else []
     if way:
-        lines.append("These stand instead:")
+        lines.append("Its edges are instead:")
         lines += [f"  {a} needs {b}" for a, b in pairwise([*way, dependent])]
     fact = word(f"given_up({quote(dependent)}, {quote(dependency)})")
     lines.append(f"Where it came from: planner why {fact}")

@@ -11,8 +11,7 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.world.state.model import InstanceKey, State, same_managed
 
 Action: TypeAlias = str
-"""`no-op`, or one that rules/shared/action_classes.dl has steps for; planner.logic.programs.actions says what each
-does"""
+"""`no-op`, or one that rules/shared/action_classes.dl has steps for; see planner.logic.programs.actions"""
 
 
 @frozen(eq=False)
@@ -57,7 +56,7 @@ class ResourceChange:
     """what identifies the object for its provider; None when there is no such thing"""
     after_identity: Value = None
     undecided: tuple[str, ...] = ()
-    """what the provider would have to say: object, replacement, values or import"""
+    """what only the provider can determine: object, replacement, values or import"""
 
     @property
     def resource_address(self) -> str:
@@ -135,7 +134,7 @@ class Plan:
     """(path, text) of the user's own rule files that the plan was made with; its apply is ordered by them too"""
     policy: PolicyRecord | None = None
     offline: bool = False
-    """made without asking providers: it shows what may happen and cannot be applied"""
+    """made without calling providers: it shows possible changes and cannot be applied"""
     values: Mapping[str, str] = field(factory=dict)
     """digests of the values that are known, for the record of what was applied"""
     files: tuple[str, ...] = ()

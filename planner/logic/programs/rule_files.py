@@ -117,17 +117,17 @@ def _in_its_place(program: str, problem: Diagnostic) -> Diagnostic:
     if program not in _PLACES or not places:
         return problem
     here, there = _PLACES[program], _PLACES[places[0]]
-    detail = f"{name} is a relation of {there[0]}, not of {here[0]}: rules about it stand in {there[1]}."
+    detail = f"{name} is a relation of {there[0]}, not of {here[0]}: put rules about it into {there[1]}."
     return evolve(problem, detail=detail)
 
 
 _PLACES = {
-    "graph": ("graphs", ".planner/rules, or in the folder of -rules"),
-    "policy": ("policies", ".planner/policies, or in what -policy names"),
+    "graph": ("graphs", ".planner/rules, or the directory of -rules"),
+    "policy": ("policies", ".planner/policies, or files that -policy names"),
     "batch": ("fleets", ".planner/batch-rules or .planner/batch-policies"),
     "deployments": ("deployments of stacks", ".planner/stack-policies"),
 }
-"""of programs that users add rules to: whose they are, and where these stand"""
+"""programs that users add rules to: their owner, and the location of the added rules"""
 
 
 def _declares(program: str, name: str) -> bool:

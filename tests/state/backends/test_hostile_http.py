@@ -78,7 +78,7 @@ def client(server: Any, path: str, user: str = "", **settings: Any) -> RemoteSta
     ("path", "text"),
     [
         ("short", "unexpected EOF"),
-        ("continues", "the server says 100 again and again"),
+        ("continues", "the server keeps answering 100"),
         ("garbage", "no HTTP"),
         ("302/file", 'unsupported protocol scheme "file"'),
         ("307/307/302/file", 'unsupported protocol scheme "file"'),

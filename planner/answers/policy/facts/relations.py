@@ -49,7 +49,7 @@ CONTENTS: dict[str, tuple[int, ...]] = {
     "part": (2,),
 }
 CONTENTS |= {"json_value": (2, 3), "json_part": (2, 3, 4)}
-"""the columns that hold what stands at the path"""
+"""the columns with the value at the path"""
 KEYED = frozenset(PATHS) | {
     "change",
     "action",

@@ -39,9 +39,9 @@ class Around:
     def __init__(self, plan: Plan, around: PlanSurroundings, rows: ValueRows) -> None:
         self.plan, self.surroundings, self.rows = plan, around, rows
         self.unknown: dict[tuple[str, str], Unknown] = {}
-        """what is not known of the values that were told"""
+        """unknown parts of the reported values"""
         self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
-        """that of provider configurations, by address and path, once provider_argument was told"""
+        """unknown parts of provider configurations, by address and path, once provider_argument was stated"""
 
     def _recorded(self, relation: str) -> Iterable[Row]:
         return (row[1:] for row in self.surroundings.recorded if row[0] == relation)

@@ -19,7 +19,7 @@ CONTENTS = "batch/contents.dl"
 """the file of relations about plans"""
 
 HIDDEN = "(sensitive)"
-"""what stands in facts in the place of sensitive values"""
+"""placeholder for sensitive values in facts"""
 _POLICY_NAMES = {
     "unit_change": "action",
     "kind_of": "change",

@@ -19,7 +19,7 @@ from planner.logic.programs.actions import actions, does, words
 from planner.world.state.model import State
 
 Matters: TypeAlias = Callable[[Kind], bool]
-"""whether policies can say something of objects of a kind"""
+"""whether policies can judge objects of a kind"""
 _MODES = ("managed", "data", "ephemeral")
 _KINDS = {"var": "input_variable"}
 _CREATE_THEN_FORGET = ("create", "forget")

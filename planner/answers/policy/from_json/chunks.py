@@ -201,9 +201,9 @@ OF_ONE = frozenset(
         *("output", "planned", "prior", "size_of", "part", "unknown_after", "maybe", "maybe_exact", "maybe_open"),
     )
 )
-"""the relations whose first column is the address, and whose rows come from what a plan says of that object alone"""
+"""the relations whose first column is the address, and whose rows come from the plan of that object alone"""
 OF_NONE = frozenset(("now",))
-"""the relations that say the same wherever one looks"""
+"""the relations whose rows do not depend on the object"""
 _OPERATORS = frozenset(("json_parts", "json_values"))
 """those whose rows about an address come from rows about it"""
 

@@ -20,7 +20,7 @@ EXPRESSION = frozenset(("constant_value", "references"))
 
 OF_MODULES = frozenset(("configured", "resource", "variable", "module_call"))
 OF_PROVIDERS = frozenset(("provider_instance", "provider_argument"))
-"""the relations that the configuration in a document tells, of modules and of providers"""
+"""the relations about modules and providers that come from the configuration in a document"""
 
 
 @frozen(eq=False)
@@ -47,7 +47,7 @@ class ShownConfiguration:
         self._module(table(self.root, "root_module", "configuration"), "", "configuration.root_module")
         variables = table(table(self.root, "root_module", "configuration"), "variables", "configuration.root_module")
         self.ephemeral = frozenset(name for name, entry in variables.items() if _dict(entry).get("ephemeral"))
-        """root variables whose values nobody may keep"""
+        """root variables whose values must not be stored"""
         self._variables = {
             name: name in self.ephemeral or bool(_dict(entry).get("sensitive")) for name, entry in variables.items()
         }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from planner.language.config.model import CheckRule, Config, ModuleConfig, ResourceDecl
 
 Node: TypeAlias = tuple[str, str, str]
-"""kind, module and name. The kinds: resource, var, local, output, expand (what says which instances a module has),
+"""kind, module and name. The kinds: resource, var, local, output, expand (the source of a module's instances),
 whole (all that is in a module), and provider, whose name is its key"""
 Hidden: TypeAlias = tuple[str, str]
 """a module, and the address of what may refer to anything there"""
@@ -41,7 +41,7 @@ _KEY = re.compile(r"\[(?:\d+|\"(?:[^\"\\]|\\.)*\")\]")
 _NAMED = re.compile(r"(var|local)\.([\w-]+)")
 _RESOURCE = re.compile(r"(?:resource\.)?((?:data\.|ephemeral\.)?[\w-]+\.[\w-]+)")
 _NOTHING = frozenset(("each", "count", "path", "self", "terraform", "tofu"))
-"""roots of what is no object"""
+"""roots of references that are not objects"""
 
 
 class ShownImpact(Impact):

@@ -22,7 +22,7 @@ class Document:
     kind: Kind
     root: dict[str, Any]
     data: bytes | None = None
-    """the whole text, when `root` has the members of a plan only that most policies ask for (see excerpt.py)"""
+    """the whole document, when `root` has only the members of a plan that most policies use (see excerpt.py)"""
     excerpt: Excerpt | None = None
     """then, with the changes of resources, which `root` does not have"""
     entries: list[Any] | None = None

@@ -27,7 +27,7 @@ _PRIOR, _CONFIGURATION = b',"prior_state":{', b',"configuration":{'
 _BETWEEN = b'},{"address":"'
 _NAMES = (b'"resource_changes"', b'"output_changes"', b'"configuration"', b'"provider_config"')
 _ESCAPE, _LETTERS = b"\\u00", (b"4", b"5", b"6", b"7")
-"""how letters begin that are written otherwise, as nobody writes them: names could hide so"""
+"""prefix of escaped letters, which programs do not write but which could hide names"""
 _FEW = 1000
 _LAST = frozenset(("timestamp", "errored", "applyable", "complete"))
 _FIRST = frozenset(("format_version", "terraform_version", "variables"))

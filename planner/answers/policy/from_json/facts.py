@@ -49,9 +49,9 @@ _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z$")
 OF_CONFIGURATION = frozenset(
     ("lifecycle", "provisioner", "removed_block", "move_block", "required_provider", "uses_provider", "backend")
 )
-"""what no document tells, and a configuration at hand does"""
+"""relations that no document has, but an available configuration does"""
 OF_REFERENCES = frozenset(("depends", "blast", "blast_size"))
-"""what the references in a plan's document tell"""
+"""relations from the references in a plan's document"""
 UNTOLD = (
     OF_CONFIGURATION
     | OF_REFERENCES
@@ -60,14 +60,14 @@ UNTOLD = (
         *("backend_argument", "module_version", "locked_provider", "variable_origin", "run"),
     }
 )
-"""what no document tells"""
+"""relations that no document has"""
 OF_PLANS = frozenset(
     (
         *("configured", "resource", "variable", "module_call", "provider_instance", "provider_argument"),
         *("check_result", "now", "plan_mode"),
     )
 )
-"""what a plan's document tells, and a state does not"""
+"""relations that a plan's document has, and a state does not"""
 
 
 OF_THE_REST = frozenset(
@@ -76,7 +76,7 @@ OF_THE_REST = frozenset(
         *("check_result", "drifted", "sensitive_at"),
     )
 )
-"""what an excerpt of a plan does not tell"""
+"""relations that an excerpt of a plan lacks"""
 
 
 def shown_facts(
@@ -139,7 +139,7 @@ def _facts(
     if is_plan and reads.predicates & OF_REFERENCES:
         impact = _impact(document, plan, configuration, config)
         if document.excerpt is not None and impact.asks_state:
-            raise JsonError("the state before is asked for", 0)
+            raise JsonError("the prior state is required", 0)
         untold -= {"depends"} if not impact.is_exact else OF_REFERENCES
         tellers.append(impact)
     blasts = reads.predicates & {"blast", "blast_size"}
@@ -293,9 +293,9 @@ class ShownPlan:
         self.variable, self.resource = configuration.variable, configuration.resource
         self.module_call, self.provider_instance = configuration.module_call, configuration.provider_instance
         self.unknown: dict[tuple[str, str], Unknown] = {}
-        """what is not known of the values that were told"""
+        """unknown parts of the reported values"""
         self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
-        """that of provider configurations, by address and path, once provider_argument was told"""
+        """unknown parts of provider configurations, by address and path, once provider_argument was stated"""
 
     def now(self) -> Iterable[Row]:
         return [(self.plan.timestamp,)]

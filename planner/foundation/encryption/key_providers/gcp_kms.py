@@ -33,7 +33,7 @@ SETTINGS = EncryptionArguments(
     }
 )
 ENDPOINT = "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDKMS"
-"""the variable with which gcloud asks another server"""
+"""the variable that overrides the server of gcloud"""
 _SCOPE = "https://www.googleapis.com/auth/cloudkms"
 
 

@@ -37,8 +37,8 @@ LEAST_PASSPHRASE = 16
 LEAST_ITERATIONS = 200_000
 _SIZES = {"sha256": 32, "sha512": 64}
 MOST_ROUNDS = 20_000_000
-"""iterations for each block of the key that metadata may ask for, unless the configuration asks for more: half a
-minute. Whoever writes the file must not keep us busy for years"""
+"""the most iterations for each block of the key that metadata may require, unless the configuration requires more:
+half a minute. A crafted file must not keep planner busy for years"""
 MOST_SALT = 1 << 20
 MOST_LENGTH = 1 << 16
 _random = os.urandom

@@ -56,7 +56,7 @@ class _StackChecks:
         for key, provider in module.providers.items():
             if provider.type not in module.required_providers:
                 detail = (
-                    f"required_providers has no entry {provider.type}, which would say where the provider comes from."
+                    f"required_providers has no entry {provider.type} with the source of the provider."
                     f"{did_you_mean(provider.type, module.required_providers)}"
                 )
                 self.error("provider_not_required", "Provider is not required", detail, provider.span)
@@ -98,7 +98,7 @@ class _StackChecks:
         self.providers(removed.providers, place)
         declared = self.module.components.get(key)
         if declared is not None and removed.key is None and declared.for_each is None:
-            detail = f"{key} is said to be removed, but it is still declared: delete one of the two."
+            detail = f"{key} has a removed block, but it is still declared: delete one of the two."
             self.error("removed_still_declared", "Removed component still exists", detail, removed.span)
         if removed.config is not None:
             self.passed(f"The removed {key}", removed.config, removed.providers, removed.span)
@@ -123,10 +123,12 @@ class _StackChecks:
                 title = f"Provider configuration in {where}"
                 self.error("provider_in_component", title, detail, provider.span)
             if module.encryption is not None and not module.path:
-                detail = "Only TF_ENCRYPTION says how the states of a stack are encrypted."
+                detail = "The encryption of a stack's states is configured by TF_ENCRYPTION only."
                 self.error("encryption_in_component", f"Encryption in {where}", detail, module.encryption.span or span)
             if module.backend is not None and not module.path:
-                detail = "The states of a stack are kept by the stack; a module that it calls may not say where."
+                detail = (
+                    "The stack stores the states of its components, so the modules that it calls cannot have a backend."
+                )
                 self.error("backend_in_component", f"Backend in {where}", detail, module.backend.span)
 
     # ------------------------------------------------------------ providers
@@ -142,7 +144,7 @@ class _StackChecks:
                 detail = f"{source.name} has no for_each, so it is a single configuration without a key."
                 self.error("provider_key", "Unexpected key of a provider configuration", detail, source.span)
             elif provider.for_each is not None and source.key is None:
-                detail = f"{source.name} has for_each: say which of them with a key, such as {source.name}[each.key]."
+                detail = f"{source.name} has for_each: select an instance with a key, such as {source.name}[each.key]."
                 self.error("provider_key", "Missing key of a provider configuration", detail, source.span)
             self.expression(source.key, place)
 

@@ -189,7 +189,7 @@ def _rule(
             condition, reason = expr_of(attributes["condition"], problems), _optional(attributes, "reason", problems)
             checks.append(ApprovalCheck(condition, reason, inner.header_span))
     if not blocks:
-        detail = "Without a check it would approve everything: say what has to hold in a check block."
+        detail = "Without a check it would approve everything: add a check block with a condition."
         problems.error("rule_without_check", "No check", detail, block.header_span)
     return ApprovalRule(block.labels[-1].value, tuple(checks), block.header_span, orchestrates) if checks else None
 
@@ -210,7 +210,7 @@ def _store(block: Block, problems: Problems) -> ValueStore | None:
         detail = "A variable set is named by id or by name, one of the two."
         problems.error("store_name", "Invalid store", detail, block.header_span)
     if "category" not in attributes:
-        detail = 'Say in category which of its variables are meant: "terraform" or "env".'
+        detail = 'category selects which of its variables to use: "terraform" or "env".'
         problems.error("store_category", "Invalid store", detail, block.header_span)
     else:
         category = constant_string(attributes["category"], problems)

@@ -214,7 +214,7 @@ def run_key(file: str, run: str) -> tuple[str, ...]:
 DEFAULT_DIRECTORY = "tests"
 _PAIRS = ((".tftest.hcl", ".tofutest.hcl"), (".tftest.json", ".tofutest.json"))
 OWN = ".plannertest.hcl"
-"""files that may say more than other programs understand"""
+"""files that may use extensions which other programs do not support"""
 ENDINGS = (*(ending for pair in _PAIRS for ending in pair), OWN)
 MOCKS = ".tfmock.hcl"
 """files with blocks of `mock_provider`"""

@@ -229,7 +229,7 @@ def _policy(block: Block, problems: Problems) -> list[PolicyExpectation]:
     verdict = constant_string(attributes["verdict"], problems)
     address = constant_string(attributes["address"], problems) if "address" in attributes else None
     if verdict is not None and verdict not in _VERDICTS:
-        detail = f"Policies say {', '.join(_VERDICTS[:-1])} or {_VERDICTS[-1]}, and not {verdict}."
+        detail = f"The verdict must be {', '.join(_VERDICTS[:-1])} or {_VERDICTS[-1]}, not {verdict}."
         problems.error("invalid_verdict", "Invalid verdict", detail, attributes["verdict"].expr_span)
         return []
     return [] if verdict is None else [PolicyExpectation(block.labels[0].value, verdict, address, block.header_span)]
@@ -242,7 +242,7 @@ def _query(block: Block, problems: Problems) -> list[QueryExpectation]:
     question = constant_string(attributes["question"], problems)
     message = (constant_string(attributes["error_message"], problems) or "") if "error_message" in attributes else ""
     if ("rows" in attributes) == ("holds" in attributes):
-        detail = "Say either how many rows the answer has (rows), or whether there are any (holds)."
+        detail = "Set either rows, the number of rows in the answer, or holds, whether there are any."
         problems.error("query_answer", "Invalid query", detail, block.header_span)
         return []
     rows: int | None = None

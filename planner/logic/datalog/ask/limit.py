@@ -47,7 +47,7 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
         os.close(reading)
         os.close(alive)
     if content is None:
-        detail = f"There was no answer within {seconds:g} seconds. Name something in it, or ask a narrower question."
+        detail = f"There was no answer within {seconds:g} seconds. Narrow the query, for example by a constant."
         raise Failure(error("query.time", "Question takes too long", detail))
     result: tuple[str, Any] = pickle.loads(content) if content else ("memory", None)
     outcome, value = result
@@ -56,7 +56,7 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
     if outcome == "failure":
         raise Failure(value)
     if outcome == "memory":
-        detail = "The answer, or a step on the way, does not fit into memory. Ask a narrower question."
+        detail = "The answer, or an intermediate result, does not fit into memory. Narrow the query."
         raise Failure(error("query.memory", "Question needs too much memory", detail))
     raise RuntimeError(value)
 

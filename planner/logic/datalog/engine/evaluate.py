@@ -271,7 +271,7 @@ class _Evaluation:
 
 
 Columns: TypeAlias = list[set[Any] | None]
-"""which values may stand in each column of a relation; None: any"""
+"""the values that each column of a relation may have; None: any"""
 
 
 class Task(NamedTuple):

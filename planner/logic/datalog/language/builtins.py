@@ -26,7 +26,7 @@ KINDS = {
     "base64": "is_base64",
     "gzip": "is_gzip",
 }
-"""kinds of text, with the tests that ask for them"""
+"""kinds of strings, with the tests for them"""
 
 
 class BuiltinPredicate(NamedTuple):
@@ -69,7 +69,7 @@ class BuiltinPredicate(NamedTuple):
             return "Where it finds nothing, the literal does not hold."
         if not self.may_fail and not kinds:
             return ""
-        asked = f": ask {' and '.join(kinds)} before where that is meant" if kinds else ""
+        asked = f": to accept only that, test {' and '.join(kinds)} first" if kinds else ""
         return f"In a policy, a value that makes no sense here is a verdict of its own, broken{asked}."
 
 
@@ -118,7 +118,7 @@ ends_with(text: symbol, suffix: symbol)
     the text ends so
     > ends_with("a.json", ".json")
 contains(text: symbol, part: symbol)
-    the part stands somewhere in the text
+    the text contains the part
     > contains("a-b", "-")
 matches(text: symbol, pattern: pattern)
     the regular expression (RE2) matches somewhere in the text: anchor it with ^ and $
@@ -379,7 +379,7 @@ is_yaml(value: any)
     the text is one document of YAML
     > is_yaml("a: 1")
 json(text: json) -> (path: symbol, value: any) [json_rows fails]
-    this text, number or truth value stands at the path in it; null has no row
+    it has this string, number or bool at the path; null has no row
     > json("{\"a\": [1]}", "a[0]", V)
 json_element(text: json) -> (path: symbol, key: any, inner: symbol) [json_elements fails]
     the object or array at the path ("" for the whole) has an element with this name or index, whose path is

@@ -322,7 +322,7 @@ def _form(rule: Rule, node: RuleNode, is_head: bool, inside: bool) -> Iterator[D
             detail = f"There is no function {node.function}.{nearest(node.function, FUNCTIONS)}"
             if node.function in TESTS or node.function in RELATIONS:
                 what = "test" if node.function in TESTS else "relation"
-                detail = f"{node.function} is a {what}: it stands alone as a literal and gives no value."
+                detail = f"{node.function} is a {what}: use it as a literal; it has no value."
             yield error("rules.function", "Unknown function", detail, at(rule, node))
         elif len(signature.parameters) != len(node.arguments):
             given, wanted = len(node.arguments), len(signature.parameters)
@@ -337,7 +337,7 @@ def _form(rule: Rule, node: RuleNode, is_head: bool, inside: bool) -> Iterator[D
         yield from _form(rule, node.right, False, inside)
     elif isinstance(node, Aggregate):
         if inside:
-            detail = "An aggregate stands directly in the body of a rule. Derive the inner one as a predicate first."
+            detail = "Aggregates cannot be nested. Derive the inner one as a predicate first."
             yield error("rules.form", "Aggregate inside an aggregate", detail, at(rule, node))
         if not isinstance(node.result, RuleVariable):
             detail = f"Write the result as a variable: N = {node.formula}, and compare N."
@@ -394,7 +394,7 @@ def _constants(rule: Rule, builtin: Entry, arguments: Sequence[Term]) -> Iterato
         if kind == "pattern":
             detail = "The pattern is not a valid regular expression of RE2 (no back references, no look-around)."
             if is_too_deep(argument.value):
-                detail = f"More than {MOST_NESTED:,} groups of the pattern stand within each other."
+                detail = f"The pattern has more than {MOST_NESTED:,} nested groups."
             yield error("rules.pattern", "Invalid pattern", detail, at(rule, argument))
         else:
             detail = f"{builtin.name} takes {_KINDS[kind]} here; {argument} is none."
@@ -410,7 +410,7 @@ def unread(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic
     read |= {name for p in predicates.values() for name in p.inputs}
     for predicate in predicates.values():
         if predicate.name not in read and not (predicate.is_output or predicate.is_input or predicate.is_exported):
-            detail = f"No rule reads {predicate.name}. Remove it, or say .output {predicate.name} if it is a result."
+            detail = f"No rule reads {predicate.name}. Remove it, or add .output {predicate.name} if it is a result."
             yield warning("rules.unread", "Predicate that nothing reads", detail, predicate.span)
 
 
@@ -493,7 +493,7 @@ def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagno
     for predicate in predicates.values():
         given = predicate.is_input or predicate.is_open or predicate.operator is not None
         if predicate.name not in heads and not given:
-            detail = f"No rule derives {predicate.name}. Say .input {predicate.name} if its facts are given."
+            detail = f"No rule derives {predicate.name}. Add .input {predicate.name} if its facts are given."
             yield warning("rules.unproduced", "Predicate that nothing derives", detail, predicate.span)
 
 
@@ -513,7 +513,7 @@ def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
                 seen.setdefault(variable.name, []).append(variable)
         for name, places in seen.items():
             if len(places) == 1 and name[0] != "_" and f"{{{name}}}" not in rule.reason:
-                detail = f"{name} stands only once in the rule. Write _ if its value does not matter."
+                detail = f"{name} occurs only once in the rule. Write _ if its value does not matter."
                 detail += f" The truth value is written {name.lower()}." if name in ("True", "False") else ""
                 yield warning("rules.single_use", "Variable used once", detail, at(rule, places[0]))
 

@@ -115,7 +115,7 @@ class Linker:
                 if declaration is None:
                     self._unknown_predicate(name.text, span, declared)
                 elif self.is_core(declaration.source.filename) and not self.is_core(directive.source.filename):
-                    detail = f"{name.text} belongs to the product; a directive about it stands in its own files only."
+                    detail = f"{name.text} belongs to the product: only the product's files may have directives for it."
                     self._error("rules.core_predicate", "Directive about a predicate of the product", detail, span)
                 elif directive.kind == "input" and declaration.operator is not None:
                     detail = f"{name.text} is computed by a native operator and cannot be given as facts."
@@ -146,7 +146,9 @@ class Linker:
                 self._error("rules.duplicate", "Predicate declared twice", detail, span)
             return
         if not d.doc:
-            detail = f"Say what a tuple of {name} means in a doc comment (///) directly before its declaration."
+            detail = (
+                f"Document the meaning of a tuple of {name} in a doc comment (///) directly before its declaration."
+            )
             self._error("rules.missing_doc", "Declaration without a doc comment", detail, d.span)
         columns, seen = [], set()
         for column in d.columns:

@@ -171,7 +171,7 @@ class _Resolver:
             detail = "A pack's own names need no import: write them as they are."
             self._error("rules.unknown_import", "Import of the pack itself", detail, s.span)
         elif alias in self.imports:
-            detail = f"{alias} stands for {self.imports[alias].space} already."
+            detail = f"{alias} is already the name of {self.imports[alias].space}."
             self._error("rules.duplicate", "Import declared twice", detail, s.within(s.alias))
             return
         self.imports[alias] = s
@@ -207,7 +207,7 @@ class _Resolver:
         if exported:
             spaces = [name.rpartition(".")[0] for name in exported]
             detail = f"{text} is a predicate of {' and of '.join(spaces)}."
-            detail += f" Say import {spaces[0]} as {bare(spaces[0])}, and write {bare(spaces[0])}.{text}."
+            detail += f" Add import {spaces[0]} as {bare(spaces[0])}, and write {bare(spaces[0])}.{text}."
             self._error("rules.unknown_predicate", "Predicate of another pack", detail, span)
         elif elsewhere:
             self._private(text, elsewhere[0].rpartition(".")[0], span)
@@ -226,7 +226,7 @@ class _Resolver:
         statement = self.imports.get(alias)
         if statement is None:
             near = _nearest(alias, self.imports)
-            hint = f"Say import {alias} as {bare(alias)}" if alias in self.world.names else "Say import PACK as NAME"
+            hint = f"Add import {alias} as {bare(alias)}" if alias in self.world.names else "Add import PACK as NAME"
             detail = f"Nothing is imported as {alias}.{near} {hint} at the top of the file."
             self._error("rules.unknown_import", "Unknown import", detail, span)
             return text

@@ -151,7 +151,7 @@ def encode(value: Any) -> Value:
         return str(value)
     if kind.__name__ == "Decimal" and value.is_finite():
         return Fraction(value)
-    raise TypeError(f"{value!r} ({kind.__name__}) cannot stand in a column")
+    raise TypeError(f"{value!r} ({kind.__name__}) cannot be stored in a column")
 
 
 def decode(value: Value) -> str | int | float | bool | Decimal:

@@ -135,7 +135,7 @@ class _CaseReader:
         if self.begin is None:
             return
         if not self.wanted:
-            detail = "The case says nothing about what should be derived. Add a .want, or .want none."
+            detail = "The case has no expected result. Add a .want, or .want none."
             self._error("rules.case", "Case without a .want", detail, self.begin.span)
         builder = FactBuilder()
         for predicate, row, span in (*self.common, *self.given):

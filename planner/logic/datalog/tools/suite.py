@@ -148,5 +148,5 @@ def _untested(rule: Rule, files: Sequence[Sequence[CaseResult]]) -> Iterable[Dia
         detail = f"{needs} No case that holds wants a {verdict} that {rule.name} derives."
         yield error("rules.untested", f"A {verdict} that no case wants", detail, at(rule, rule.head))
     elif not any(o.holds and o.case.wanted.get(verdict) == set() for outcomes in denying for o in outcomes):
-        detail = f"{needs} Beside the case for {rule.name} stands none that holds with `.want none {verdict}.`"
+        detail = f"{needs} The case for {rule.name} has no counterpart that holds with `.want none {verdict}.`"
         yield error("rules.untested", f"A {verdict} without a case that has none", detail, at(rule, rule.head))
