@@ -407,7 +407,7 @@ def test_an_instance_falls_back_to_what_stands_for_it(planner, work: Path):
     assert ran.code == 1 and "which covers" in ran.err and "It is the other way round" in ran.err
     (work / "main.tf").write_text(INSTANCES.replace('"net" {}', '"net" { count = 2 }').replace("net.id", "net[*].id"))
     ran = planner("why", b, "terraform_data.net[1]")
-    assert ran.code == 0 and "terraform_data.net (expand) stands for it" in ran.out and ran.out.startswith(note)
+    assert ran.code == 0 and "Using terraform_data.net (expand), which covers" in ran.out and ran.out.startswith(note)
     ran = planner("query", "deps(terraform_data.web[0])")
     assert ran.code == 0 and "terraform_data.net" in ran.out and "which covers" in " ".join(ran.err.split())
     ran = planner("query", 'edge("terraform_data.web[0]", X)')
