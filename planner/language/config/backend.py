@@ -23,7 +23,7 @@ from planner.language.syntax.files import load_file
 
 @frozen
 class Overrides:
-    """What `-backend-config` says: texts by name, and bodies of files. The last one of a name counts."""
+    """The values of `-backend-config` options: strings by name, and bodies of files. The last one of a name counts."""
 
     items: tuple[tuple[str, str] | Body, ...] = field(default=())
 
@@ -35,7 +35,7 @@ def backend_settings(
     workspace: str = "default",
     overrides: Overrides | None = None,
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """The settings of the root module's backend (or cloud) block as plain values, None for what it does not say.
+    """The settings of the root module's backend (or cloud) block as plain values, None for arguments that are not set.
     `overrides` win. Secrets are refused: the settings are stored in clear."""
     problems = Problems()
     backend = config.root.backend
@@ -116,8 +116,8 @@ class _Decoder:
 
 
 def read_overrides(items: Iterable[str], schema: BlockSchema) -> tuple[Overrides, list[Diagnostic]]:
-    """What the values of -backend-config say: `NAME=VALUE`, or a file with arguments. An empty value says nothing; it
-    is how to take back what was given before."""
+    """Read the values of -backend-config: `NAME=VALUE`, or a file with arguments. An empty value sets nothing: it takes
+    back one given before."""
     problems = Problems()
     overrides: list[tuple[str, str] | Body] = []
     for item in items:

@@ -1,4 +1,4 @@
-"""Connections: the blocks that say how provisioners reach a machine."""
+"""Connections: the blocks that define how provisioners reach a machine."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ _BLOCK = re.compile(rb'(?:^|[\s{])encryption\s*\{|"encryption"\s*:')
 
 
 def is_secret(texts: Iterable[bytes]) -> bool:
-    """Whether the files of a root module may have an encryption block, or the environment has one. Says yes too often,
+    """Whether the files of a root module may have an encryption block, or the environment has one. True too often,
     never too seldom."""
     return bool(os.environ.get(VARIABLE, "").strip()) or any(map(_has_block, texts))
 
@@ -111,7 +111,7 @@ def _has_block(text: bytes) -> bool:
 
 
 def is_secret_directory(directory: str) -> bool:
-    """The same of the root module in a directory."""
+    """Whether the root module in a directory may have an encryption block, or the environment has one."""
     try:
         files = module_files(directory)
         return is_secret(read_whole(os.path.join(directory, name)) for name in (*files.normal, *files.override))
@@ -202,7 +202,8 @@ def write_manifest(manifest: Manifest, root_dir: str, data_dir: str = DATA_DIREC
 
 
 def _as_in_html(text: bytes) -> bytes:
-    """JSON with the escapes that the ecosystem's encoder adds: the file has the same bytes whoever writes it."""
+    """JSON with the escapes that the ecosystem's encoder adds: the file has the same bytes whichever program writes
+    it."""
     for character in "<>&\u2028\u2029":
         text = text.replace(character.encode(), f"\\u{ord(character):04x}".encode())
     return text

@@ -42,7 +42,7 @@ T = TypeVar("T", "NamedBlock", "RemoteTarget")
 
 
 def encryption_block(body: Body, span: Span, problems: Problems) -> EncryptionDecl | None:
-    """What an encryption block says; None when something is wrong with it (reported)."""
+    """The settings of an encryption block; None when something is wrong with it (reported)."""
     mine = Problems()
     decl = _read(body, span, mine)
     problems.extend(mine)
@@ -50,7 +50,7 @@ def encryption_block(body: Body, span: Span, problems: Problems) -> EncryptionDe
 
 
 def from_text(text: str) -> tuple[EncryptionDecl | None, list[Diagnostic]]:
-    """What TF_ENCRYPTION says: JSON where it begins with a brace, else native syntax. Diagnostics never show it."""
+    """The settings in TF_ENCRYPTION: JSON if it begins with a brace, else native syntax. Diagnostics never show it."""
     source = Source(VARIABLE, text, is_secret=True)
     is_json = text.lstrip()[:1] == "{"
     body, found = parse_json(source) if is_json else parse_config(source)
@@ -160,7 +160,7 @@ def _check_names(blocks: list[NamedBlock], kind: str, words: str, span: Span, pr
 
 
 def merged(base: EncryptionDecl | None, over: EncryptionDecl) -> EncryptionDecl:
-    """An encryption block with what an override file, or the environment, says over it."""
+    """An encryption block overridden by an override file or by the environment."""
     if base is None:
         return over
     return EncryptionDecl(

@@ -1,4 +1,4 @@
-"""What an encryption block declares. Nothing in it is evaluated."""
+"""Declarations of encryption blocks. Nothing in them is evaluated."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class NamedBlock:
 
 @frozen(eq=False)
 class TargetDecl:
-    """What method encrypts, and which others may decrypt. `method` is None where it is missing; `span`: where it would
-    stand."""
+    """The method that encrypts, and others that may decrypt. `method` is None where it is missing; `span`: its place in
+    the source."""
 
     method: Attribute | None
     span: Span

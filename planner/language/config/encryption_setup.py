@@ -120,7 +120,7 @@ def _words(node: Traversal | Variable) -> tuple[str, str, str] | None:
 
 @frozen(eq=False)
 class ConfiguredMethod:
-    """A method block, as planner.foundation.encryption.target asks for it."""
+    """A method block, in the form that planner.foundation.encryption.target requires."""
 
     decl: EncryptionDecl
     block: NamedBlock
@@ -214,7 +214,7 @@ class _SetUp:
     # ------------------------------------------------------------ settings
 
     def _settings(self, body: Body, settings: EncryptionArguments, subject: str) -> dict[str, Any]:
-        """What a block gives for its settings. Raises Failure, with all that is wrong."""
+        """The values of a block's settings. Raises Failure, with all that is wrong."""
         problems = Problems()
         schema = BodySchema(
             {name: setting.required for name, setting in settings.arguments.items()},
@@ -420,8 +420,8 @@ def _list(key: Key | None) -> Value:
 
 
 def keys_in(value: Value) -> Keys | tuple[()] | None:
-    """Keys from an object that is made like that of a key provider. None for what is no object, nothing for one without
-    a key to encrypt with. Raises ConversionError."""
+    """Keys from an object shaped like the output of a key provider. Returns None if the value is not an object, an
+    empty tuple if it has no key to encrypt with. Raises ConversionError."""
     if not isinstance(value, Map | dict):
         return None
     items = value.items if isinstance(value, Map) else value

@@ -1,4 +1,4 @@
-"""What one configuration file declares, before the files of a module are put together."""
+"""The declarations of one configuration file, before the files of a module are merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a for_each argument may be: a map, an object, or a set of strings, neither null nor secret."""
+"""Checks of for_each arguments: a map, an object, or a set of strings, neither null nor secret."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def for_each_items(value: Value, expr: Expr, problems: Problems) -> dict[str, Va
 
 
 def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
-    """Report every reason why the value is no for_each argument."""
+    """Report every reason why the value is not valid for for_each."""
 
     def report(code: str, detail: str, **more: Any) -> None:
         problems.error(code, "Invalid for_each argument", detail, expr.span, **more)

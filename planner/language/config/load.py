@@ -51,12 +51,13 @@ def load_config(
     data_dir: str = DATA_DIRECTORY,
     absolute: str = "",
 ) -> tuple[Config | None, list[Diagnostic]]:
-    """The configuration in a directory, and all that is wrong with it as far as can be said without evaluating.
+    """The configuration in a directory, and every problem with it that can be found without evaluating.
 
     `variables` are the values given for root variables (static expressions may use them); `manifest` the installed
-    modules (read from the data directory when not given); `absolute` a folder with the directories that those name
-    absolutely, when they are not where their names say. File names in diagnostics are relative to the directory.
-    The Config is None when there are errors."""
+    modules (read from the data directory when not given); `absolute` a directory that holds the directories with
+    absolute names, when they are not at their absolute paths. File names in diagnostics are relative to the directory.
+    The Config is None when there are errors.
+    """
     problems = Problems()
     if manifest is None:
         manifest, diagnostics = read_manifest(root_dir, data_dir)
@@ -89,8 +90,8 @@ def load_tree(
     absolute: str = "",
     directory: str = ".",
 ) -> tuple[Config, list[Diagnostic]]:
-    """The module tree as far as it can be loaded, `locate` saying where called modules are. `directory`: that of
-    another module than the one in `root_dir`, named from there, which is to be the root of the tree."""
+    """The module tree as far as it can be loaded; `locate` finds called modules. `directory`: the root of the tree if
+    it is another module than the one in `root_dir`, relative to it."""
     collecting = gc.isenabled()
     gc.disable()  # all that is made here stays: looking for garbage would double the time of large configurations
     try:
@@ -111,7 +112,7 @@ class InstalledModules:
         self.root_dir, self.absolute, self.below = root_dir, absolute, below
 
     def has(self, path: ModulePath, call: ModuleCall) -> bool:
-        """Whether a call at this path has what it asks for."""
+        """Whether the module that a call at this path requires is installed."""
         record = self.manifest.get(module_key((*self.below, *path)))
         return (
             record is not None
@@ -244,8 +245,8 @@ class _ConfigLoader:
         return read_whole(os.path.join(located(self.root_dir, directory, self.absolute), name))
 
     def _file(self, directory: str, name: str, override: bool, problems: Problems) -> FileContent | None:
-        """What a file declares. A file of a module that is called several times is read once: what is wrong with its
-        text is reported once, what is wrong with its declarations for every call."""
+        """The declarations of a file. A file of a module that is called several times is read once: problems with its
+        syntax are reported once, problems with its declarations for every call."""
         shown = posixpath.normpath(posixpath.join(directory, name))
         if shown not in self.contents:
             try:

@@ -1,4 +1,4 @@
-"""Override files: what they say explicitly replaces what the normal files say, argument by argument."""
+"""Override files: arguments set in them replace those of the normal files, one by one."""
 
 from __future__ import annotations
 

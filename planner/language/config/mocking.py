@@ -1,4 +1,4 @@
-"""What stands for real objects while modules are tested: values of mocked providers and of overridden resources."""
+"""Mocks: values that replace real objects while modules are tested, for mocked providers and overridden resources."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Mocking:
     """types of managed objects for which it is set explicitly"""
 
     def with_shared(self, other: Mocking) -> Mocking:
-        """This, and what another one says of other types and resources."""
+        """These mocks, with those of another set for other types and resources."""
         mine = {str(override.target) for override in self.overrides}
         more = tuple(override for override in other.overrides if str(override.target) not in mine)
         late = {**other.late_types, **self.late_types}
@@ -61,6 +61,6 @@ class Mocking:
         return next(mine, None)
 
     def values(self, mode: str, type: str, config_address: str) -> Values:
-        """What the objects of a resource are given; what is missing is generated."""
+        """The values for the objects of a resource; missing ones are generated."""
         override = self.override(mode, config_address)
         return self.defaults.get((mode, type), {}) if override is None else override.values

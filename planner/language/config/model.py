@@ -30,7 +30,7 @@ Mode: TypeAlias = Literal["managed", "data", "ephemeral"]
 
 @frozen(eq=False)
 class Expr:
-    """An expression with the source it stands in."""
+    """An expression with its source."""
 
     node: Expression
     source: Source
@@ -42,7 +42,7 @@ class Expr:
 
 @frozen(eq=False)
 class Reference:
-    """A bare traversal where only an address may stand (depends_on, ignore_changes, providers)."""
+    """A bare traversal where only an address is allowed (depends_on, ignore_changes, providers)."""
 
     node: Traversal | Variable
     source: Source
@@ -214,7 +214,7 @@ class ModuleCall:
 
     @property
     def shown_span(self) -> Span:
-        """What diagnostics about the source show: the source, but not when there is a password or key in it."""
+        """The span for diagnostics about the source: the source itself, unless it contains a password or key."""
         return self.source_span if self.source_span and without_secrets(self.source) == self.source else self.span
 
 
@@ -259,7 +259,7 @@ class ProviderDecl:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing: in a called module the old way to say that a configuration is expected."""
+        """Whether the block is empty: in a called module, the old way to declare that a configuration is expected."""
         return self.version is None and not has_errors(self.body.content(BodySchema()).diagnostics)
 
 
@@ -287,8 +287,8 @@ class MovedDecl:
 
 @frozen(eq=False)
 class RemovedDecl:
-    """`destroy` is what lifecycle says (without it False: objects are forgotten); provisioners run when the object is
-    destroyed."""
+    """A removed block. `destroy` is set by lifecycle (without it False: objects are forgotten); provisioners run when
+    the object is destroyed."""
 
     from_: str
     destroy: bool
@@ -360,8 +360,8 @@ class ModuleConfig:
     """whether it, or a module that it is in, is called from elsewhere than a local directory"""
 
     def provider_source(self, local_name: str) -> str:
-        """The full provider address that a local name stands for: from required_providers, else the default
-        (`terraform` is the builtin one)."""
+        """The full provider address of a local name: from required_providers, else the default (`terraform` is the
+        builtin one)."""
         required = self.required_providers.get(local_name)
         if required is not None:
             return required.source

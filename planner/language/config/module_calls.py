@@ -88,7 +88,7 @@ def module_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
 
 
 def passed_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderRef], ...]:
-    """What a `providers` argument says: names inside, each with the configuration outside that it stands for."""
+    """The entries of a `providers` argument: names inside, each with the configuration outside that it refers to."""
     entries = pairs(expr)
     if entries is None:
         detail = "providers is an object: names of the called module, each with a configuration of this one."

@@ -1,4 +1,4 @@
-"""What init does for modules: every called module is located or fetched while the tree is loaded, and recorded."""
+"""Installation of modules by init: every called module is located or fetched while the tree is loaded, and recorded."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ def install_modules(
     fetch: Fetch | None = None,
     others: Iterable[tuple[ModulePath, ModuleCall]] = (),
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
-    """What init does for modules: find every called module and record it. Gives the records new or changed. `others`
-    are modules that nothing in the configuration calls, with the paths to record them under.
+    """Find every called module and record it, for init. Returns the new and changed records. `others` are modules that
+    nothing in the configuration calls, with the paths to record them under.
 
     `fetch` installs a module that is not local; without it such a module is kept when it is already installed as
-    called, else refused."""
+    called, else refused.
+    """
 
     def load(recorder: ModuleRecorder, problems: Problems) -> None:
         _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=recorder.locate)
@@ -65,7 +66,7 @@ def install(
     data_dir: str = DATA_DIRECTORY,
     fetch: Fetch | None = None,
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
-    """The same for anything that calls modules: `load` reads it, and asks the recorder where modules are."""
+    """Install modules for any caller of modules: `load` reads it, and looks up in the recorder where modules are."""
     known, diagnostics = read_manifest(root_dir, data_dir)
     problems = Problems(diagnostics)
     recorder = ModuleRecorder({} if upgrade else known, root_dir, fetch)
@@ -135,7 +136,7 @@ class ModuleRecorder:
         return directory
 
     def below(self, base: ModulePath) -> Locate:
-        """The same for what a module calls that is recorded under this path."""
+        """The locations of modules called by a module that is recorded under this path."""
         return lambda path, call, parent, problems: self.locate((*base, *path), call, parent, problems)
 
     def _leaves_package(self, path: ModulePath, call: ModuleCall) -> str:

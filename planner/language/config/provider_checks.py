@@ -38,7 +38,7 @@ def check_provider_configurations(root: ModuleConfig, problems: Problems) -> Non
 
 
 class _Module:
-    """What one module says about providers, by `name` or `name.alias`."""
+    """The provider declarations of one module, by `name` or `name.alias`."""
 
     def __init__(self, module: ModuleConfig, problems: Problems) -> None:
         self.module = module
@@ -98,7 +98,7 @@ class _Module:
 
 
 def _default(name: str) -> str:
-    """What a name means when required_providers does not list it (there `terraform` is no builtin either)."""
+    """The provider of a name that required_providers does not list (there `terraform` is not a builtin either)."""
     return f"registry.opentofu.org/hashicorp/{name}"
 
 
@@ -142,7 +142,7 @@ def _check_module(
 
 
 def _forbids(call: ModuleCall) -> Span | None:
-    """What in a call rules out that the module configures providers."""
+    """The argument of a call that forbids provider configurations in the module."""
     for expr in (call.count, call.for_each, call.enabled):
         if expr is not None:
             return expr.span
@@ -150,7 +150,7 @@ def _forbids(call: ModuleCall) -> Span | None:
 
 
 def _check_keys(mine: _Module, problems: Problems) -> None:
-    """Instance keys stand exactly where the configuration has for_each."""
+    """Instance keys are required exactly where the configuration has for_each."""
     for call in mine.module.calls.values():
         for inner, outer in call.providers:
             if inner.key is not None:
@@ -202,7 +202,7 @@ def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, pr
 def _check_passed_names(
     mine: _Module, passed: dict[str, tuple[ProviderRef, ProviderRef]], call: ModuleCall | None, problems: Problems
 ) -> None:
-    """What this module passes on must exist in it."""
+    """Providers that this module passes on must exist in it."""
     for inner_call in mine.module.calls.values():
         for _, outer in inner_call.providers:
             if outer.alias is not None:
@@ -220,7 +220,7 @@ def _check_passed_names(
 def _check_passed(
     name: str, inner: ProviderRef, outer: ProviderRef, mine: _Module, parent: _Module, problems: Problems
 ) -> None:
-    """What a call passes must be expected by the module and be of the same provider."""
+    """A passed provider must be expected by the module and be of the same provider."""
     wanted = mine.aliases.get(name) or mine.names.get(name) or mine.types.get(inner.name) or _default(inner.name)
     if name not in mine.names and name not in mine.aliases and name not in mine.empty:
         title = "Reference to undefined provider"
@@ -250,7 +250,7 @@ def _first(names: Iterable[str]) -> str | None:
 
 
 def _warn_of_empty(mine: _Module, problems: Problems) -> None:
-    """Empty provider blocks in called modules are the old way to say that a configuration is expected."""
+    """Warn of empty provider blocks in called modules, the old way to declare that a configuration is expected."""
     groups: dict[str, list[Span]] = {}
     for key, span in mine.empty.items():
         groups.setdefault(key.split(".", 1)[0], []).append(span)

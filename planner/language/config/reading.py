@@ -1,6 +1,6 @@
 """Reading meta-arguments: constants, references, keywords and lists taken from syntax without evaluating anything else.
 
-In JSON syntax a reference or expression that is read for its shape stands in a string.
+In JSON syntax a reference or expression that is read for its shape is written in a string.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Problems(list[Diagnostic]):
 
 @frozen(eq=False)
 class ExpressionPiece:
-    """An expression read for its shape: `json` says that strings in it are verbatim (and may hold expressions)."""
+    """An expression read for its shape: with `json`, strings in it are verbatim (and may hold expressions)."""
 
     node: Expression
     source: Source
@@ -81,7 +81,7 @@ def read(body: Body, schema: BodySchema, problems: Problems) -> Content:
 
 
 def read_some(body: Body, schema: BodySchema, problems: Problems) -> tuple[Content, Body]:
-    """What the schema names, and the body without it."""
+    """Split a body into the content that the schema names and the rest."""
     content, rest = body.partial_content(schema)
     problems.extend(content.diagnostics)
     return content, rest
@@ -326,7 +326,7 @@ def native(expr: ExpressionPiece, problems: Problems) -> ExpressionPiece | None:
 
 
 def interpolated(expr: ExpressionPiece) -> ExpressionPiece:
-    """The same where the string of JSON syntax holds its expression as `${...}`: without these marks, in its place."""
+    """The expression inside `${...}` where a string of JSON syntax holds one, at its own position; others unchanged."""
     text = expr.node.value if expr.json and isinstance(expr.node, nodes.Literal) else None
     if text.__class__ is not str or not (text.startswith("${") and text.endswith("}")):
         return expr

@@ -1,7 +1,7 @@
-"""What a traversal in an expression refers to: `terraform_data.a[0].id` is the attribute path `.id` of an instance.
+"""Targets of traversals in expressions: `terraform_data.a[0].id` is the attribute path `.id` of an instance.
 
-The roots `count each data ephemeral resource local module path self terraform tofu var` have meanings of their own; any
-other root is the type of a managed resource.
+The roots `count each data ephemeral resource local module path self terraform tofu var` have meanings of their own;
+any other root is the type of a managed resource.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class BadReference:
 
 @frozen(eq=False)
 class Ref:
-    """What is referred to.
+    """The target of a reference.
 
     `kind`: resource, module (a call or call instance), output (of a module call), var, local, path, terraform, self,
     count, each. `name` is the resource's key (`data.t.n`), the module call, or the attribute name. `key` is a constant
@@ -52,7 +52,7 @@ Parsed = Ref | BadReference
 
 
 def parse_reference(node: nodes.Traversal | nodes.Variable) -> Parsed:
-    """What a traversal refers to."""
+    """The target of a traversal."""
     steps: tuple[nodes.Step, ...] = ()
     if isinstance(node, nodes.Variable):
         root, root_end = node.name, node.end

@@ -86,7 +86,7 @@ class _Builder:
         return f"{prefix}{self.type}.{self.name}"
 
     def repeated(self, name: str, attribute: Attribute | None) -> Expr | None:
-        """count, for_each or enabled; at most one of them may stand."""
+        """The expression of count, for_each or enabled; at most one of them is allowed."""
         if attribute is None:
             return None
         self.repetition[name] = attribute.name_span
@@ -148,7 +148,7 @@ def resource_block(block: Block, override: bool, problems: Problems) -> Explicit
 
 
 def data_block(block: Block, override: bool, problems: Problems, check: str | None = None) -> ResourceDecl:
-    """A data source; `check` names the check block it stands in."""
+    """A data source; `check` names the check block that contains it."""
     return declared_data(block, override, problems, check).value
 
 

@@ -40,7 +40,7 @@ INCOMPATIBLE = "config.incompatible_module"
 
 
 class TerraformSettings:
-    """What the terraform blocks of one file say."""
+    """The terraform blocks of one file."""
 
     def __init__(self) -> None:
         self.backends: list[BackendDecl] = []
@@ -126,7 +126,7 @@ def _compatible_with(block: Block, problems: Problems) -> Attribute | None:
 
 
 def language_block(block: Block, override: bool, problems: Problems) -> None:
-    """The language edition and experiments that a module asks for."""
+    """Read the language edition and experiments that a module requires."""
     if override:
         detail = "Language settings belong to the normal files, not to override files."
         problems.error("language_in_override", "Language selections in override file", detail, block.header_span)

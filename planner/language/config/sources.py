@@ -20,7 +20,7 @@ _NAME = r"[0-9A-Za-z](?:[0-9A-Za-z_-]{0,62}[0-9A-Za-z])?"
 
 
 class SourceError(ValueError):
-    """Why a text is no valid source; the message is a plain sentence."""
+    """A string is not a valid source; the message is a plain sentence with the reason."""
 
 
 # ---------------------------------------------------------------- providers
@@ -44,7 +44,7 @@ def provider_part(text: str) -> str:
 
 
 def default_provider(name: str) -> str:
-    """The provider that a local name stands for when nothing else says so."""
+    """The provider of a local name by default."""
     return BUILTIN if name == "terraform" else f"{DEFAULT_HOST}/hashicorp/{name}"
 
 
@@ -178,7 +178,7 @@ def _remote(text: str) -> str:
 
 
 def _detect(text: str) -> str:
-    """What downloaders call the detect phase: shorthand to a URL with the protocol in front."""
+    """Expand shorthand to a URL with the protocol in front (called the detect phase by downloaders)."""
     forced = re.match(r"([A-Za-z0-9]+)::(.+)", text, re.DOTALL)
     protocol, rest = (forced[1], forced[2]) if forced else ("", text)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", rest) or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:[^@]*$", rest):

@@ -65,7 +65,7 @@ def moved_block(block: Block, problems: Problems) -> MovedDecl | None:
 
 
 def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
-    """What happens to objects whose block is gone; None when it is invalid (reported)."""
+    """A `removed` block: the handling of objects whose block was removed; None when it is invalid (reported)."""
     mine = Problems()
     content = read(block.body, _REMOVED, mine)
     span = block.header_span

@@ -39,7 +39,7 @@ _NOTHING: Mapping[str, Value] = {}
 
 @frozen
 class StaticSubject:
-    """What is being evaluated, for messages and to notice circles."""
+    """The object being evaluated, for messages and to detect cycles."""
 
     name: str
     span: Span
@@ -68,7 +68,7 @@ class StaticScope:
         self.repetition: Repetition = {}
 
     def repeated(self, repetition: Repetition) -> StaticScope:
-        """The same where `each` or `count` have these values."""
+        """This scope with these values of `each` or `count`."""
         scope = copy(self)
         scope.repetition = repetition
         return scope
@@ -76,8 +76,8 @@ class StaticScope:
     def evaluate(
         self, expr: Expr, name: str, span: Span, problems: Problems, known: Mapping[str, Value] = _NOTHING
     ) -> Value | None:
-        """The value of an expression of this module; None when it has none (reported). `name` and `span` say what it
-        is for; `known` is what other root names stand for."""
+        """The value of an expression of this module; None when it has none (reported). `name` and `span`: the object
+        that it is evaluated for; `known`: values of other root names."""
         return self._evaluate(expr, (StaticSubject(name, span),), problems, known)
 
     def text(self, expr: Expr, name: str, problems: Problems) -> str | None:
@@ -247,6 +247,6 @@ def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> V
 
 
 def marked(value: Value, variable: VariableDecl) -> Value:
-    """The value with the marks that its variable's declaration asks for."""
+    """The value with the marks that its variable's declaration requires."""
     marks = {m for m, wanted in ((SENSITIVE, variable.sensitive), (EPHEMERAL, variable.ephemeral)) if wanted}
     return mark(value, frozenset(marks))

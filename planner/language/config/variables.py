@@ -43,12 +43,13 @@ class RawValue:
 
     @property
     def is_computed(self) -> bool:
-        """Whether a program made it that stands for the environment; it may make another one each time."""
+        """Whether another program supplied the value in place of the environment; it may supply a different one each
+        time."""
         return self.origin == "environment" and self.given is not None
 
     @property
     def span(self) -> Span | None:
-        """Where it stands, for values from files."""
+        """The position of a value from a file."""
         return self.expr.span if self.expr else None
 
     @property
@@ -82,8 +83,8 @@ RawVariables = dict[str, RawValue]
 
 @frozen(eq=False)
 class RootVariable:
-    """A root variable's final value: converted, defaulted, marked. `raw` is what was given (None: nothing), which is
-    what a saved plan records and compares; `giver` says by whom, in words."""
+    """A root variable's final value: converted, defaulted, marked. `raw` is the value as supplied (None: not set),
+    which a saved plan records and compares; `giver` names its source in words."""
 
     value: Value
     raw: Value | None
@@ -189,8 +190,8 @@ def _add_file(
 
 
 def _surrounding(value: Value, verbatim: bool) -> Value:
-    """A value as the environment would give it: texts are expressions (or else themselves) with nothing to be filled in
-    where no text is wanted, and all that is no text is JSON where one is."""
+    """A value as the environment would supply it: where the type is not string, strings are expressions without
+    interpolation (or else literal); where it is string, all other values are JSON."""
     from planner.foundation.support.exact_json import dumps
     from planner.foundation.values.json_codec import simple_json
 
@@ -224,7 +225,8 @@ def _json_body(source: Source) -> tuple[Body | None, Problems]:
 
 
 def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, Problems]:
-    """The body of a values file: JSON by its name, or by its first character where the name says nothing."""
+    """The body of a values file: JSON according to its name, or to its first character when the name does not
+    decide."""
     if not filename.endswith((".json", ".tfvars")) and data.strip().startswith(b"{"):
         return _json_body(Source(filename, data.decode("utf-8", "replace")))
     body, _, diagnostics = load_text(data, filename, keep)
@@ -277,8 +279,8 @@ def root_variables(
 
 
 def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: Problems, giver: str = "") -> Value:
-    """A given value converted to the variable's type, with defaults for null where null is not allowed. `giver`: who
-    gave it, where that is no line of the configuration."""
+    """A supplied value converted to the variable's type, with defaults for null where null is not allowed. `giver`: its
+    source in words, for values that are not from a line of the configuration."""
     _, marks = unmark_deep(value)
     if EPHEMERAL in marks and not variable.ephemeral:
         detail = f"The value is ephemeral, so the variable {variable.name} must be declared with ephemeral = true."

@@ -1,4 +1,4 @@
-"""Expressions compiled to Python closures: the cases of syntax are told apart once, not at every evaluation.
+"""Expressions compiled to Python closures: the cases of syntax are distinguished once, not at every evaluation.
 
 The meaning of each node follows HCL (hclsyntax/expression.go, expression_ops.go, expression_template.go).
 """

@@ -25,7 +25,7 @@ LAZY = ("try", "can", "core::try", "core::can")
 
 
 class EvaluationError(Failure):
-    """An expression that has no value; `diagnostics` say why, each pointing at the part at fault."""
+    """An expression has no value; `diagnostics` give the reasons, each pointing at the part at fault."""
 
 
 def compile_call(compiler: Compiler, node: nodes.Call) -> Run:

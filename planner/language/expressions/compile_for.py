@@ -101,7 +101,8 @@ class _Loop:
         return value.marks if value.__class__ is Marked else NO_MARKS
 
     def decision(self, env: Environment, value: Value, report: bool) -> Value:
-        """A condition's value as a bool without marks, perhaps unknown; None (reported when told) when it is none."""
+        """A condition's value as a bool without marks, perhaps unknown; None if it is not a valid condition (reported
+        with `report`)."""
         if value.__class__ is bool:
             return value
         node = self.node.condition
@@ -222,7 +223,7 @@ def _object(env: Environment, loop: _Loop, collection: Value, marks: frozenset[A
 
 
 def _object_key(env: Environment, node: Any, key: Value, report: bool) -> str | None:
-    """The text of a key; None when it is unknown or (reported when told) no key."""
+    """The text of a key; None if it is unknown or not a valid key (reported with `report`)."""
     if key.__class__ is Unknown:
         return None
     try:
@@ -304,7 +305,7 @@ def compile_splat(compiler: Compiler, node: nodes.Splat) -> Run:
 
 
 def _is_sequence(value: Value) -> bool:
-    """Whether a splat goes over a value: what its type says, without making that of each element."""
+    """Whether a splat iterates over a value: decided by its type, without computing that of each element."""
     cls = value.__class__
     if cls is Null or cls is Unknown:
         return isinstance(value.type, (TupleType, ListType, SetType))

@@ -360,7 +360,7 @@ def _to_common(value: Value, other: Type, wanted: Type) -> Value:
 
 
 def _undecided(yes: Value, no: Value, wanted: Type) -> Value:
-    """What is known of the result while the condition is unknown."""
+    """The known properties of the result while the condition is unknown."""
     if yes.__class__ is Null and no.__class__ is Null:
         return Null(wanted)
     first, second = type_of(yes), type_of(no)

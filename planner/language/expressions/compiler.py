@@ -1,4 +1,5 @@
-"""What goes down the tree of an expression while it is compiled; how each kind of node is compiled is in a table."""
+"""State passed down the tree of an expression during compilation; a table holds the compile function for each kind of
+node."""
 
 from __future__ import annotations
 

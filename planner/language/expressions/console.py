@@ -35,10 +35,11 @@ def answer(text: str, scope: Scope) -> dict[str, Any]:
 
 
 def _answer(text: str, scope: Scope) -> dict[str, Any]:
-    """Evaluates the text of an expression, as it would stand after `name = ` in a locals block.
+    """Evaluates the text of an expression, like one after `name = ` in a locals block.
 
-    Gives `value`, `type`, `sensitive` and `unknown`; or `nonfinite`; or `error` with `phase` ("parse" or "eval"),
-    `ranges` relative to the text, and `diagnostics` in words."""
+    Returns `value`, `type`, `sensitive` and `unknown`; or `nonfinite`; or `error` with `phase` ("parse" or "eval"),
+    `ranges` relative to the text, and `diagnostics` in words.
+    """
     source = Source("<console-input>", BEFORE + text + AFTER)
     body, problems = parse_config(source)
     errors = [d for d in problems if d.is_error]
@@ -85,8 +86,8 @@ class _Now(Scope):
 
 
 def _type_now(node: Expression, scope: Scope, source: Source) -> Type:
-    """What `type()` in the console says of a value that is unknown while planning: a plan does not see that a call of
-    an impure function will fail, the console does and knows no type then."""
+    """The result of `type()` in the console for a value that is unknown while planning: a plan does not see that a call
+    of an impure function will fail, the console does and then knows no type."""
     try:
         return type_of(unmark_deep(evaluate(node, _Now(scope), source))[0])
     except EvaluationError:

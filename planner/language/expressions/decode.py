@@ -211,7 +211,8 @@ def _unknown_blocks(nested: NestedBlock) -> Type:
 
 
 def body_schema(schema: BlockSchema, as_blocks: frozenset[str] = frozenset()) -> BodySchema:
-    """What a body with this schema may contain, also `dynamic` blocks. `as_blocks`: attributes written as blocks."""
+    """The permitted content of a body with this schema, including `dynamic` blocks. `as_blocks`: attributes written as
+    blocks."""
     key = "body_schema " + " ".join(sorted(as_blocks))
     known: BodySchema | None = schema.cache.get(key)
     if known is None:
@@ -263,7 +264,7 @@ _ELEMENT_SCHEMAS: dict[ObjectType, BlockSchema] = {}
 
 
 def _element_schema(t: ObjectType) -> BlockSchema:
-    """The schema of a block that stands for an object of this type: everything optional."""
+    """The schema of a block for objects of this type: everything optional."""
     known = _ELEMENT_SCHEMAS.get(t)
     if known is None:
         known = BlockSchema({n: AttributeSchema(a, optional=True) for n, a in t.attributes.items()})

@@ -1,7 +1,7 @@
-"""What a compiled expression runs in, and how it reports problems.
+"""The environment of a compiled expression, and its reports of problems.
 
-Errors do not stop an evaluation: a part that fails gives an unknown value and adds to the list, so that all problems of
-an expression are reported at once, and whoever does not need the part (a branch not taken, `try`) drops them again.
+Errors do not stop an evaluation: a part that fails gives an unknown value and adds to the list, so that all problems
+of an expression are reported at once; code that does not need the part (a branch not taken, `try`) drops them again.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ NO_SOURCE = Source("<expression>", "")
 
 
 class Environment:
-    """`node` is what `program` is the program of (a program that knew it would make a circle with it). `errors`:
-    problems found so far. `refused`: references that are wrong in themselves, which nobody may drop. `slots`: the
-    current values of `for` variables and splat elements; each compiled expression knows its own. `evaluate_template`:
-    how functions evaluate templates of their own."""
+    """`node` is the expression that `program` was compiled from (a program that referred to it would make a cycle).
+    `errors`: problems found so far. `refused`: references that are wrong in themselves, which must not be dropped.
+    `slots`: the current values of `for` variables and splat elements; each compiled expression knows its own.
+    `evaluate_template`: how functions evaluate templates of their own."""
 
     __slots__ = ("errors", "evaluate_template", "node", "program", "refused", "scope", "slots", "source")
 
@@ -42,7 +42,7 @@ class Environment:
         self.evaluate_template = evaluate_template
 
     def report(self, code: str, summary: str, detail: str, start: int, end: int, called: str = "") -> None:
-        """Adds an error about the text from start to end, with what the names in it stand for. `called`: the function
+        """Adds an error about the text from start to end, with the values of the names in it. `called`: the function
         whose call fails."""
         from planner.language.expressions.operands import operands_at
 

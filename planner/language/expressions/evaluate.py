@@ -1,9 +1,10 @@
 """Evaluation of expressions.
 
-    evaluate(node, scope, source)  ->  value          raises EvaluationError with all problems
+evaluate(node, scope, source) -> value raises EvaluationError with all problems
 
 The expression is compiled at its first evaluation (planner.language.expressions.compile) and the program stays on the
-node. Spans of errors are made with `source`, the file the node stands in."""
+node. Spans of errors are made with `source`, the file that contains the node.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Va
     """The value of an expression. Raises EvaluationError.
 
     All references are resolved, also those in parts that are not evaluated (the body of a `for` over nothing): a
-    reference that is wrong in itself is an error wherever it stands, and then the only kind of error reported."""
+    reference that is wrong in itself is an error at any position, and then the only kind of error reported.
+    """
     try:
         try:
             program: Program = node.compiled

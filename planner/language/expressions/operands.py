@@ -1,4 +1,4 @@
-"""What the names in a failed expression stand for: `var.x is 5`, `each.key is "a"`; for the reader of a diagnostic.
+"""Values of the names in a failed expression: `var.x is 5`, `each.key is "a"`; for the reader of a diagnostic.
 
 After OpenTofu (command/jsonentities/diagnostic.go): secret values are never shown, and neither secret nor unknown
 values are mentioned unless they are the cause.
@@ -25,7 +25,7 @@ Operands = tuple[tuple[str, str], ...]
 
 
 class Compiled(Protocol):
-    """A compiled expression, as far as its local names are asked."""
+    """A compiled expression that can look up its local names."""
 
     @property
     def local_names(self) -> list[tuple[int, int, dict[str, int]]]: ...
@@ -49,8 +49,8 @@ class EvaluationMoment(Protocol):
 def operand_values(
     node: Any, scope: Scope, source: Source | None, *, unknown: bool = False, secret: bool = False
 ) -> Operands:
-    """The names in an expression and what is to be said of each. `unknown`, `secret`: the problem is caused by values
-    that are not known yet, or that are sensitive or ephemeral, so these are mentioned too."""
+    """The names in an expression, each with a description of its value. `unknown`, `secret`: the problem is caused by
+    values that are not known yet, or that are sensitive or ephemeral, so these are mentioned too."""
     operands: dict[str, str] = {}
     for reference in _references(node):
         try:
@@ -92,7 +92,7 @@ def _root(reference: Any) -> str:
 
 
 def _note(found: dict[str, str], reference: Any, used: int, value: Value, unknown: bool, secret: bool) -> None:
-    """Follows the reference as far as it leads and says what stands there."""
+    """Follows the reference as far as it leads and notes a description of the value there."""
     text = _root(reference)
     steps = () if reference.__class__ is nodes.Variable else reference.steps
     for i, step in enumerate(steps):

@@ -1,4 +1,4 @@
-"""Scope: what names and functions mean where an expression stands."""
+"""Scope: the meaning of names and functions at the place of an expression."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Scope:
 
     @property
     def context(self) -> CallContext:
-        """What function calls know of their surroundings."""
+        """The context of function calls."""
         if self._context is None:
             self._context = _new_context()
         return self._context

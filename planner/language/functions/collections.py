@@ -43,7 +43,7 @@ FUNCTIONS: list[Function] = []
 
 @function(Param("list", ListType(BOOL)), result=BOOL, into=FUNCTIONS)
 def alltrue(values: List) -> Value:
-    """Tells whether all elements of a list are true; of an empty one they are."""
+    """Returns whether all elements of a list are true; true for an empty list."""
     for value in values.items:
         if value.__class__ is Unknown:
             return unknown(BOOL)
@@ -54,7 +54,7 @@ def alltrue(values: List) -> Value:
 
 @function(Param("list", ListType(BOOL)), result=BOOL, into=FUNCTIONS)
 def anytrue(values: List) -> Value:
-    """Tells whether at least one element of a list is true."""
+    """Returns whether at least one element of a list is true."""
     if any(value is True for value in values.items):
         return True
     return unknown(BOOL) if any(value.__class__ is Unknown for value in values.items) else False
@@ -67,7 +67,7 @@ def anytrue(values: List) -> Value:
     into=FUNCTIONS,
 )
 def contains(values: Value, wanted: Value) -> Value:
-    """Tells whether a list, tuple or set has a value among its elements."""
+    """Returns whether a list, tuple or set has a value among its elements."""
     if kind(values) not in ("list", "tuple", "set"):
         raise FunctionError("The first argument must be a list, tuple or set.")
     answer: Value = False

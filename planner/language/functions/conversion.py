@@ -80,7 +80,7 @@ def nonsensitive(value: Value) -> Value:
 
 @function(_ANYTHING, result=BOOL, into=FUNCTIONS)
 def issensitive(value: Value) -> Value:
-    """Tells whether a value as a whole is sensitive."""
+    """Returns whether a value as a whole is sensitive."""
     plain, marks = unmark(value)
     # A value that is not known yet may still turn out either way.
     return unknown(BOOL) if plain.__class__ is Unknown else SENSITIVE in marks
@@ -119,7 +119,7 @@ def _without_ephemeral(value: Value) -> Value:
     into=FUNCTIONS,
 )
 def can(expression: Callable[[], Value]) -> Value:
-    """Tells whether an expression can be evaluated without an error."""
+    """Returns whether an expression can be evaluated without an error."""
     try:
         value = expression()
     except Failure:

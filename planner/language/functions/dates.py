@@ -161,7 +161,7 @@ def formatdate(form: str, timestamp: str) -> Value:
 
 
 def _quote_end(form: str, start: int) -> int:
-    """Where a text between apostrophes ends; a doubled apostrophe stands for one, also all alone."""
+    """The end of a text between apostrophes; a doubled apostrophe is a literal one, also all alone."""
     if form.startswith("''", start):
         return start + 2
     position = start + 1

@@ -35,7 +35,7 @@ Codes = list[tuple[int, int]]
 
 
 def gzip(data: bytes) -> bytes:
-    """What Go's gzip writer makes of data that is written at once, flushed and closed."""
+    """Compress data like Go's gzip writer when they are written at once, flushed and closed."""
     head = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # no name, no time, no flags, no known system
     return (
         head + deflate(data) + zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")
@@ -43,7 +43,7 @@ def gzip(data: bytes) -> bytes:
 
 
 def deflate(data: bytes) -> bytes:
-    """The same without a frame."""
+    """Compress data like `gzip`, without its frame."""
     out = _Bits()
     for block in _blocks(data):
         _write_block(out, block)
@@ -81,15 +81,15 @@ class _Bits:
 
 
 class _Block(NamedTuple):
-    """Literals (0 to 255) and matches (length << 16 | distance, which is more). `source`: what they stand for, where
-    the compressor still has it and could store it as it is."""
+    """Literals (0 to 255) and matches (length << 16 | distance, which is more). `source`: the data that they encode,
+    where the compressor still has them and could store them uncompressed."""
 
     tokens: list[int]
     source: bytes | None
 
 
 def _blocks(data: bytes) -> list[_Block]:
-    """The blocks of tokens that stand for the data."""
+    """The data as blocks of tokens."""
     size = len(data)
     blocks: list[_Block] = []
     tokens: list[int] = []
@@ -254,7 +254,8 @@ class _Header(NamedTuple):
 
 
 def _header(own: tuple[Codes, Codes], literal_count: int, offset_count: int) -> _Header:
-    """How a block says which codes it has: the lengths of the codes, equal ones together, in a code of their own."""
+    """The header of a block, which declares its codes: the lengths of the codes, equal ones together, in a code of
+    their own."""
     lengths = [length for codes, n in zip(own, (literal_count, offset_count), strict=True) for _, length in codes[:n]]
     runs: list[tuple[int, int, int]] = []  # symbol, value and number of the bits behind it
     at = 0
@@ -312,8 +313,9 @@ def _length_counts(counts: list[int], longest: int) -> list[int]:
     """How many codes get 1, 2, ... bits; the counts are in increasing order, three at least.
 
     The lists of packages of the coin collector's problem, of which only the last two members are known at any time,
-    are made from the last one on, each asking the one below for two members when it needs a pair. `leaves[i][j]` is how
-    many single symbols stand in list j up to the last member of list i."""
+    are made from the last one on; each takes two members of the one below when it needs a pair. `leaves[i][j]` is the
+    number of single symbols in list j up to the last member of list i.
+    """
     number = len(counts)
     counts = [*counts, _INFINITE]
     top = min(longest, number - 1)

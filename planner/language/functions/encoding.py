@@ -180,7 +180,7 @@ def json_text(value: Value) -> str:
 
 
 def _unknown_json(value: Value) -> Value:
-    """JSON that is not known yet; its first character tells what it is, unless it may be null."""
+    """JSON that is not known yet; its first character shows its kind, unless it may be null."""
     if value.__class__ is Unknown and (value.refinement is None or not value.refinement.not_null):
         return unknown(STRING)
     brackets = {"string": '"', "object": "{", "map": "{", "tuple": "[", "list": "[", "set": "["}
@@ -396,7 +396,7 @@ def decode(data: bytes, name: str) -> str:
 
 
 class CsvError(ValueError):
-    """Text that is no valid table."""
+    """The text is not a valid table."""
 
 
 def records(source: str) -> Iterator[tuple[int, list[str]]]:

@@ -44,7 +44,7 @@ def located(path: str, base_dir: str) -> str:
 
 
 def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | None = None) -> bytes:
-    """The content of a file. Raises FunctionError about the argument; `hidden`: the name must not be told."""
+    """The content of a file. Raises FunctionError about the argument; `hidden`: errors must not show the name."""
     name = "The file" if hidden else f'"{path}"'
     try:
         at = located(path, base_dir)
@@ -144,7 +144,8 @@ def filebase64sha512(path: str, *, context: CallContext) -> Value:
 
 @function(Param("path", STRING, allow_marked=True), result=BOOL, into=FUNCTIONS)
 def fileexists(path: Value, *, context: CallContext) -> Value:
-    """Tells whether a file exists. It is an error when a directory, or another thing that is no file, has the name."""
+    """Returns whether a file exists. Fails if the name belongs to a directory, or to another object that is not a
+    file."""
     path, marks = unmark(path)
     name = "The path" if marks else f'"{path}"'
     try:
@@ -275,7 +276,7 @@ def _class_end(pattern: str, position: int) -> int:
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
-    """The patterns without braces that a pattern with braces stands for."""
+    """The patterns without braces that a pattern with braces expands to."""
     opening = -1
     depth, cuts, position = 0, [], 0
     while position < len(pattern):

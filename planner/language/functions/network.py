@@ -136,7 +136,7 @@ _PREFIX = Param("prefix", STRING, "A prefix in CIDR notation, like 10.0.0.0/8.")
     into=FUNCTIONS,
 )
 def cidrcontains(prefix: str, address: str) -> Value:
-    """Tells whether an address, or all addresses of a prefix, are in a prefix."""
+    """Returns whether an address, or all addresses of a prefix, are in a prefix."""
     outer = parse_network(prefix)
     # The notation is decided by whichever of . and : comes first.
     mark = next((c for c in address if c in ".:"), "")

@@ -37,9 +37,10 @@ from planner.foundation.values.value import (
 class FunctionError(Exception):
     """A call that failed.
 
-    `argument` is the index of the argument at fault, None when it is the call as a whole. `kind` tells where to point:
-    `missing` (too few arguments: at the closing parenthesis), `surplus` (at the first argument too many), `argument`
-    (at that argument) or `call` (at the function's name). `also` are further errors, of other arguments.
+    `argument` is the index of the argument at fault, None when it is the call as a whole. `kind` selects the position
+    of the message: `missing` (too few arguments: at the closing parenthesis), `surplus` (at the first argument too
+    many), `argument` (at that argument) or `call` (at the function's name). `also` are further errors, of other
+    arguments.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class FunctionError(Exception):
 
 
 class Param:
-    """A parameter. `allow_dynamic`: the type of the result can be told although this argument's type is not known."""
+    """A parameter. `allow_dynamic`: the type of the result is known although this argument's type is not."""
 
     __slots__ = ("allow_dynamic", "allow_marked", "allow_null", "allow_unknown", "description", "name", "type")
 
@@ -82,14 +83,15 @@ class Param:
 
 
 class CallContext:
-    """What a call knows of its surroundings.
+    """The context of a function call.
 
     `base_dir`: directory that relative file names start from. `planning`: impure functions (timestamp, uuid, bcrypt)
-    give unknown values. `plan_timestamp`: RFC 3339 text, None while validating. `depth`: how many templatefile calls
-    this one stands in. `evaluate_template(source, file name, variables, context)` renders a template with nothing but
-    these variables in scope and raises Failure; whoever evaluates the call gives it. `evaluating`: the functions of a
-    template are called with a context one deeper. `trial`: only whether the call can be made is asked; what costs time
-    may be left out."""
+    give unknown values. `plan_timestamp`: RFC 3339 text, None while validating. `depth`: the number of templatefile
+    calls around this one. `evaluate_template(source, file name, variables, context)` renders a template with nothing
+    but these variables in scope and raises Failure; the evaluator of the call sets it. `evaluating`: the functions of
+    a template are called with a context one deeper. `trial`: only whether the call can be made matters; expensive work
+    may be left out.
+    """
 
     __slots__ = ("base_dir", "depth", "evaluate_template", "plan_timestamp", "planning", "trial")
 
@@ -117,11 +119,13 @@ EvaluateTemplate: TypeAlias = Callable[[str, str, "dict[str, Value]", CallContex
 
 
 class Function:
-    """A function: its signature, its result type (or a function of the arguments that tells it) and what it does.
+    """A function: its signature, its result type (or a function of the arguments that returns it) and its
+    implementation.
 
     The implementation takes the arguments by position; it gets `result_type` or `context` when it has a keyword-only
     parameter of that name. `not_null`: the result is never null, also while unknown. `impure`: the same arguments may
-    give another result. `lazy`: the arguments are functions without parameters that evaluate an expression."""
+    give another result. `lazy`: the arguments are functions without parameters that evaluate an expression.
+    """
 
     __slots__ = (
         "description",
@@ -166,15 +170,15 @@ class Function:
 
     @property
     def return_type(self) -> Type:
-        """The type of the result as far as the signature alone tells it."""
+        """The type of the result as far as it follows from the signature alone."""
         if self.lazy:
             return self.result  # type: ignore[no-any-return]
         arguments = [Unknown(p.type) for p in (*self.params, *filter(None, [self.variadic]))]
         return self.result_type(arguments)[0]
 
     def result_type(self, values: Sequence[Value]) -> tuple[Type, bool]:
-        """The type of the result for these arguments (already converted), and whether it cannot be told because the
-        type of one is not known. Raises FunctionError for null and for types that do not fit."""
+        """The type of the result for these arguments (already converted), and whether it is undecided because the type
+        of one is not known. Raises FunctionError for null and for types that do not fit."""
         if _check_values(self, values):
             return DYNAMIC, True
         return self.result(*values) if callable(self.result) else self.result, False
@@ -367,7 +371,7 @@ def text_from_bytes(data: bytes) -> str:
 
 
 def kind(value: Value) -> str:
-    """What a value is, whatever marks it: object, tuple, list, set, map, string, number, bool or dynamic."""
+    """The kind of a value, whatever marks it: object, tuple, list, set, map, string, number, bool or dynamic."""
     cls = value.__class__
     if cls is Marked:
         value = value.value
@@ -401,7 +405,7 @@ _TYPE_KINDS: dict[Any, str] = {
 
 
 def kind_of_type(t: Type) -> str:
-    """The kind that `kind` tells for a value of this type."""
+    """The kind that `kind` returns for a value of this type."""
     return t.name if t.__class__ is Primitive else _TYPE_KINDS[t.__class__]
 
 
@@ -419,9 +423,11 @@ def items(value: Value) -> tuple[Value, ...]:
 
 
 def sequence(t: Type, values: Iterable[Value]) -> Value:
-    """A list of a type or, when that is no list type, a tuple. Where the type leaves it open, the elements tell theirs.
+    """A list of a type or, if the type is not a list type, a tuple. Where the type leaves the element type open, the
+    elements determine it.
 
-    Raises FunctionError when they are of several types."""
+    Raises FunctionError when they are of several types.
+    """
     elements = tuple(values)
     if not isinstance(t, ListType):
         return elements

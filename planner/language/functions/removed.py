@@ -1,4 +1,4 @@
-"""Functions that no longer exist; calling them tells what replaced them."""
+"""Functions that no longer exist; calls report the replacement."""
 
 from __future__ import annotations
 

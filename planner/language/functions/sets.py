@@ -148,7 +148,7 @@ def _has_length(value: Value) -> bool:
 
 
 def _longest(value: Value) -> int | None:
-    """How many elements it has at most, None when nobody knows."""
+    """The maximum number of elements, None if unknown."""
     if value.__class__ is not Unknown:
         return len(items(value))
     return len(shape(value)[1].elements) if kind(value) == "tuple" else length_bounds(value)[1]

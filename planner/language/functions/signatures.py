@@ -19,7 +19,8 @@ def signature(function: Function) -> dict[str, Any]:
 
 
 def call_signature(function: Function) -> dict[str, Any]:
-    """The same as diagnostics about calls have it: name, names and types of the parameters, return type."""
+    """The signature in the form used by diagnostics about calls: name, names and types of the parameters, return
+    type."""
     name = function.name.rpartition("::")[2]
     out: dict[str, Any] = {"name": name, "params": [_name_and_type(p) for p in function.params]}
     if function.variadic is not None:

@@ -30,7 +30,7 @@ def chomp(string: str) -> Value:
     into=FUNCTIONS,
 )
 def endswith(string: str, suffix: str) -> Value:
-    """Tells whether a string ends with a suffix."""
+    """Returns whether a string ends with a suffix."""
     return string.endswith(suffix)
 
 
@@ -103,7 +103,7 @@ def split(separator: str, string: str) -> Value:
     into=FUNCTIONS,
 )
 def startswith(string: Value, prefix: str) -> Value:
-    """Tells whether a string begins with a prefix."""
+    """Returns whether a string begins with a prefix."""
     if string.__class__ is Unknown:
         known = string.refinement.prefix if string.refinement is not None else ""
         if not prefix or (known and known.startswith(prefix)):
@@ -122,7 +122,7 @@ def startswith(string: Value, prefix: str) -> Value:
     into=FUNCTIONS,
 )
 def strcontains(string: str, substring: str) -> Value:
-    """Tells whether a string contains another."""
+    """Returns whether a string contains another."""
     return substring in string
 
 

@@ -64,7 +64,7 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class YamlError(ValueError):
-    """A text that is no YAML document, or one that has no value."""
+    """The text is not a valid YAML document, or is one that has no value."""
 
 
 def read(source: str) -> Value:
@@ -286,7 +286,7 @@ def write(value: Value) -> str:
 
 
 class _Writer:
-    """State of libyaml's emitter: where the line stands, and whether only white space or indicators came before."""
+    """State of libyaml's emitter: its position in the line, and whether only white space or indicators came before."""
 
     def __init__(self) -> None:
         self.out: list[str] = []

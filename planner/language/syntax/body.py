@@ -1,5 +1,5 @@
-"""The typed syntax of attributes and blocks, and of bodies: what stands between the braces of a block or in a file, in
-native or JSON syntax, read through a schema."""
+"""Typed syntax of attributes, blocks and bodies (the content of a file, or between the braces of a block), in native or
+JSON syntax, read through a schema."""
 
 # ruff: noqa: RUF023  (slots stand in the order of the constructor's arguments)
 
@@ -87,7 +87,7 @@ class ExpectedBlock:
 
 @frozen
 class BodySchema:
-    """What a body may contain. `attributes` maps a name to whether it is required."""
+    """The permitted content of a body. `attributes` maps a name to whether it is required."""
 
     attributes: dict[str, bool] = field(factory=dict)
     blocks: tuple[ExpectedBlock, ...] = ()
@@ -100,7 +100,7 @@ class BodySchema:
 
 @frozen
 class Content:
-    """What a schema found in a body: attributes by name, blocks in source order, and the problems."""
+    """The part of a body that matches a schema: attributes by name, blocks in source order, and the problems."""
 
     attributes: dict[str, Attribute]
     blocks: list[Block]
@@ -108,14 +108,15 @@ class Content:
 
 
 class Body(Protocol):
-    """A body in either syntax. Reading never changes it; JSON bodies need the schema to tell blocks from attributes."""
+    """A body in either syntax. Reading never changes it; JSON bodies need the schema to distinguish blocks from
+    attributes."""
 
     def content(self, schema: BodySchema) -> Content:
         """Everything in the body; whatever the schema does not name is an error."""
         ...
 
     def partial_content(self, schema: BodySchema) -> tuple[Content, Body]:
-        """What the schema names, and a body with all the rest."""
+        """The part that the schema names, and a body with the rest."""
         ...
 
     def just_attributes(self) -> tuple[dict[str, Attribute], list[Diagnostic]]:

@@ -1,7 +1,7 @@
-"""Where a quoted string that its line does not close runs on to.
+"""Finding the end of a quoted string that is not closed on its line.
 
-Such a string ends at the next quote, wherever that stands, and what was meant as a string then lies between strings.
-Every line break within a string on the way is a mistake of its own, to be told where OpenTofu tells it.
+Such a string ends at the next quote, wherever that is, and the intended strings become the gaps between strings. Every
+line break within a string on the way is a mistake of its own, reported at the position where OpenTofu reports it.
 """
 
 from __future__ import annotations

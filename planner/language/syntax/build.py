@@ -1,6 +1,6 @@
-"""The actions of grammar/config.lark: what stands for each production in the syntax tree.
+"""The actions of grammar/config.lark: the node of the syntax tree for each production.
 
-An action gets the children of its production (tokens as (type, text, offset), nodes, or what other actions gave) and
+An action gets the children of its production (tokens as (type, text, offset), nodes, or results of other actions) and
 may keep the list. Mistakes that the grammar lets pass are reported here.
 """
 
@@ -405,9 +405,9 @@ def _attributes(names: list[str], at: int) -> tuple[Step, ...]:
 
 
 def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
-    """What a further step applies to: the term or, behind a splat, what the splat applies to each element. A full splat
-    takes all steps, one with a dot only attributes (`.*.a[0]` indexes the result). Gives the innermost splat, if any,
-    and its `each`."""
+    """The target of a further step: the term or, behind a splat, the expression that the splat applies to each element.
+    A full splat takes all steps, one with a dot only attributes (`.*.a[0]` indexes the result). Returns the innermost
+    splat, if any, and its `each`."""
     holder = None
     while term.__class__ is Splat and (attribute or term.kind == "full"):
         holder, term = term, term.each

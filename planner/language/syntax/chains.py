@@ -1,7 +1,8 @@
-"""What an expression mentions, with everything that follows the name: `a.b[count.index].c[*].d` is one chain.
+"""Names in an expression, with everything that follows each name: `a.b[count.index].c[*].d` is one chain.
 
-`variables` (planner.language.syntax.references) gives the constant part of it only; who wants to know which value is
-meant needs the rest."""
+`variables` (planner.language.syntax.references) returns only the constant part of it; finding the value that is meant
+requires the rest.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +72,7 @@ def chains(root: Expression) -> tuple[list[Chain], list[Call]]:
 
 
 def _unrolled(node: Any) -> tuple[Any, Suffix, list[Any]]:
-    """The innermost expression, what follows it, and the expressions that stand in what follows."""
+    """The innermost expression, the steps that follow it, and the expressions inside these steps."""
     suffix: Suffix = ()
     inside: list[Any] = []
     while True:

@@ -18,9 +18,9 @@ PARSED = Shelf("syntax", 8192, made_by=("language/syntax", "config.lark"))
 def load_file(
     path: str | os.PathLike[str], display_name: str, given: bool = False, keep: bool = True
 ) -> tuple[Body | None, Source, list[Diagnostic]]:
-    """The body of a file. `display_name` is what diagnostics call it. The body is None when the file cannot be read or
-    is not UTF-8, and for JSON that is not well-formed; a native file with mistakes gives what could be read. `given`:
-    somebody named the file himself, so that it may be a pipe. `keep`: in the cache, what it says may stand there."""
+    """The body of a file. `display_name` is its name in diagnostics. The body is None when the file cannot be read or
+    is not UTF-8, and for JSON that is not well-formed; of a native file with mistakes it has the readable parts.
+    `given`: the user named the file, so that it may be a pipe. `keep`: its content may be stored in the cache."""
     try:
         data = (read_given if given else read_whole)(path)
     except (OSError, ValueError) as problem:
@@ -31,7 +31,7 @@ def load_file(
 
 
 def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body | None, Source, list[Diagnostic]]:
-    """The same for the content of a file, which decides by its name too."""
+    """The body of a file with this content; its name decides the syntax, too."""
     source, wrong = decoded(data, display_name)
     if wrong:
         return None, source, wrong

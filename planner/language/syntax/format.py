@@ -42,7 +42,7 @@ _ANY, _OF_STRINGS = ("list", "map", "set"), ("list", "map")
 
 
 class FormatToken:
-    """A simple token: its kind, its text, and how many blanks stand before it."""
+    """A simple token: its kind, its text, and the number of blanks before it."""
 
     __slots__ = ("blanks", "kind", "text")
 
@@ -252,9 +252,10 @@ def _type(value: Pieces) -> Pieces:
 
 
 def _unwrapped(value: Pieces) -> Pieces:
-    """What stands in a text that is one interpolation and nothing else; any other value as it is.
+    """The expression inside a string that is one interpolation and nothing else; any other value unchanged.
 
-    If it goes over lines it gets parentheses, for without the text around it a line break would end it."""
+    An expression of several lines gets parentheses, because without the string around it a line break would end it.
+    """
     while (
         len(value) >= 5
         and [value[i].kind for i in (0, 1, -2, -1)] == ["QUOTE_OPEN", "TEMPLATE_OPEN", "TEMPLATE_CLOSE", "QUOTE_CLOSE"]
@@ -302,7 +303,7 @@ class _Line:
     __slots__ = ("assign", "comment", "lead")
 
     def __init__(self, pieces: Pieces, equal: int) -> None:
-        """`equal`: where the first `=` behind another token stands, 0 for none."""
+        """`equal`: the position of the first `=` behind another token, 0 for none."""
         self.assign: Pieces = []
         self.comment: Pieces = []
         if len(pieces) > 1 and pieces[-1].kind == COMMENT:
@@ -391,7 +392,7 @@ def _space(cell: Pieces) -> None:
 
 
 def _gap(before: str, subject: FormatToken, after: str) -> bool:
-    """Whether a blank stands between a token and the one after it; the first rule that fits decides."""
+    """Whether there is a blank between a token and the one after it; the first rule that fits decides."""
     kind = NAME if subject.kind == "STEPS" else subject.kind
     if after == NEWLINE or (kind == NAME and after in ("(", "SCOPE")) or (kind == "SCOPE" and after == NAME):
         return False

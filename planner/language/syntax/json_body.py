@@ -1,7 +1,7 @@
 """Bodies in JSON syntax: the schema decides which properties are arguments and which hold blocks.
 
-A block's labels are the names of nested objects; several blocks of one kind stand in an array. An array of objects may
-stand for one object with all their properties. Properties named `//` in a body are comments.
+A block's labels are the names of nested objects; several blocks of one type are an array. An array of objects may be
+used in place of one object with all their properties. Properties named `//` in a body are comments.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COMMENT = "//"
 
 
 class JsonAttribute(Attribute):
-    """An argument in JSON; its expression is made when somebody asks."""
+    """An argument in JSON; its expression is created on first use."""
 
     __slots__ = ("_expr", "_literal", "value")
     is_json = True
@@ -151,7 +151,8 @@ class JsonBody:
     def _members(
         self, value: JsonValue, label: str | None
     ) -> tuple[list[tuple[JsonText, JsonValue]], list[Diagnostic]]:
-        """The properties of an object, or of all objects in an array; none of null. `label` is what their names say."""
+        """The properties of an object, or of all objects in an array; none of null. `label` is the meaning of their
+        names."""
         what = f"with the {label}" if label else "with arguments and blocks"
         if isinstance(value, JsonObject):
             return value.members, []
@@ -237,8 +238,8 @@ _OFFSETS = frozenset(
 
 
 def to_expression(value: JsonValue, source: Source, templates: bool) -> Expression:
-    """The expression that a JSON value stands for. With `templates` strings are parsed, and a mistake in one raises
-    Failure; so do an object with a name twice, and a number beyond all that there are."""
+    """The expression for a JSON value. With `templates` strings are parsed, and a mistake in one raises Failure; so do
+    an object with a repeated name, and a number outside the supported range."""
     if value.__class__ is JsonText:
         return _string(value, source, templates)
     if value.__class__ is JsonAtom:

@@ -1,8 +1,9 @@
-"""What is wrong with a text that is not JSON: every mistake, as far as one can read on after it.
+"""Mistakes in text that is not valid JSON: all of them, as far as reading can continue after each.
 
-A text that the reader (json_reader) has refused is read once more, token by token. A wrong word, number or string is
-left behind, and reading goes on after it; a wrong sign ends the object or array that it stands in. Where a mistake lies
-follows HCL's JSON parser, also where that is not quite the place: behind the closing brace that it looks for.
+Text that the reader (json_reader) has rejected is read once more, token by token. A wrong word, number or string is
+skipped, and reading continues after it; a wrong sign ends the object or array that contains it. The position of a
+mistake follows HCL's JSON parser, even where that is not quite the right place: behind the closing brace that it looks
+for.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ Token = tuple[str, int, int]
 
 
 def json_mistakes(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
-    """The mistakes of a text that is not one JSON value, in the order in which they are met; and what could be read:
-    the object or array, where `false` stands for parts that are wrong. None when not even that came to its end."""
+    """The mistakes of text that is not one JSON value, in the order of reading, and the readable part: the object or
+    array, with `false` in place of wrong parts. None when even its end was not reached."""
     reader = _Mistakes(source)
     first = reader.peek()
     value = reader.value(0)

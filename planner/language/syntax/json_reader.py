@@ -1,5 +1,5 @@
-"""JSON text to values that know where they stand. Strict as RFC 8259, except that names may repeat (their meaning
-depends on where the object stands, see json_body)."""
+"""JSON text to values with their positions. Strict as RFC 8259, except that names may repeat (their meaning depends on
+where the object is used, see json_body)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON values that know where they stand in their text."""
+"""JSON values with their positions in the text."""
 
 from __future__ import annotations
 

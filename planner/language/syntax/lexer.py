@@ -1,11 +1,12 @@
 """The tokens of the configuration language.
 
-A stack of modes says what newlines and braces mean at each place: the body of a file or block, an argument's value, an
-object, inside brackets, inside `${...}`, and the three kinds of template text. Two master expressions do the work, one
-where newlines count and one where they do not; what belongs together becomes one token (see grammar/config.lark).
+A stack of modes determines the meaning of newlines and braces at each place: the body of a file or block, an
+argument's value, an object, inside brackets, inside `${...}`, and the three kinds of template text. Two master
+expressions do the work, one where newlines count and one where they do not; a sequence that belongs together becomes
+one token (see grammar/config.lark).
 
-A token is a tuple (type, text, offset). Nothing fails here: what the language does not know becomes a token that no
-rule accepts (INVALID, QUOTED_NEWLINE, DIRECTIVE_UNKNOWN), and the parser says so.
+A token is a tuple (type, text, offset). Nothing fails here: text outside the language becomes a token that no rule
+accepts (INVALID, QUOTED_NEWLINE, DIRECTIVE_UNKNOWN), and the parser reports it.
 """
 
 from __future__ import annotations
@@ -318,7 +319,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
 
 
 def simple_tokens(token: Token) -> list[Token]:
-    """A fused token as the simple ones it stands for, so that a mistake inside it is found at its place."""
+    """The simple tokens of a fused token, so that a mistake inside it is found at its position."""
     kind, value, at = token
     if kind in ("PATH", "STEPS", "FOR_PATH"):
         parts: list[Token] = []

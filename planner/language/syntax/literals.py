@@ -1,4 +1,4 @@
-"""What is written in a literal: escapes, normal form, numbers."""
+"""The content of literals: escapes, normal form, numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SIMPLE = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
 
 
 def quoted_text(raw: str, at: int, complain: Complain) -> str:
-    """The text that stands between quotes, escapes resolved. `at` is its offset, for complaints."""
+    """The text between quotes, escapes resolved. `at` is its offset, for complaints."""
 
     def resolve(match: re.Match[str]) -> str:
         sequence = match[0]

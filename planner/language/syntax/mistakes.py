@@ -1,8 +1,8 @@
-"""What is said about each syntax mistake: a table from the place where the parser stood and the token it met.
+"""Messages for syntax mistakes: a table from the parser's place and the token that it met.
 
-Every entry has an example, with the piece of text that the message points at between « and »; the tests parse them all.
-An entry for the token `*` serves all tokens of its place that have none of their own. `echo` says that after another
-mistake this one may be its echo, so it is kept back until the parser is back in step.
+Every entry has an example, with the piece of text that the message points at between « and »; the tests parse them
+all. An entry for the token `*` serves all tokens of its place that have none of their own. `echo` marks mistakes that
+may be the echo of another mistake, so they are kept back until the parser is back in step.
 """
 
 from __future__ import annotations

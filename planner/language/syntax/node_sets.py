@@ -1,11 +1,11 @@
 """Expressions for sets of vertices, as typed on a command line:
 
-    deps(module.net.*) & rdeps(terraform_data.a) - data.*
+deps(module.net.*) & rdeps(terraform_data.a) - data.*
 
 A name is an address, a vertex (`module.net (close)`, or in quotes) or a pattern with `*` (any text) and `?` (one
-character); inside brackets both stand for themselves. `+` unites, `&` intersects, `-` takes away; all bind alike, from
-left to right. A blank stands before `-`, as names have it, too. Verbs take sets, `deps` and `rdeps` also a depth:
-`deps(root, 2)`. Where somebody says so, a comma unites, too: `deps(a, b)`.
+character); inside brackets both are literal. `+` unites, `&` intersects, `-` takes away; all bind alike, from left to
+right. A blank is required before `-`, because names may contain it. Verbs take sets, `deps` and `rdeps` also a depth:
+`deps(root, 2)`. Where the caller allows it, a comma unites, too: `deps(a, b)`.
 """
 
 from __future__ import annotations

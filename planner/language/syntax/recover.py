@@ -1,8 +1,9 @@
-"""What the parser does at a mistake: find out where it stands, report, and get back in step.
+"""Recovery of the parser from a mistake: find its place, report, and get back in step.
 
-The stack of the tables tells the place: productions that are complete but for what follows are reduced first, so the
-symbol on top says what was read last, and the nearest open bracket below it what that belongs to. Then the rest of
-each open bracket is skipped, from the inside out, and the rest of the line; whatever was whole stays in the tree.
+The stack of the tables identifies the place: productions that are complete but for the token that follows are reduced
+first, so the symbol on top names the last thing read, and the nearest open bracket below it the thing that contains
+it. Then the rest of each open bracket is skipped, from the inside out, and the rest of the line; whatever was whole
+stays in the tree.
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ class ParseRecovery:
         return "", 0
 
     def _in_quotes(self) -> bool:
-        """Whether the innermost template stands between quotes."""
+        """Whether the innermost template is between quotes."""
         templates = ("QUOTE_OPEN", "HEREDOC_OPEN")
         symbols = [row[SYMBOL] for row in self.states if row[SYMBOL] in templates]
         return bool(symbols) and symbols[-1] == "QUOTE_OPEN"
@@ -478,7 +479,7 @@ class ParseRecovery:
 
 
 def _unknown(at: int) -> Literal:
-    """What stands in the tree for an expression that could not be read."""
+    """The node for an expression that could not be read."""
     return Literal(UNKNOWN, at, at)
 
 

@@ -1,9 +1,9 @@
 """The standard layout of rule files and files of cases.
 
-Where a line is broken is the author's choice, as long as it fits; what stands on a line, and how far it is indented, is
-not: one blank between literals and around operators, none inside parentheses, four to the left of what continues a
-statement. A rule that does not fit into 120 columns is broken behind `:-`, then between literals. Comments stay as they
-are. The result has the same tokens as the text, and formatting it again changes nothing.
+The author chooses where to break a line, as long as it fits; blanks and indentation within it are fixed: one blank
+between literals and around operators, none inside parentheses, four before the continuation of a statement. A rule
+that does not fit into 120 columns is broken behind `:-`, then between literals. Comments are kept unchanged. The
+result has the same tokens as the text, and formatting it again changes nothing.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _is_annotated(code: list[_Piece]) -> bool:
 
 
 def _is_dotted(code: list[_Piece], number: int) -> bool:
-    """Whether a full stop stands within a name, as in `acme.tags.kept`."""
+    """Whether a full stop is part of a name, as in `acme.tags.kept`."""
     if not 0 < number < len(code) - 1:
         return False
     after = code[number + 1]
@@ -189,7 +189,7 @@ def _space(line: list[_Piece], number: int) -> str:
 
 
 def _is_tight(line: list[_Piece], number: int, before: _Piece, piece: _Piece) -> bool:
-    """Whether nothing stands between two tokens."""
+    """Whether there is no blank between two tokens."""
     if before.text in _OPENING or before.text == "@" or piece.text in _CLOSING or piece.text in (",", "."):
         return True
     if before.text == "." and _is_dotted(line, number - 1):

@@ -33,7 +33,7 @@ def parse_query(text: str) -> tuple[list[Written], Source, list[Diagnostic]]:
 
 
 def _about_question(problem: Diagnostic) -> Diagnostic:
-    """What is said of rule files, said of a question."""
+    """A diagnostic about rule files, reworded for a question."""
     summary, detail = problem.summary.replace("a rule file", "a question"), problem.detail
     return evolve(problem, summary=summary, detail=detail.replace("The rule cannot", "The question cannot"))
 

@@ -40,7 +40,7 @@ Token = tuple[str, str, int, int]  # terminal, text, start, end
 
 
 class ProductionReader(Protocol):
-    """What a production may ask of the reader."""
+    """The functions of the reader that productions use."""
 
     source: Source
 

@@ -21,7 +21,7 @@ def quote(text: str) -> str:
 
 
 class RuleNode:
-    """Base: where the node stands."""
+    """Base: the node's position."""
 
     __slots__ = ("end", "start")
     start: int
@@ -170,8 +170,9 @@ class Test(RuleNode):
 class Aggregate(RuleNode):
     """`N = count : { edge(M, _) }`, `S = sum X : { size(M, X) }`, `min`, `max`.
 
-    Ranges over the distinct assignments to all variables and wildcards of `body`; variables that also stand outside
-    are fixed. `expression` is None for count. `min` and `max` of nothing do not hold."""
+    Ranges over the distinct assignments to all variables and wildcards of `body`; variables that also occur outside
+    are fixed. `expression` is None for count. `min` and `max` of nothing do not hold.
+    """
 
     __slots__ = ("body", "expression", "function", "result")
     result: Term
@@ -241,7 +242,7 @@ Written: TypeAlias = Literal | Either
 
 
 class Statement(RuleNode):
-    """Base of what stands at the top of a file; knows its file."""
+    """Base of statements at the top level of a file; it has its file."""
 
     __slots__ = ("source",)
     source: Source
@@ -348,7 +349,7 @@ class CaseSyntax(Statement):
 
 
 class GivenSyntax(Statement):
-    """`.given "plan.json"`: what a file or directory says is given in a case."""
+    """`.given "plan.json"`: the content of a file or directory is given in a case."""
 
     __slots__ = ("path",)
 

@@ -22,8 +22,8 @@ _SAME = "same"  # the action that passes on its first child
 
 
 class Terminals(NamedTuple):
-    """What the grammar itself says of its tokens. `pattern` has a group for each; `keywords` maps a text to its
-    terminal, `words` a terminal to its text."""
+    """The tokens as the grammar declares them. `pattern` has a group for each; `keywords` maps a string to its
+    terminal, `words` a terminal to its string."""
 
     pattern: str
     ignored: list[str]
@@ -55,7 +55,7 @@ class Tables:
 
 
 def load_tables(grammar: str, starts: tuple[str, ...], action: Callable[[str], Action]) -> Tables:
-    """The tables of a grammar file; `action` gives what an alias of the grammar stands for."""
+    """The tables of a grammar file; `action` returns the action for an alias of the grammar."""
     shelf = Shelf("grammars", 16, made_by=("language/syntax", grammar))
     text = grammar_path(grammar).read_text(encoding="utf-8")
     name = shelf.name(text, *starts)
@@ -165,12 +165,13 @@ def run(
     mistake: Callable[[int, list[Row], list[Any]], int],
     instead: Mapping[str, str] = NOTHING,
 ) -> Any:
-    """What the last production made of tokens, which begin with their kind: shift, or reduce with the production's
-    action. None when nothing could be read.
+    """Parse tokens, which begin with their kind, and return the result of the last production: shift, or reduce with
+    the production's action. None when nothing could be read.
 
-    `mistake` is told the number of a token that does not fit, the stack of states and that of values; it brings them to
-    where reading goes on, and gives the number of the token to go on with, or -1. `instead` says for some kinds which
-    other one a token also is where the first does not fit."""
+    `mistake` receives the number of a token that does not fit, the stack of states and that of values; it changes them
+    so that reading can continue, and returns the number of the next token to read, or -1. `instead` maps some kinds to
+    another kind to try where the first does not fit.
+    """
     row = start
     states: list[Row] = [row]
     values: list[Any] = []

@@ -15,7 +15,7 @@ from planner.language.syntax.nodes import Expression, Literal, Template, Templat
 
 
 class Sequence:
-    """`${...}` or `%{...}`: `kind` is the type of its first token; strip markers; what it says (`value`)."""
+    """`${...}` or `%{...}`: `kind` is the type of its first token; strip markers; its content (`value`)."""
 
     __slots__ = ("end", "kind", "start", "strip_after", "strip_before", "value")
 

@@ -1,1 +1,2 @@
-"""Stack files (`*.tfcomponent.hcl`, `*.tfdeploy.hcl` and their JSON forms): found, read, and what they say as types."""
+"""Stack files (`*.tfcomponent.hcl`, `*.tfdeploy.hcl` and their JSON forms): finding and reading them, and their
+model."""

@@ -1,4 +1,4 @@
-"""What can be said of a stack without any value: what its blocks refer to, what modules take and are given."""
+"""Checks of a stack that need no values: references of its blocks, inputs and providers of its modules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_stack(config: StackConfig) -> list[Diagnostic]:
 
 @frozen
 class ExpressionSite:
-    """Where an expression stands: `what` names it in sentences; `each` is there with for_each only."""
+    """The place of an expression: `what` names it in sentences; `each` is available with for_each only."""
 
     what: str
     has_each: bool = False
@@ -112,7 +112,7 @@ class _StackChecks:
         self.error("invalid_dependency", "Invalid depends_on reference", detail, reference.span)
 
     def called(self, key: str, config: Config, inputs: Expr | None, span: Span) -> None:
-        """What a component's module takes, and what it may not have."""
+        """Check the inputs of a component's module, and that it has no forbidden blocks."""
         check_inputs(key, config.root.variables, inputs, span, self.problems)
         for module in config.root.walk():
             where = f"module {'.'.join(module.path)} of it" if module.path else "its module"
@@ -262,7 +262,8 @@ _SHARED = ("local", "identity_token", "store", "upstream_input")
 
 
 def check_deployments(config: StackConfig, problems: Problems) -> None:
-    """What deployments and what decides about them refer to, and whether inputs fit the stack's variables."""
+    """Check the references of deployments and of the blocks that decide about them, and that inputs fit the stack's
+    variables."""
     _DeploymentChecks(config, problems).check()
 
 

@@ -53,7 +53,7 @@ _OUTPUT = BodySchema({"type": True, "value": True, **dict.fromkeys(("description
 
 
 def component_block(block: Block, problems: Problems) -> ComponentDecl | None:
-    """A `component` or `stack` block; None when there is no telling what it calls (reported)."""
+    """A `component` or `stack` block; None when the source of its call is not known (reported)."""
     kind: Kind = "component" if block.type == "component" else "stack"
     content = read(block.body, _COMPONENT if kind == "component" else _STACK, problems)
     attributes = content.attributes
@@ -80,7 +80,7 @@ def _dependencies(attribute: Attribute, problems: Problems) -> tuple[Reference, 
 
 
 def module_call(name: str, attributes: dict[str, Attribute], block: Block, problems: Problems) -> ModuleCall | None:
-    """What `source` and `version` name, as modules are called; None when they name nothing (reported)."""
+    """The call of `source` and `version`, like that of a module; None when they are not valid (reported)."""
     if "source" not in attributes:
         return None
     where = attributes["source"].span
@@ -116,7 +116,7 @@ def module_call(name: str, attributes: dict[str, Attribute], block: Block, probl
 
 
 def given_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderSource], ...]:
-    """What a `providers` argument says: names in the module, each with a configuration of the stack."""
+    """The entries of a `providers` argument: names in the module, each with a configuration of the stack."""
     entries = pairs(expr)
     if entries is None:
         detail = "providers is an object: names in the module, each with provider.TYPE.ALIAS."
@@ -139,7 +139,7 @@ def given_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[Pr
 
 
 def _unquoted_key(key: ExpressionPiece, bare: bool) -> ExpressionPiece:
-    """`"aws.west"`: the quotes are needed there, so they are no old style."""
+    """`"aws.west"`: the quotes are required there, so no warning of old style."""
     return key if bare or not isinstance(key.node, nodes.Literal) else evolve(key, json=True)
 
 
@@ -174,7 +174,7 @@ def _keyed(written: ExpressionPiece) -> tuple[list[str], Expr | None]:
 
 
 def stack_provider(block: Block, problems: Problems) -> StackProvider | None:
-    """A `provider` block, which has two labels; None when its type is no name (reported)."""
+    """A `provider` block, which has two labels; None when its type is not a valid name (reported)."""
     content = read(block.body, _PROVIDER, problems)
     type_, alias = (label.value for label in block.labels)
     if not check_provider_name(type_, label_span(block, 0), problems):
@@ -227,7 +227,7 @@ def stack_output(block: Block, problems: Problems) -> OutputDecl | None:
 
 
 def removed_component(block: Block, problems: Problems) -> RemovedComponent | None:
-    """A `removed` block; None when what it is about cannot be told (reported)."""
+    """A `removed` block; None when its `from` cannot be read (reported)."""
     mine = Problems()
     content = read(block.body, _REMOVED, mine)
     attributes = content.attributes

@@ -70,7 +70,7 @@ class DeploymentFiles:
         self.orchestrations: list[ApprovalRule] = []
 
     def add(self, body: Body, problems: Problems) -> None:
-        """What one file says."""
+        """Add the declarations of one file."""
         for block in read(body, FILE, problems).blocks:
             if block.type == "locals":
                 for local in locals_block(block, problems):

@@ -78,7 +78,7 @@ class StackSources:
 
 
 def installed(root_dir: str, manifest: Manifest) -> StackSources:
-    """What `init` recorded."""
+    """The sources recorded by `init`."""
     found = InstalledModules(manifest, root_dir, init=_INIT)
 
     def alike(path: ModulePath, call: ModuleCall) -> ModulePath | None:
@@ -112,7 +112,7 @@ def load_stack(
 
 
 class _Content:
-    """What the component files of one directory declare."""
+    """The declarations in the component files of one directory."""
 
     def __init__(self) -> None:
         self.variables: dict[str, VariableDecl] = {}
@@ -294,7 +294,7 @@ class _StackLoader:
     def _removed(
         self, path: ModulePath, number: int, removed: RemovedComponent, parent: str, problems: Problems
     ) -> RemovedComponent:
-        """A removed component still needs its module: what it declares says how its objects are destroyed."""
+        """Load the module of a removed component: its declarations define how its objects are destroyed."""
         place: ModulePath = (*path, "removed", removed.kind, f"{removed.name}-{number}")
         *base, _, name = self.places.alike(place, removed.call) or place
         where = self._where(tuple(base), removed.kind, name, removed.call, parent, problems)

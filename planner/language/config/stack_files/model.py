@@ -1,5 +1,5 @@
-"""What stack files say: components, child stacks, providers, removed ones; deployments and what decides about them.
-Nothing is evaluated, except what must be known early: sources, types, defaults.
+"""The model of stack files: components, child stacks, providers, removed components; deployments and the blocks that
+decide about them. Nothing is evaluated, except what must be known early: sources, types, defaults.
 
 Source: HashiCorp's public documentation of Terraform Stacks (block reference).
 """
@@ -150,7 +150,7 @@ class DeploymentGroup:
 
 @frozen(eq=False)
 class ApprovalCheck:
-    """A `check`: `reason` says why not when the condition does not hold."""
+    """A `check`: `reason` is the message when the condition does not hold."""
 
     condition: Expr
     reason: Expr | None
@@ -204,7 +204,7 @@ class UpstreamInput:
 
 @frozen(eq=False)
 class Deployments:
-    """Everything that the deployment files of a stack say."""
+    """The content of all deployment files of a stack."""
 
     deployments: Mapping[str, Deployment] = field(factory=dict)
     groups: Mapping[str, DeploymentGroup] = field(factory=dict)

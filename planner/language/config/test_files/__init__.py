@@ -1,1 +1,1 @@
-"""Test files (`*.tftest.hcl`, `*.tofutest.hcl` and their JSON forms): found, read, and what they say as types."""
+"""Test files (`*.tftest.hcl`, `*.tofutest.hcl` and their JSON forms): finding and reading them, and their model."""

@@ -40,8 +40,8 @@ class TestFiles:
 
 
 def read_test_files(root_dir: str, directory: str = "", names: Iterable[str] | None = None) -> TestFiles:
-    """What the test files say, without the modules of their runs. `directory`: the one that was asked for, "" for the
-    usual one; `names`: these files only."""
+    """Read test files, without the modules of their runs. `directory`: the requested one, "" for the default; `names`:
+    these files only."""
     problems = Problems()
     found, is_there = find_test_files(root_dir, directory or DEFAULT_DIRECTORY)
     if directory and not is_there:
@@ -81,7 +81,7 @@ class _MockFiles:
         """the directories"""
 
     def read(self, directory: str, span: Span, problems: Problems) -> list[Body]:
-        """What they say, by name."""
+        """Bodies of the files, by name."""
         self.asked[directory] = None
         folder = located(self.root_dir, directory)
         try:
@@ -111,7 +111,7 @@ def load_test_files(
     data_dir: str = DATA_DIRECTORY,
     manifest: Manifest | None = None,
 ) -> TestFiles:
-    """The same with the modules of their runs, which init must have installed."""
+    """Read test files with the modules of their runs, which init must have installed."""
     read = read_test_files(root_dir, directory)
     problems = Problems(read.problems)
     if problems.has_errors or not any(run.module for file in read.files for run in file.runs):

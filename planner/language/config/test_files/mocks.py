@@ -50,7 +50,7 @@ _MODULE = BodySchema({"target": True, "outputs": False})
 
 def mock_provider_block(block: Block, problems: Problems, sources: Sources | None = None) -> ProviderDecl | None:
     """A mocked provider configuration; None when it is wrong (reported). `sources`: it may name a directory with files
-    of mocks, which give what it does not say itself."""
+    of mocks, which supply values that the block itself does not set."""
     mine = Problems()
     schema = _PROVIDER if sources is None else _OWN_PROVIDER
     content = read(block.body, schema, mine)
@@ -137,8 +137,9 @@ def _is_known_late(attribute: Attribute | None, usual: bool, problems: Problems)
 def resource_override(
     block: Block, problems: Problems, is_own: bool = False, known_late: bool = False
 ) -> Override | None:
-    """`override_resource` or `override_data`; None when it is wrong (reported). `is_own`: in a file that may say more
-    than other programs understand; `known_late`: what holds if it does not say when its values are known."""
+    """`override_resource` or `override_data`; None when it is wrong (reported). `is_own`: in a file that may use
+    extensions that other programs do not understand; `known_late`: the default for whether its values are only known
+    after the apply."""
     mine = Problems()
     may_be_late = block.type == "override_resource"
     content = read(block.body, _with_during(_RESOURCE, is_own and may_be_late), mine)

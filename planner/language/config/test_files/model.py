@@ -1,4 +1,5 @@
-"""What test files say: runs with their assertions, variables, providers, mocks and overrides. Nothing is evaluated."""
+"""The model of test files: runs with their assertions, variables, providers, mocks and overrides. Nothing is
+evaluated."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ Command = Literal["apply", "plan"]
 
 @frozen(eq=False)
 class ModuleOverride:
-    """`override_module`: `path` is the module whose `outputs` stand for all that it would do."""
+    """`override_module`: `outputs` replace the whole module at `path`."""
 
     path: tuple[str, ...]
     target: Reference
@@ -49,8 +50,8 @@ class RunModule:
 
 @frozen(eq=False)
 class PolicyExpectation:
-    """`policy "CODE"` of a run: what policies are to say of its plan: `verdict` is pass, deny, warn, undecided, broken,
-    overridden, waived or info; about the object with this address, or about any."""
+    """`policy "CODE"` of a run: the expected result of policies for its plan: `verdict` is pass, deny, warn, undecided,
+    broken, overridden, waived or info; about the object with this address, or about any."""
 
     code: str
     verdict: str
@@ -60,8 +61,8 @@ class PolicyExpectation:
 
 @frozen(eq=False)
 class QueryExpectation:
-    """`query` of a run: how many answers a question about its plan is to have; `rows` is None for any number but none.
-    `message`: what to say if not."""
+    """`query` of a run: the expected number of answers to a question about its plan; `rows` is None for any number but
+    none. `message`: the message on failure."""
 
     question: str
     rows: int | None

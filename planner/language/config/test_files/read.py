@@ -77,8 +77,8 @@ _MODULE = BodySchema(dict.fromkeys(("source", "version"), False))
 
 
 def read_test_file(body: Body, name: str, problems: Problems, sources: Sources | None = None) -> TestFile:
-    """What a test file says; what is wrong with it is reported and left out. `sources` finds files of mocks: for a file
-    that may say more than other programs understand."""
+    """Read a test file; problems are reported and the invalid parts left out. `sources` finds files of mocks: for a
+    file that may use extensions that other programs do not understand."""
     is_own = sources is not None
     content = read(body, _OWN_FILE if is_own else _FILE, problems)
     runs: list[TestRun] = []
@@ -120,7 +120,7 @@ def read_test_file(body: Body, name: str, problems: Problems, sources: Sources |
 
 
 class _Shared:
-    """What may stand in a file and in a run alike; `what` is the one or the other."""
+    """Blocks allowed both in a file and in a run; `what` names which of the two."""
 
     def __init__(self, what: str, is_own: bool) -> None:
         self.what, self.is_own = what, is_own
@@ -153,7 +153,7 @@ class _Shared:
 
 
 def _settings_of_file(blocks: list[Block], shared: _Shared, problems: Problems) -> dict[str, bool]:
-    """What a `test` block says of all runs that do not say it themselves."""
+    """The settings of a `test` block: defaults for all runs."""
     usual: dict[str, bool] = {}
     for block in blocks:
         if not shared.is_second(block, problems):
