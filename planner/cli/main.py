@@ -17,8 +17,6 @@ from planner.render.terminal import Terminal
 
 HELP = frozenset(("-h", "-help", "--help"))
 VERSION = frozenset(("-v", "-version", "--version"))
-QUICK = frozenset(("version",))
-"""commands that load so few modules that there is nothing to gain"""
 JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 
@@ -30,17 +28,12 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     terminal = Terminal()
     terminal.owns_process = True
-    terminal.ends_process = leave is not None
     try:
         if leave is not None:
             _handle_interrupts()
         code = terminal.close(dispatch(argv, terminal))
         if leave is not None and (_is_stopped() or not _waits_for_threads()):
-            if terminal.at_end is not None and not _is_stopped():
-                terminal.at_end()
-            leave(
-                code
-            )  # Python would give back one by one what ends with the process, and end at an interrupt in its way
+            leave(code)  # Python would free every object first, and handle an interrupt in its own way
         return code
     except KeyboardInterrupt:
         terminal.err("\nInterrupted.")
@@ -146,8 +139,6 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
     """Run a command. Usage errors and Failures become diagnostics; so does any exception that should not be."""
     module: ModuleType | None = None
     try:
-        if terminal.ends_process and command not in QUICK:
-            terminal.at_end = _bundle(command)
         module = _load(command)
         arguments = parse(words, module.FLAGS)
         arguments.command = command
@@ -196,14 +187,6 @@ def _no_settings(detail: str, terminal: Terminal) -> None:
 
     missing = warning("cli.no_settings", "Unable to open CLI configuration file", detail)
     terminal.err(render(missing, terminal.error_paint, terminal.error_width, terminal.boxed))
-
-
-def _bundle(command: str) -> Callable[[], None] | None:
-    """All modules of the command in one file; what to do when it has ended."""
-    from planner.foundation.support.bytecode import bundled
-
-    bundle = bundled(command)
-    return bundle.keep if bundle is not None else None
 
 
 def _ensure_json_view(terminal: Terminal) -> None:

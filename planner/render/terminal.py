@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
@@ -74,10 +74,6 @@ class Terminal:
         """which warnings about deprecated parts of modules are shown: all, local (of local modules) or none"""
         self.owns_process = False
         """whether the command may handle the signals of the process"""
-        self.ends_process = False
-        """whether the process ends with the command"""
-        self.at_end: Callable[[], None] | None = None
-        """what is done when the command has ended, and all is told"""
         self.view: DiagnosticSink | None = None
         """where problems that end the command are told, once the command has chosen"""
         self.set_colour(colour)
