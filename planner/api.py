@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from planner.answers.policy.model import Finding, Verdict
-from planner.answers.policy.standing_policies import organisation, own
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.operations.judge_documents import check_document
 from planner.operations.options import OperationOptions
 from planner.operations.policies import check
+from planner.operations.standing_policies import organisation, own
 
 __all__ = ["Diagnostic", "Failure", "Finding", "Verdict", "judge"]
 

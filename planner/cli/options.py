@@ -196,7 +196,7 @@ def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
 
 
 def _with_own(given: tuple[str, ...], directory: str) -> tuple[str, ...]:
-    from planner.answers.policy.standing_policies import own
+    from planner.operations.standing_policies import own
 
     return tuple(dict.fromkeys((*own(directory), *given)))
 
@@ -207,7 +207,7 @@ def _standing(arguments: Arguments) -> tuple[str, ...]:
 
 
 def _organisation() -> tuple[str, ...]:
-    from planner.answers.policy.standing_policies import organisation
+    from planner.operations.standing_policies import organisation
 
     return organisation("policies", os.environ)
 

@@ -8,14 +8,14 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.policy.standing_policies import OWN, SETTINGS
 from planner.cli.flags import Arguments
 from planner.cli.views import causes_told, how_told
 from planner.foundation.support.disk import read_whole
 from planner.foundation.support.files_read import service_reads
 from planner.foundation.support.store import Shelf
 from planner.foundation.vocabulary.records import define, evolve
-from planner.render.schema_lookup import SchemaLookup
+from planner.operations.standing_policies import OWN, SETTINGS
+from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
 from planner.workflows.batch.files_read import RECORDER, ReadComparison, entries

@@ -14,8 +14,8 @@ from planner.cli.stack_reports import reported
 from planner.cli.stack_work import JobResult, StackWork, Turn
 from planner.foundation.vocabulary.diagnostic import Diagnostics, error, has_errors
 from planner.foundation.vocabulary.records import evolve
-from planner.logic.programs.counts import Counts
-from planner.render.schema_lookup import SchemaLookup
+from planner.logic.programs.actions import Counts
+from planner.render.diff_block import SchemaLookup
 from planner.render.view import View
 from planner.workflows.batch.deployment_plans import differences, save
 from planner.workflows.stacks.approval import Approval, approval

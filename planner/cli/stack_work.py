@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from planner.cli.flags import Arguments
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts
 from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.opened_stack import opened
 from planner.workflows.stacks.selection import split

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from planner.cli.flags import Arguments, UsageError
 from planner.foundation.support import signals
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
-from planner.logic.programs.counts import Counts
-from planner.render.summary import plan_summary
+from planner.logic.programs.actions import Counts
+from planner.render.plan import plan_summary
 from planner.render.terminal import Output, Terminal, is_terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
 

@@ -9,7 +9,7 @@ from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts
 from planner.operations.graphs import apply_graph
 from planner.operations.options import OperationOptions, provider_limits
 from planner.operations.plan import MadePlan, Planned, Start, plan, release

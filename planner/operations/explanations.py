@@ -12,8 +12,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.language.syntax.rule_syntax import Atom, Constant, quote
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.graph.build import ASKED, build_graph, graph_with
-from planner.logic.graph.vertex_names import SPOKEN_AT_FIRST, Names
+from planner.logic.graph.build import ASKED, SPOKEN_AT_FIRST, Names, build_graph, graph_with
 from planner.logic.model.graph import CommandLine, Graph
 from planner.logic.model.plan import change_name
 from planner.logic.programs.actions import does, verbs

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from planner.answers.explain.fixes import Cause
     from planner.answers.explain.why import QuestionSubject
     from planner.logic.model.graph import Graph
-    from planner.logic.programs.rule_files import Files
+    from planner.logic.programs.rule_programs import Files
     from planner.operations.plan import MadePlan
     from planner.operations.plan_files import Unstored
 

@@ -52,7 +52,7 @@ def _derived(config: Config, state: State | None) -> Needed:
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.mentions import provider_mentions
-    from planner.logic.programs.rule_files import program
+    from planner.logic.programs.rule_programs import program
 
     facts = FactBuilder()
     provider_mentions(facts, config, state)

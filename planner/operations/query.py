@@ -22,15 +22,15 @@ from planner.logic.datalog.ask.question import ask, parse_query
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
-from planner.logic.datalog.language.literals import atoms
+from planner.logic.datalog.language.model import atoms
 from planner.logic.datalog.language.values import decode
 from planner.logic.facts.from_state import from_changes, from_state
-from planner.logic.graph.build import graph_program, user_files
+from planner.logic.graph.build import SPOKEN, Names, graph_program, user_files
 from planner.logic.graph.query_answers import ABOUT, DRAWN, Answers, picture_of_rows, search, verb_of
 from planner.logic.graph.question_checks import mismatches
+from planner.logic.graph.verbs import Waiting, waits_for
 from planner.logic.graph.vertex_addresses import meant_query
-from planner.logic.graph.vertex_names import SPOKEN, Names
-from planner.logic.programs.rule_files import program
+from planner.logic.programs.rule_programs import program
 from planner.operations import graphs
 from planner.operations.explanations import facts_with_instances
 from planner.operations.options import OperationOptions
@@ -272,8 +272,6 @@ def _answer(
 
 def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
     """As much of waits_for as the question reads."""
-    from planner.logic.graph.verbs import Waiting, waits_for
-
     ends = []
     for atom, _ in atoms(parsed.literals):
         if atom.predicate == CLOSURE:

@@ -20,7 +20,7 @@ from planner.language.syntax.rule_syntax import Declaration, Directive, RuleSynt
 from planner.logic.datalog.engine.cache import load_program
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.alternatives import expanded
-from planner.logic.datalog.language.literals import atoms
+from planner.logic.datalog.language.model import atoms
 from planner.logic.datalog.tools.suite import bounded
 from planner.operations import rulebook
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.program import load_policies
 from planner.answers.policy.sources import policy_files
-from planner.answers.policy.standing_policies import own
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.datalog.engine.program import RuleProgram
@@ -31,6 +30,7 @@ from planner.logic.programs.rule_programs import (
     verdict_program,
 )
 from planner.operations.graph import graph
+from planner.operations.standing_policies import own
 
 if TYPE_CHECKING:
     from planner.logic.datalog.engine.evaluate import Database

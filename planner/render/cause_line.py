@@ -10,7 +10,7 @@ from planner.answers.explain.causes import Because, CauseStep
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
 from planner.logic.model.graph import CommandLine, StateEntry
-from planner.logic.programs.action_words import words_for
+from planner.logic.programs.actions import words_for
 
 MOST_STEPS = 5
 """steps that a line shows; of longer chains the ends"""

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from planner.answers.explain.causes import Because, RootCause, grouped
-from planner.logic.programs.action_words import words_for
-from planner.logic.programs.actions import actions, verb_of
+from planner.logic.programs.actions import actions, verb_of, words_for
 from planner.render.cause_line import origin_of, words_of
 from planner.render.terminal import Paint
 

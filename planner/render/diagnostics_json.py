@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.values.paths import sensitive_structure, unknown_structure
 from planner.foundation.values.value import Unknown, is_wholly_known, unmark, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.span import Source, Span
@@ -48,7 +49,6 @@ def _cause(cause: Any) -> dict[str, Any]:
 def _difference(before: Value, after: Value) -> dict[str, Any]:
     """Two values that were to be equal, as a change from the first to the second; nothing of what is secret."""
     from planner.answers.documents.json_values import plain
-    from planner.foundation.values.paths import sensitive_structure, unknown_structure
 
     if unmark_deep(before)[1] or unmark_deep(after)[1]:
         return {}

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from planner.foundation.values.value import Null, Value
-from planner.logic.programs.action_words import step_words
-from planner.render.diff import diff_dynamic
+from planner.logic.programs.actions import step_words
+from planner.render.diff import aligned, diff_dynamic
 from planner.render.diff_model import (
     MISSING,
     BlockDiff,
@@ -27,7 +27,6 @@ from planner.render.diff_model import (
     ValueChange,
     WriteOnlyDiff,
 )
-from planner.render.sequence_match import aligned
 from planner.render.terminal import Paint
 from planner.render.value import attribute_name, json_value, number_text, quoted, text_value
 

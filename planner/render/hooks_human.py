@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from planner.engine.walk.hooks import Hooks, ObjectId
-from planner.logic.programs.action_words import words_for
-from planner.render.operation_words import EPHEMERAL, duration_text, output_lines
+from planner.logic.programs.actions import words_for
 from planner.render.terminal import Terminal, is_terminal
 
 LONGEST_ID = 80
@@ -234,3 +233,26 @@ class StillRunning:
                 self._due[key] += self._interval
                 elapsed = now - self._started[key]
             self._report(key, elapsed)
+
+
+# The words for operations in progress, shared by the human and the JSON hooks.
+
+
+EPHEMERAL = {"open": ("Opening...", "Open complete"), "renew": ("Renewing...", "Renew complete")}
+EPHEMERAL["close"] = ("Closing...", "Close complete")
+
+
+def duration_text(seconds: float) -> str:
+    """Whole seconds as people read them: `5s`, `1m5s`, `2h0m0s`."""
+    whole = max(0, round(seconds))
+    hours, rest = divmod(whole, 3600)
+    minutes, rest = divmod(rest, 60)
+    if hours:
+        return f"{hours}h{minutes}m{rest}s"
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"
+
+
+def output_lines(text: str) -> list[str]:
+    """The lines that a provisioner wrote, without blanks at their ends and without empty ones."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return [line.rstrip() for line in lines if line.strip()]

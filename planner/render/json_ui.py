@@ -15,13 +15,10 @@ from planner.foundation.vocabulary.address import AddressError, ResourceAddress,
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
 from planner.logic.model.plan import Plan, ResourceChange, change_name
-from planner.logic.programs.action_words import words_for
-from planner.logic.programs.actions import does
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts, does, words_for
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
-from planner.render.hooks_human import StillRunning
-from planner.render.operation_words import EPHEMERAL, duration_text, output_lines
-from planner.render.summary import plan_summary
+from planner.render.hooks_human import EPHEMERAL, StillRunning, duration_text, output_lines
+from planner.render.plan import plan_summary
 from planner.world.state.model import OutputState
 
 if TYPE_CHECKING:

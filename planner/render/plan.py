@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from planner.foundation.values.value import SENSITIVE, mark
 from planner.foundation.vocabulary.address import format_key
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
-from planner.logic.programs.action_words import step_words
-from planner.logic.programs.actions import does
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts, does, step_words
 from planner.render.diff import diff_dynamic, null_is_missing
 from planner.render.diff_block import diff_object
 from planner.render.diff_model import EVERYWHERE, Diff, Paths, ValueChange
 from planner.render.diff_text import DiffText, Style
-from planner.render.summary import pending
 from planner.render.terminal import Paint, Terminal, wrap
 from planner.render.value import attribute_name
 
@@ -368,3 +365,34 @@ def _because(change: ResourceChange) -> str:
     if reason == "forgot_because_lifecycle_destroy_in_config":
         return "(because lifecycle.destroy = false is set in the configuration)"
     return ""
+
+
+# Sentences about how many objects are (or were) imported, added, changed, destroyed and forgotten.
+#
+# Other programs look for these sentences: they are the ecosystem's, word for word.
+
+
+def pending(counts: Counts) -> str:
+    """`1 to add, 0 to change, 0 to destroy`, with imports and forgotten objects when there are any."""
+    first = f"{counts.imports} to import, " if counts.imports else ""
+    last = f", {counts.forget} to forget" if counts.forget else ""
+    return f"{first}{counts.add} to add, {counts.change} to change, {counts.remove} to destroy{last}"
+
+
+def finished(counts: Counts) -> str:
+    """`1 added, 0 changed, 0 destroyed`, with imports and forgotten objects when there are any."""
+    first = f"{counts.imports} imported, " if counts.imports else ""
+    last = f", {counts.forget} forgotten" if counts.forget else ""
+    return f"{first}{counts.add} added, {counts.change} changed, {counts.remove} destroyed{last}"
+
+
+def plan_summary(counts: Counts) -> str:
+    """The sentence at the end of a plan."""
+    return f"Plan: {pending(counts)}."
+
+
+def apply_summary(counts: Counts, destroys: bool = False) -> str:
+    """The sentence at the end of an apply, or of `destroy`."""
+    if destroys:
+        return f"Destroy complete! Resources: {counts.remove} destroyed."
+    return f"Apply complete! Resources: {finished(counts)}."

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from planner.engine.walk.hooks import HookGroup, Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.nearest import file
-from planner.logic.programs.counts import Counts
-from planner.render.plan import PlanText
-from planner.render.summary import apply_summary
+from planner.logic.programs.actions import Counts
+from planner.render.diagnostics import show
+from planner.render.plan import PlanText, apply_summary
 from planner.render.terminal import Terminal, wrap
 from planner.render.value import all_outputs
 
@@ -90,8 +90,6 @@ class HumanView(View):
         self.hooks = HumanHooks(terminal)
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
-        from planner.render.diagnostics import show
-
         show(diagnostics, self.terminal)
 
     def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.logic.programs.actions import verb_of
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts, verb_of
 from planner.operations.what_if import Difference, PlanComparison
 from planner.render.cause_line import because_line
-from planner.render.summary import pending
+from planner.render.plan import pending
 from planner.render.terminal import Paint
 
 

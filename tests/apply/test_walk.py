@@ -8,7 +8,7 @@ import pytest
 from applying import World, counts, summaries
 
 from planner.engine.apply.shared_work import ApplyOptions
-from planner.engine.walk.work import StopSignal
+from planner.engine.walk.machine import StopSignal
 from planner.world.state.file import state_document
 from planner.world.state.journal import Journal, read_journal, replayed
 from planner.world.state.model import State

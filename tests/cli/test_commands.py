@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.diagnostic import error, warning
 from planner.language.config.model import Config, ModuleConfig, RequiredProvider
 from planner.language.expressions.evaluate import MappingScope
 from planner.logic.graph.query_answers import Answers
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts
 from planner.operations.apply import Applied
 from planner.operations.plan import MadePlan, Planned
 from planner.operations.providers_needed import needed_providers

@@ -408,7 +408,7 @@ def test_the_help_of_fleets_names_relations_that_exist(command: str) -> None:
     import re
     from importlib import import_module
 
-    from planner.logic.programs.rule_files import program
+    from planner.logic.programs.rule_programs import program
 
     help_text = import_module(f"planner.cli.commands.{command}").HELP
     sets = r"(?:deny|warn|deps|rdeps)"  # verdicts, and sets of units
@@ -423,7 +423,7 @@ def test_the_help_names_relations_that_exist() -> None:
     from planner.cli.commands.query import HELP
     from planner.language.syntax.node_sets import VERBS
     from planner.logic.graph.build import graph_program
-    from planner.logic.programs.rule_files import program
+    from planner.logic.programs.rule_programs import program
 
     predicates = {**program("policy").predicates, **graph_program().predicates}
     named = {name: text for name, text in re.findall(r"([a-z_]+)\(([^()]*)\)", HELP) if name not in VERBS}

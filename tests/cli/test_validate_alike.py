@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.evaluation import outputs
+from planner.engine.evaluation import variables
 from planner.engine.validate import walk
 from planner.engine.validate.walk import Alike
 
@@ -94,7 +94,7 @@ def test_only_what_is_made_of_variables_is_worked_out_once(
 
     def evaluate_output(module: object, decl: object) -> object:
         seen.append(str(decl))
-        return outputs.evaluate_output(module, decl)  # type: ignore[arg-type]
+        return variables.evaluate_output(module, decl)  # type: ignore[arg-type]
 
     monkeypatch.setattr(walk, "evaluate_output", evaluate_output)
     assert planner("validate").code == 0

@@ -7,8 +7,7 @@ import pytest
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.logic.datalog.engine.cache import load_program
 from planner.logic.datalog.engine.compile import collapsed
-from planner.logic.datalog.engine.compiled import UNSEEN, Look
-from planner.logic.datalog.engine.program import RuleProgram
+from planner.logic.datalog.engine.program import UNSEEN, Look, RuleProgram
 
 DECLARATIONS = """
 /// fact(item, word): given.

@@ -14,8 +14,8 @@ from random_tests import examples
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.syntax.node_sets import parse_node_set
 from planner.logic.graph import verbs
+from planner.logic.graph.build import Names
 from planner.logic.graph.verbs import SetEvaluation, Waiting, glob
-from planner.logic.graph.vertex_names import Names
 
 NAMES = [f"n{i}" for i in range(7)]
 Edges = set[tuple[str, str]]

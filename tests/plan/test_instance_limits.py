@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from planner.engine.plan.targets import InstanceLimits, command_line
+from planner.engine.plan.options import InstanceLimits, command_line
 from planner.foundation.vocabulary.address import Address, ModuleAddress, ResourceAddress, format_key, parse_address
 from planner.foundation.vocabulary.limits import Limits
 from planner.logic.datalog.engine.evaluate import evaluate

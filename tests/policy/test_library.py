@@ -16,7 +16,7 @@ from planner.answers.policy.three_valued import VERDICTS
 from planner.foundation.support.assets import rules_path
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.logic.datalog.tools.cases import Case, load_cases, run_case
-from planner.logic.programs.rule_files import files_of
+from planner.logic.programs.rule_programs import files_of
 from planner.operations.rule_tests import run_tests
 
 FOLDER = rules_path() / "packs"

@@ -8,7 +8,7 @@ import pytest
 
 from planner.answers.policy.program import KeptFile, load_policies
 from planner.answers.policy.three_valued import rewrite
-from planner.logic.programs.rule_files import Files, load
+from planner.logic.programs.rule_programs import Files, load
 
 OWN: Files = (
     (

@@ -19,7 +19,7 @@ from planner.answers.policy.from_json.facts import shown_facts
 from planner.answers.policy.judge import judge
 from planner.answers.policy.program import Policies, load_policies
 from planner.answers.policy.sources import policy_files
-from planner.logic.datalog.language.literals import atoms
+from planner.logic.datalog.language.model import atoms
 from planner.operations import policies
 from planner.operations.plan import MadePlan
 from planner.operations.plan_files import planned

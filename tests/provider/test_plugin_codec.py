@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from language.strategies import types, values
 from random_tests import examples
 
-from planner.foundation.values.identity import identical
 from planner.foundation.values.json_codec import CodecError
 from planner.foundation.values.numbers import infinity, negative_zero, parse_number
 from planner.foundation.values.sets import make_set
@@ -27,7 +26,7 @@ from planner.foundation.values.types import (
     SetType,
     TupleType,
 )
-from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown
+from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Refinement, Set, Unknown, identical
 from planner.world.provider.plugin.codec import decode, encode
 
 UNKNOWN = b"\xd4\x00\x00"

@@ -14,9 +14,8 @@ from render import from_json
 from planner.engine.walk.hooks import HookGroup, Hooks, ObjectId
 from planner.foundation.vocabulary.diagnostic import error
 from planner.render import json_ui
-from planner.render.hooks_human import HumanHooks, ProgressLine, StillRunning
+from planner.render.hooks_human import HumanHooks, ProgressLine, StillRunning, duration_text, output_lines
 from planner.render.json_ui import JsonHooks, JsonLines
-from planner.render.operation_words import duration_text, output_lines
 
 ID = ObjectId("id", "i-1")
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_tests import examples
 
-from planner.render import sequence_match
-from planner.render.sequence_match import aligned, common
+from planner.render import diff
+from planner.render.diff import aligned, common
 
 LISTS = st.lists(st.sampled_from("abcd"), max_size=9)
 
@@ -57,7 +57,7 @@ def test_rows(before, after, rows):
 
 
 def test_long_lists_are_not_compared_cell_by_cell(monkeypatch):
-    monkeypatch.setattr(sequence_match, "LARGEST", 10)
+    monkeypatch.setattr(diff, "LARGEST", 10)
     before, after = list("aabcdz"), list("aaxywz")
     found = common(before, after)
     assert found == [(0, 0), (1, 1), (5, 5)]

@@ -7,7 +7,7 @@ import pytest
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import Declaration, TypeDeclaration
 from planner.logic.datalog.engine.cache import load_program
-from planner.logic.programs.rule_files import FILES, every_file, files_of, program
+from planner.logic.programs.rule_programs import FILES, every_file, files_of, program
 from planner.operations import rulebook
 
 

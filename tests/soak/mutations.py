@@ -30,10 +30,10 @@ from planner.foundation.vocabulary.span import Source
 from planner.language.expressions.console import answer
 from planner.language.expressions.evaluate import MappingScope, evaluate_template
 from planner.language.functions import CallContext
+from planner.language.syntax.body import variables
 from planner.language.syntax.files import load_text
 from planner.language.syntax.format import format_text
 from planner.language.syntax.parse import parse_template
-from planner.language.syntax.references import variables
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 2.0

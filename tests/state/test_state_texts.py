@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_tests import examples
 
-from planner.world.state import resource_texts
+from planner.world.state import file
 from planner.world.state.file import read_state, read_with_texts, write_state
 from planner.world.state.model import State
 
@@ -44,7 +44,7 @@ def document(values: list[Any], output: Any) -> bytes:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource_texts, "SMALLEST", 0)
+    monkeypatch.setattr(file, "SMALLEST", 0)
 
 
 @pytest.mark.slow
@@ -99,5 +99,5 @@ def test_other_texts_are_read_as_a_whole(data: bytes) -> None:
 def test_cuts_that_would_be_wrong() -> None:
     """Objects in attributes that look like resources."""
     data = document([[{"mode": "a"}, {"mode": "b"}], {"module": "m"}], None)
-    assert resource_texts.cut(data) is None
+    assert file.cut(data) is None
     assert read_with_texts(data, "s")[1] is None

@@ -13,11 +13,10 @@ from syntax_strategies import PIECES, texts
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.span import Source
 from planner.language.syntax import lexer
-from planner.language.syntax.body import NativeBody
+from planner.language.syntax.body import NativeBody, variables
 from planner.language.syntax.json_body import parse_json
 from planner.language.syntax.lexer import simple_tokens, tokenize
 from planner.language.syntax.parse import parse_config, parse_expression, parse_template
-from planner.language.syntax.references import variables
 
 relaxed = settings(max_examples=examples(300))
 

@@ -6,9 +6,9 @@ import pytest
 from syntax_show import show
 
 from planner.foundation.vocabulary.span import Source
+from planner.language.syntax.body import function_calls, variables
 from planner.language.syntax.json_body import parse_json
 from planner.language.syntax.parse import parse_config, parse_expression
-from planner.language.syntax.references import function_calls, variables
 
 
 @pytest.mark.parametrize(

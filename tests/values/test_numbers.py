@@ -9,8 +9,8 @@ from language.strategies import numbers as some_numbers
 from random_tests import examples
 
 from planner.foundation.values import numbers, operations
-from planner.foundation.values.identity import identical
 from planner.foundation.values.numbers import from_float, number_to_text, parse_number
+from planner.foundation.values.value import identical
 
 
 @pytest.mark.parametrize(

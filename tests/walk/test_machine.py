@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.engine.walk.machine import End, Expanded, Failed, Finished, Machine, Skip, StartNode, Stopped
-from planner.foundation.vocabulary.numbered import Numbered
+from planner.foundation.vocabulary.address_set import Numbered
 
 DIAMOND = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
 

@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_tests import examples
 
-from planner.engine.walk.machine import Machine, SlotLimits, Slots
-from planner.engine.walk.pool import walk_pool
-from planner.engine.walk.sequential import walk_sequentially
-from planner.engine.walk.work import NOTHING, WorkResult
+from planner.engine.walk.machine import NOTHING, Machine, SlotLimits, Slots, WorkResult
+from planner.engine.walk.pool import walk_pool, walk_sequentially
 from planner.foundation.support.signals import StopSignal
 from planner.foundation.vocabulary.diagnostic import Failure, error
 

@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from planner.engine.walk.machine import Machine
-from planner.engine.walk.sequential import walk_sequentially, walk_straight
-from planner.engine.walk.work import NOTHING, WorkResult
+from planner.engine.walk.machine import NOTHING, Machine, WorkResult
+from planner.engine.walk.pool import walk_sequentially, walk_straight
 from planner.foundation.vocabulary.diagnostic import Failure, error, warning
 
 

@@ -32,9 +32,8 @@ from planner.language.config.references import BadReference, Ref, parse_referenc
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import ConstantScope
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Body, BodySchema
+from planner.language.syntax.body import Body, BodySchema, references
 from planner.language.syntax.body import ExpectedBlock as BlockHeader
-from planner.language.syntax.references import references
 
 if TYPE_CHECKING:
     from planner.foundation.values.schema import BlockSchema

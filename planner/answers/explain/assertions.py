@@ -18,9 +18,9 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr, ResourceDecl
 from planner.language.config.references import Ref, parse_reference
 from planner.language.config.variables import RootVariable
+from planner.language.syntax.body import variables
 from planner.language.syntax.chains import chains
 from planner.language.syntax.nodes import GetAttr, Traversal
-from planner.language.syntax.references import variables
 
 _DEEPEST, _MOST = 10, 40
 _COPIES = {("terraform_data", "output"): "input"}

@@ -10,7 +10,7 @@ from planner.answers.explain.places import ValueLocation
 from planner.answers.explain.repetition import repeated
 from planner.answers.explain.value_trace import ValueTrace
 from planner.engine.evaluation.context import ModuleInstance
-from planner.engine.evaluation.static_references import watched
+from planner.engine.evaluation.scope import watched
 from planner.engine.plan.decision_sources import decision_source, output_source
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.paths import parts

@@ -21,7 +21,7 @@ from planner.foundation.vocabulary.address import InstanceKey, join, key_order
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.references import Ref, parse_reference
-from planner.language.syntax.references import variables
+from planner.language.syntax.body import variables
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.facts.from_config import configuration_address
 from planner.logic.facts.from_state import declaration

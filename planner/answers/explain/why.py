@@ -29,8 +29,7 @@ from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.explain.why_not import obstacles
 from planner.logic.model.graph import source_json
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
-from planner.logic.programs.action_words import words_for
-from planner.logic.programs.actions import NO_OP, verb_of, verbs
+from planner.logic.programs.actions import NO_OP, verb_of, verbs, words_for
 from planner.logic.programs.rule_programs import cause_program
 
 

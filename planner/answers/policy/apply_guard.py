@@ -18,10 +18,9 @@ from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.records import frozen
 from planner.language.syntax.rule_syntax import Constant, RuleVariable
-from planner.logic.datalog.language.literals import atoms
-from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.model import Rule, atoms
 from planner.logic.datalog.language.values import Row
-from planner.logic.programs.rule_files import load
+from planner.logic.programs.rule_programs import load
 from planner.world.state.model import OutputState
 
 

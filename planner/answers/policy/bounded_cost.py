@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator
 from planner.answers.policy.facts.relations import KEYED
 from planner.answers.policy.values_read import READERS
 from planner.language.syntax.rule_syntax import Aggregate, Atom, Builtin, Comparison, Literal, Wildcard
-from planner.logic.datalog.language.literals import atoms, names
-from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.model import Rule, atoms, names
 
 _MOST_FREE = 1
 """values without a place that a rule may look at"""

@@ -44,8 +44,7 @@ from planner.logic.datalog.explain.search import Relations
 from planner.logic.datalog.language.builtins import RELATIONS
 from planner.logic.datalog.language.constructed import anything, atom, variable
 from planner.logic.datalog.language.functions import aggregate
-from planner.logic.datalog.language.literals import inner_variables, outer_names, with_arguments
-from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.model import Rule, inner_variables, outer_names, with_arguments
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import encode, member, sort_key
 

@@ -23,8 +23,7 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.language.values import Row
-from planner.logic.programs.rule_files import Files, load
-from planner.logic.programs.rule_programs import checked
+from planner.logic.programs.rule_programs import Files, checked, load
 
 KEYS = 2
 """a value belongs to a unit (or a component) and an address"""

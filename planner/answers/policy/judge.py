@@ -26,8 +26,7 @@ from planner.language.syntax.rule_syntax import Constant
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Proof, Prover
-from planner.logic.datalog.language.literals import atoms
-from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.model import Rule, atoms
 from planner.logic.datalog.language.values import Row, sorted_rows
 from planner.logic.datalog.tools.describe import rule_statistics
 from planner.logic.model.graph import source_json

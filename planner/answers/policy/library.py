@@ -11,7 +11,7 @@ from planner.foundation.support.assets import rules_path
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import frozen
-from planner.logic.programs.rule_files import Files
+from planner.logic.programs.rule_programs import Files
 
 BUILTIN = "builtin:"
 PREFIX = "planner."

@@ -34,9 +34,9 @@ from planner.language.syntax.rule_syntax import (
     Statement,
 )
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.logic.datalog.language.literals import atoms
+from planner.logic.datalog.language.model import atoms
 from planner.logic.datalog.language.spaces import FileSpace, bare, qualified
-from planner.logic.programs.rule_files import Files
+from planner.logic.programs.rule_programs import Files
 
 if TYPE_CHECKING:
     from planner.answers.policy.data_files import Columns, Rows

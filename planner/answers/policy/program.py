@@ -21,9 +21,8 @@ from planner.language.syntax.rule_syntax import Atom, Constant, RuleFile, RuleVa
 from planner.logic.datalog.engine.cache import MADE_BY, parts, pickled, spaces_parts, unpickled
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.language.literals import atoms
-from planner.logic.datalog.language.model import Rule
-from planner.logic.programs.rule_files import Files, files_of, load
+from planner.logic.datalog.language.model import Rule, atoms
+from planner.logic.programs.rule_programs import Files, files_of, load
 
 if TYPE_CHECKING:
     from planner.logic.datalog.language.spaces import Spaces

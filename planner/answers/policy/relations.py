@@ -12,7 +12,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.explain.why_not import obstacles
 from planner.logic.datalog.language.values import Row
-from planner.logic.programs.rule_files import files_of
+from planner.logic.programs.rule_programs import files_of
 
 
 def needs(policies: Policies, names: Collection[str]) -> PolicyInputs:

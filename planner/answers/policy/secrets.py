@@ -36,8 +36,7 @@ from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.render import Absence, AggregateValue, Condition, rendered
 from planner.logic.datalog.explain.search import Entry, Proof, Prover
 from planner.logic.datalog.language.functions import to_symbol
-from planner.logic.datalog.language.literals import atoms, inner_variables, names, outer_names
-from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.model import Rule, atoms, inner_variables, names, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, Value
 from planner.logic.model.graph import source_json

@@ -31,7 +31,7 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.foundation.vocabulary.version_constraints import allowed, parse_constraints
-from planner.logic.programs.rule_files import Files
+from planner.logic.programs.rule_programs import Files
 
 CONFIG = "policy.toml"
 WAIVERS = "waivers.toml"

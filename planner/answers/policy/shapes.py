@@ -39,8 +39,7 @@ from planner.language.syntax.rule_syntax import (
     Term,
 )
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.language.literals import atoms
-from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.model import Rule, atoms
 
 
 class Shapes(Protocol):

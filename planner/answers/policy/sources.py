@@ -14,7 +14,7 @@ from planner.answers.policy.settings import PackUse, is_config, read_config
 from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
-from planner.logic.programs.rule_files import Files
+from planner.logic.programs.rule_programs import Files
 
 MOST_BYTES = 32 << 20
 """of one file"""

@@ -68,8 +68,7 @@ from planner.logic.datalog.language.constructed import (
     joined,
     variable,
 )
-from planner.logic.datalog.language.literals import atoms, inner_variables, names, outer_names
-from planner.logic.datalog.language.model import Predicate, Rule
+from planner.logic.datalog.language.model import Predicate, Rule, atoms, inner_variables, names, outer_names
 from planner.logic.datalog.language.order import join_order
 
 LOST = "(known after apply)"

@@ -35,8 +35,7 @@ from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, TESTS
 from planner.logic.datalog.language.builtins import BuiltinPredicate as Entry
 from planner.logic.datalog.language.checks import bound_names
 from planner.logic.datalog.language.constructed import call, compared, constant, counted, holds, joined, variable
-from planner.logic.datalog.language.literals import atoms, inner_variables, names, outer_names, renamed
-from planner.logic.datalog.language.model import Predicate, Rule
+from planner.logic.datalog.language.model import Predicate, Rule, atoms, inner_variables, names, outer_names, renamed
 from planner.logic.datalog.language.types import RuleTypes
 
 MOST_VARIANTS = 64

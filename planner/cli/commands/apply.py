@@ -22,6 +22,7 @@ from planner.cli.options import (
 from planner.cli.views import judge, may_tell_causes, open_view, told_causes, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import View
 
@@ -91,8 +92,6 @@ def _approve_and_carry_out(
     destroyed: bool,
 ) -> int:
     """Show the plan, ask, and apply it. `destroyed`: the command is destroy, which ends in its own words."""
-    from planner.render.schema_lookup import SchemaLookup
-
     made, problems = planned.made, list(planned.diagnostics)
     if made is not None and (made.plan.changes or made.plan.outputs or planned.complete is not None):
         view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told_causes(made, arguments, terminal))

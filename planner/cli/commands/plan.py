@@ -24,6 +24,7 @@ from planner.cli.options import (
 from planner.cli.views import judge, may_tell_causes, open_view, show_summary, told_causes, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
 
@@ -106,7 +107,6 @@ def _planned_again(arguments: Arguments, terminal: Terminal, settings: Operation
 def _run(arguments: Arguments, terminal: Terminal, settings: OperationOptions, kept: Watched | None = None) -> int:
     from planner.operations.plan import plan
     from planner.operations.plan_files import save_plan
-    from planner.render.schema_lookup import SchemaLookup
 
     view = open_view(arguments, terminal)
     if kept is not None and isinstance(view, HumanView):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from planner.answers.policy.standing_policies import own
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
+from planner.operations.standing_policies import own
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [FILE]"

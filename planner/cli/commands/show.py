@@ -116,8 +116,8 @@ def _part_of(shown: MadePlan[Unstored], only: frozenset[str]) -> MadePlan[Unstor
 
 def _show_plan(shown: MadePlan[Unstored], arguments: Arguments, terminal: Terminal) -> None:
     from planner.cli.views import told_causes
+    from planner.render.diff_block import SchemaLookup
     from planner.render.plan import PlanText
-    from planner.render.schema_lookup import SchemaLookup
 
     lookup = SchemaLookup(shown.loaded.schemas)
     told = told_causes(shown, arguments, terminal)
@@ -125,7 +125,7 @@ def _show_plan(shown: MadePlan[Unstored], arguments: Arguments, terminal: Termin
 
 
 def _show_state(state: State, schemas: Schemas, arguments: Arguments, terminal: Terminal) -> None:
-    from planner.render.schema_lookup import SchemaLookup
+    from planner.render.diff_block import SchemaLookup
     from planner.render.state import StateText
 
     lookup = SchemaLookup(schemas)

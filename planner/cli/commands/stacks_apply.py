@@ -14,7 +14,8 @@ from planner.cli.stack_reports import REPORTS, reported, write_reports
 from planner.cli.stack_work import JobResult, StackResults, StackWork, is_worth_it
 from planner.cli.views import open_view, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts
+from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.opened_stack import open_named
 from planner.workflows.stacks.policy import standing_policies
@@ -109,7 +110,6 @@ def _deploy(
     deployment: Deployment, arguments: Arguments, work: StackWork, told: Diagnostics, plans: list[DeploymentPlan]
 ) -> int:
     """Round after round; `plans` are what was shown. Raises Failure."""
-    from planner.render.schema_lookup import SchemaLookup
     from planner.workflows.stacks.report import show_plan, tell_applied, tell_approval, tell_outputs
     from planner.workflows.stacks.rounds import Deploying, deploy
 

@@ -6,6 +6,7 @@ from planner.cli.commands.stacks_plan import check_words
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import LOCK, VARIABLES, operation_options
 from planner.foundation.vocabulary.address import valid_identifier
+from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
 
@@ -23,7 +24,6 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the stack has nothing to do (and is written), else 1."""
-    from planner.render.schema_lookup import SchemaLookup
     from planner.workflows.stacks.migrate import is_quiet, migrate
     from planner.workflows.stacks.report import show_plan
 

@@ -14,6 +14,8 @@ from planner.cli.views import open_view, usage_error_lines
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.render.diagnostics_json import diagnostic_json
+from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import BothViews, HumanView
 from planner.workflows.stacks.deployments import ServiceStandIns
@@ -109,7 +111,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 def _one(deployment: Deployment, arguments: Arguments, work: StackWork) -> JobResult:
     """Plan a deployment, and show the plan."""
     from planner.answers.documents.json_plan import plan_json
-    from planner.render.schema_lookup import SchemaLookup
     from planner.workflows.stacks.report import document, show_plan
 
     told = Diagnostics()
@@ -146,7 +147,6 @@ def show_problems(told: list[Diagnostic], parts: list[tuple[str, int, int]], vie
 
 def _write(path: str, documents: list[dict[str, Any]], told: list[Diagnostic]) -> list[Diagnostic]:
     """Write the plans as one document, for their owner alone: they have values. What went wrong."""
-    from planner.render.diagnostics_json import diagnostic_json
     from planner.workflows.stacks.report import FORMAT
 
     said = {"errored": has_errors(told), "diagnostics": [diagnostic_json(d) for d in told]}

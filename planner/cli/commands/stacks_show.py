@@ -8,6 +8,7 @@ from planner.cli.commands.stacks_plan import DEPLOYMENTS, check_words
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON, SHOW_SENSITIVE
+from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.opened_stack import opened
@@ -30,7 +31,6 @@ FLAGS = (DEPLOYMENTS, COMPONENT, SHOW_SENSITIVE, JSON)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a state cannot be read."""
-    from planner.render.schema_lookup import SchemaLookup
     from planner.render.state import StateText
     from planner.workflows.stacks.deployment_state import deployed, schemas_of
     from planner.workflows.stacks.report import deployed_json

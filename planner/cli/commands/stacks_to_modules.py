@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.cli.commands.stacks_plan import AROUND, check_words, surroundings
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import LOCK, operation_options
+from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
 
@@ -23,7 +24,6 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when a plan of the root module touches no object (and it is written), else 1."""
-    from planner.render.schema_lookup import SchemaLookup
     from planner.workflows.stacks.migrate import give_back
 
     check_words(arguments)

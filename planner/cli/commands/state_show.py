@@ -11,6 +11,7 @@ from planner.cli.views import open_plain_view, usage_error_lines
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.records import evolve
+from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.world.state.model import InstanceState, ResourceState, State
 
@@ -55,7 +56,6 @@ def tell(
 ) -> int:
     """Show one instance of a state that there is. Raises Failure for an address that is none."""
     from planner.operations.show import ShownState, shown_json
-    from planner.render.schema_lookup import SchemaLookup
     from planner.render.state import StateText
 
     assert shown.state is not None

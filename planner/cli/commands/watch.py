@@ -14,13 +14,13 @@ from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, oper
 from planner.foundation.support.files_read import files_read, looked_at
 from planner.foundation.support.signals import STOP
 from planner.foundation.support.watch import Watch
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts
 from planner.operations.explanations import causes, changed_actions
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
 from planner.operations.plan_files import planned
 from planner.operations.what_if import compared
-from planner.render.summary import plan_summary
+from planner.render.plan import plan_summary
 from planner.render.terminal import Terminal
 from planner.render.what_if import differences_lines, what_if_json
 from planner.workflows.renew.watch import Changed, Standing

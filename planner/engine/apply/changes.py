@@ -5,9 +5,8 @@ from __future__ import annotations
 from planner.engine.apply.operation import Operation, OperationProgress, carry_out, recorded_object
 from planner.engine.apply.provision import provision_created, provision_departing, provisions_creation
 from planner.engine.apply.shared_work import ApplyWork
-from planner.engine.evaluation.body_rules import extend, path_name
-from planner.engine.evaluation.data import data_configuration, read_data, report_to_check
-from planner.engine.evaluation.ephemeral import open_resource, opened
+from planner.engine.evaluation.conditions import extend, path_name
+from planner.engine.evaluation.data import data_configuration, open_resource, opened, read_data, report_to_check
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject, write_object
 from planner.engine.evaluation.provider_diagnostics import in_body

@@ -27,12 +27,12 @@ from planner.engine.evaluation.configuration_walk import ConfigurationWalk, modu
 from planner.engine.evaluation.context import ModuleInstance, output_marks
 from planner.engine.evaluation.imports import import_text
 from planner.engine.evaluation.instance import Instance
-from planner.engine.evaluation.outputs import evaluate_output
 from planner.engine.evaluation.repetition import NO_REPETITION, Repetition, expand
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.evaluation.text_digests import value_digests
+from planner.engine.evaluation.variables import evaluate_output
 from planner.engine.walk.hooks import Hooks
-from planner.engine.walk.work import WorkResult
+from planner.engine.walk.machine import WorkResult
 from planner.foundation.support.disk import collector_paused
 from planner.foundation.values.sets import unknown_as_null
 from planner.foundation.values.value import Null, Value, is_wholly_known, mark, type_of, unmark_deep
@@ -45,8 +45,7 @@ from planner.language.config.variables import RootVariable
 from planner.logic.model.check_results import check_results, groups
 from planner.logic.model.graph import Graph, Node
 from planner.logic.model.plan import Plan, ResourceChange
-from planner.logic.programs.actions import does
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts, does
 from planner.world.provider.interface import ResourceSchema
 from planner.world.state.model import InstanceKey, OutputState, State
 

@@ -18,10 +18,8 @@ from planner.engine.evaluation.schemas import Schemas
 from planner.engine.evaluation.scope import ModuleScope
 from planner.engine.evaluation.variables import evaluate_argument, evaluate_local, validate_variable, value_problems
 from planner.engine.walk.hooks import Hooks
-from planner.engine.walk.machine import Machine, SlotLimits
-from planner.engine.walk.pool import walk_pool
-from planner.engine.walk.sequential import walk_sequentially, walk_straight
-from planner.engine.walk.work import NOTHING, StopSignal, WorkResult
+from planner.engine.walk.machine import NOTHING, Machine, SlotLimits, StopSignal, WorkResult
+from planner.engine.walk.pool import walk_pool, walk_sequentially, walk_straight
 from planner.foundation.values.value import Value, unmark_deep
 from planner.foundation.vocabulary.address import join, parse_module
 from planner.foundation.vocabulary.address_set import NO_ADDRESSES, AddressSet
@@ -63,7 +61,7 @@ class WalkOptions:
 
 
 class VertexWalk:
-    """Work on the vertices of a graph (planner.engine.walk.work.Work). `WORK` names the method for each kind of vertex;
+    """Work on the vertices of a graph (walk.machine.Work). `WORK` names the method for each kind of vertex;
     at the others there is nothing to do."""
 
     WORK: ClassVar[Mapping[str, str]] = {}

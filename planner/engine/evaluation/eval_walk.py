@@ -9,8 +9,8 @@ from typing import ClassVar
 from planner.engine.evaluation.configuration_walk import ValueWalk
 from planner.engine.evaluation.context import EvaluationContext, declared_marks
 from planner.engine.evaluation.objects import StateObjects
-from planner.engine.evaluation.outputs import evaluate_output
 from planner.engine.evaluation.schemas import Schemas
+from planner.engine.evaluation.variables import evaluate_output
 from planner.foundation.values.value import Value, mark
 from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors

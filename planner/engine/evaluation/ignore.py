@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from planner.foundation.values.identity import identical
 from planner.foundation.values.paths import Path, get
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes
 from planner.foundation.values.types import MapType
-from planner.foundation.values.value import List, Map, Marked, Null, Set, Unknown, Value, mark, type_of, unmark
+from planner.foundation.values.value import (
+    List,
+    Map,
+    Marked,
+    Null,
+    Set,
+    Unknown,
+    Value,
+    identical,
+    mark,
+    type_of,
+    unmark,
+)
 from planner.language.config.model import Reference
 from planner.language.syntax.nodes import GetAttr, Traversal
 

@@ -23,7 +23,7 @@ from planner.language.config.model import ResourceDecl
 from planner.language.config.references import Ref, parse_reference
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import Scope
-from planner.language.syntax.references import variables
+from planner.language.syntax.body import variables
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.model.plan import Action

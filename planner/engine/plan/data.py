@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.engine.evaluation.body_rules import path_name
+from planner.engine.evaluation.conditions import path_name
 from planner.engine.evaluation.data import data_configuration, read_data, report_to_check
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import write_object

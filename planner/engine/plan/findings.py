@@ -11,10 +11,9 @@ from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.plan.action import Facts, derive, rows
 from planner.engine.plan.moves import MoveResults
-from planner.foundation.values.identity import identical
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.values.types import ObjectType
-from planner.foundation.values.value import Null, Value, is_null
+from planner.foundation.values.value import Null, Value, identical, is_null
 from planner.foundation.vocabulary.address import parse_resource_instance, sort_key
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.model import Config, ModuleConfig, ResourceDecl

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.engine.evaluation.body_rules import extend, of_instance, path_name, storage_problems
+from planner.engine.evaluation.conditions import extend, of_instance, path_name, storage_problems
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.ignore import ignore_changes
 from planner.engine.evaluation.instance import Instance
@@ -18,15 +18,14 @@ from planner.engine.evaluation.schemas import (
     sensitive_paths,
     without_write_only,
 )
-from planner.engine.evaluation.static_references import traversal_problems, watched
+from planner.engine.evaluation.scope import traversal_problems, watched
 from planner.engine.plan.action import Facts, decided, derive, keeps_object, rows
 from planner.engine.plan.generation import generate
 from planner.engine.plan.refresh import import_object, read_current, refreshed, settle_dependencies
-from planner.foundation.values.identity import identical
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import apply_marks, get, marked_paths
 from planner.foundation.values.refine import with_documents
-from planner.foundation.values.value import Null, Unknown, Value, type_of, unmark_deep
+from planner.foundation.values.value import Null, Unknown, Value, identical, type_of, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.model import Expr

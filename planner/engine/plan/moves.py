@@ -18,7 +18,7 @@ from planner.engine.plan.move_endpoints import (
     endpoints,
     implied_endpoints,
 )
-from planner.engine.plan.targets import command_line
+from planner.engine.plan.options import command_line
 from planner.foundation.vocabulary.address import (
     Address,
     ModuleAddress,

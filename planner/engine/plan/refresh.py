@@ -11,9 +11,8 @@ from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.schemas import combined_marks, schema_marks
 from planner.engine.plan.action import keeps_object
 from planner.engine.plan.findings import Seen
-from planner.foundation.values.identity import identical
 from planner.foundation.values.paths import apply_marks, marked_paths
-from planner.foundation.values.value import Null, unmark_deep
+from planner.foundation.values.value import Null, identical, unmark_deep
 from planner.foundation.vocabulary.address import parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TypeAlias
 
-from planner.engine.evaluation.body_rules import forget_compiled
+from planner.engine.evaluation.conditions import forget_compiled
 from planner.engine.evaluation.configuration_walk import relation
 from planner.engine.evaluation.context import ModuleInstance
-from planner.engine.evaluation.data import data_configuration
-from planner.engine.evaluation.ephemeral import open_resource, opened
+from planner.engine.evaluation.data import data_configuration, open_resource, opened
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.repetition import NO_REPETITION, Expansion, Repetition, expand
 from planner.engine.evaluation.schemas import marked_by_schema
@@ -17,10 +16,9 @@ from planner.engine.plan.action import derive
 from planner.engine.plan.data import plan_data, readiness
 from planner.engine.plan.destroy import plan_deposed, plan_destroy, plan_orphan
 from planner.engine.plan.managed import plan_managed
-from planner.engine.plan.options import Settled
+from planner.engine.plan.options import InstanceLimits, Settled, command_line
 from planner.engine.plan.shared_work import PlanWork
-from planner.engine.plan.targets import InstanceLimits, command_line
-from planner.engine.walk.work import NOTHING, WorkResult
+from planner.engine.walk.machine import NOTHING, WorkResult
 from planner.foundation.values.paths import apply_marks, marked_paths
 from planner.foundation.values.value import Null, Value, unmark_deep
 from planner.foundation.vocabulary.address import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from time import gmtime, strftime
 
-from planner.engine.evaluation.body_rules import SelfReferences
+from planner.engine.evaluation.conditions import SelfReferences
 from planner.engine.evaluation.configuration_walk import ConfigurationWalk, provider_configurations, relation
 from planner.engine.evaluation.imports import Imports
 from planner.engine.evaluation.instance import Instance

@@ -14,18 +14,17 @@ from typing import Any, ClassVar
 from planner.engine.evaluation.conditions import check_rule
 from planner.engine.evaluation.configuration_walk import ConfigurationWalk
 from planner.engine.evaluation.context import ModuleInstance, output_marks
-from planner.engine.evaluation.outputs import evaluate_output
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.evaluation.text_digests import value_digests
+from planner.engine.evaluation.variables import evaluate_output
 from planner.engine.plan.action import Facts, derive, rows
 from planner.engine.plan.findings import PlanRecord, block_lookup, changed_outputs, relevant_attributes
 from planner.engine.plan.moves import MoveResults, blocked_warning, check_moves
-from planner.engine.plan.options import PlanOptions
+from planner.engine.plan.options import PlanOptions, command_line
 from planner.engine.plan.resources import ResourceVertices
 from planner.engine.plan.shared_work import PlanWork
-from planner.engine.plan.targets import command_line
 from planner.engine.walk.hooks import Hooks
-from planner.engine.walk.work import WorkResult
+from planner.engine.walk.machine import WorkResult
 from planner.foundation.support.disk import collector_paused
 from planner.foundation.support.files_read import files_read
 from planner.foundation.support.lazy import Later
@@ -148,7 +147,7 @@ class PlanWalk(PlanWork):
         changed = changed_outputs(self.record.outputs.values(), self.context)
         return Later(lambda: relevant_attributes(config, block_of, changes, changed))
 
-    # ---------------------------------------------------------------- work on vertices (planner.engine.walk.work.Work)
+    # ---------------------------------------------------------------- work on vertices (walk.machine.Work)
 
     def is_inline(self, node: str) -> bool:
         if self.opened.has(node):

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
-from planner.engine.evaluation.body_rules import ephemeral_values, of_instance
-from planner.engine.evaluation.conditions import check_rule
+from planner.engine.evaluation.conditions import check_rule, ephemeral_values, of_instance
 from planner.engine.evaluation.configuration_walk import VertexWalk, module_path
 from planner.engine.evaluation.configure import ConfiguredProviders
 from planner.engine.evaluation.context import EvaluationContext, ModuleInstance, declared_marks
 from planner.engine.evaluation.ignore import reference_path
 from planner.engine.evaluation.imports import identity_type, import_id, import_identity
-from planner.engine.evaluation.outputs import depends_on_problems, evaluate_output
 from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.repetition import (
     NO_REPETITION,
@@ -28,9 +26,14 @@ from planner.engine.evaluation.repetition import (
     unknown_repetition,
 )
 from planner.engine.evaluation.schemas import Schemas
-from planner.engine.evaluation.scope import ModuleScope
-from planner.engine.evaluation.static_references import traversal_problems, watched
-from planner.engine.evaluation.variables import check_validations, deprecated_argument, evaluate_local
+from planner.engine.evaluation.scope import ModuleScope, traversal_problems, watched
+from planner.engine.evaluation.variables import (
+    check_validations,
+    depends_on_problems,
+    deprecated_argument,
+    evaluate_local,
+    evaluate_output,
+)
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.schema import BlockSchema, implied_type
 from planner.foundation.values.types import BOOL
@@ -60,8 +63,8 @@ from planner.language.config.variables import finalize
 from planner.language.expressions.decode import decode_block
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import Scope
+from planner.language.syntax.body import references
 from planner.language.syntax.nodes import Call, GetAttr, GetIndex, Traversal
-from planner.language.syntax.references import references
 from planner.logic.model.graph import Graph, Node
 from planner.world.provider.interface import AttributeDiagnostic, ResourceSchema
 

@@ -22,6 +22,7 @@ from planner.foundation.values.value import (
     Value,
     is_wholly_known,
 )
+from planner.foundation.vocabulary.span import graphemes
 
 UNKNOWN_BOOL = Unknown(BOOL, NOT_NULL)
 UNKNOWN_NUMBER = Unknown(NUMBER, NOT_NULL)
@@ -135,8 +136,6 @@ def safe_prefix(text: str) -> str:
         return text[:cut]
     if text[-1] in _ENDS:
         return text
-    from planner.foundation.vocabulary.graphemes import graphemes
-
     return text[: len(text) - len(graphemes(text)[-1])]
 
 

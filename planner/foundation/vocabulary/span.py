@@ -70,8 +70,6 @@ class Source:
             column += self.text.count("\t", start, offset) - self.text.count("\r", start, offset)
         if self._ascii:
             return Position(line, offset - start + column, offset)
-        from planner.foundation.vocabulary.graphemes import count_graphemes
-
         column += count_graphemes(self.text[start:offset])
         if line == 1 and offset and self.text.startswith("\ufeff"):  # a byte order mark takes no column
             column -= 1
@@ -115,3 +113,36 @@ class Span:
 
     def __str__(self) -> str:
         return f"{self.filename}:{self.line}"
+
+
+# Extended grapheme clusters (Unicode Standard Annex 29), the unit of columns and of the language's string lengths.
+
+
+def graphemes(text: str) -> list[str]:
+    """The grapheme clusters of a text, in order."""
+    if text.isascii():
+        return list(text) if "\r" not in text else _clusters(text)
+    return _clusters(text)
+
+
+def count_graphemes(text: str) -> int:
+    """How many grapheme clusters a text has."""
+    if text.isascii() and "\r" not in text:
+        return len(text)
+    return len(_clusters(text))
+
+
+def _clusters(text: str) -> list[str]:
+    import regex  # imported late: only texts outside ASCII need its tables
+
+    clusters = regex.findall(r"\X", text)
+    if _may_have_conjuncts(text):
+        # Before Unicode 15.1, whose rules the ecosystem does not follow yet, conjuncts of Indic scripts were no unit.
+        breaks = regex.compile(r"(?V1)(?<=[\p{GCB=Extend}\p{GCB=ZWJ}])(?=\p{InCB=Consonant})")
+        return [part for cluster in clusters for part in breaks.split(cluster)]
+    return clusters
+
+
+def _may_have_conjuncts(text: str) -> bool:
+    """Whether there are letters of the scripts from Devanagari to Malayalam."""
+    return any("\u0900" <= character <= "\u0d7f" for character in text)

@@ -47,9 +47,8 @@ from planner.language.config.model import Expr
 from planner.language.config.reading import Problems, expr_of, piece, read, traversal_from_text, traversal_node
 from planner.language.config.static import StaticScope
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Body, BodySchema, ExpectedBlock
+from planner.language.syntax.body import Attribute, Body, BodySchema, ExpectedBlock, variables
 from planner.language.syntax.nodes import GetAttr, Literal, Traversal, Variable, Wrap
-from planner.language.syntax.references import variables
 
 UNENCRYPTED = "unencrypted"
 _ONLY_REFERENCES = (

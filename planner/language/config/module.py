@@ -31,7 +31,7 @@ from planner.language.config.provider_blocks import constraint_text
 from planner.language.config.reading import Problems, expr_of
 from planner.language.config.sources import SourceError, parse_module_source
 from planner.language.config.static import StaticScope
-from planner.language.syntax.references import variables
+from planner.language.syntax.body import variables
 
 if TYPE_CHECKING:
     from planner.language.config.encryption_model import EncryptionDecl

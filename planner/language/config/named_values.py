@@ -28,8 +28,7 @@ from planner.language.config.reading import (
 from planner.language.config.references import parse_reference
 from planner.language.expressions.constraints import TypeConstraint, parse_type_constraint
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Block, BodySchema, ExpectedBlock
-from planner.language.syntax.references import variables
+from planner.language.syntax.body import Attribute, Block, BodySchema, ExpectedBlock, variables
 
 _VARIABLE = BodySchema(
     dict.fromkeys(

@@ -19,7 +19,7 @@ from planner.language.config.sources import (
     provider_part,
 )
 from planner.language.syntax import nodes
-from planner.language.syntax.references import variables
+from planner.language.syntax.body import variables
 
 
 def check_provider_configurations(root: ModuleConfig, problems: Problems) -> None:

@@ -7,8 +7,7 @@ from planner.language.config.merge import JoinedBody
 from planner.language.config.model import Provisioner
 from planner.language.config.reading import Problems, expr_of, keyword, piece, read_some, unquoted
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Block, Body, BodySchema, ExpectedBlock
-from planner.language.syntax.references import variables
+from planner.language.syntax.body import Block, Body, BodySchema, ExpectedBlock, variables
 
 _PROVISIONER = BodySchema(
     {"when": False, "on_failure": False},

@@ -20,9 +20,8 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Expr, Reference
 from planner.language.expressions.scope import ConstantScope
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Body, BodySchema, Content
+from planner.language.syntax.body import Attribute, Body, BodySchema, Content, function_calls, variables
 from planner.language.syntax.nodes import Expression
-from planner.language.syntax.references import function_calls, variables
 
 BAD_NAME = (
     "A name must start with a letter or underscore and may contain only letters, digits, underscores, and dashes."

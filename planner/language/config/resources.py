@@ -28,8 +28,7 @@ from planner.language.config.reading import (
 )
 from planner.language.config.references import BadReference, parse_reference
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Block, Body, BodySchema, Content, ExpectedBlock
-from planner.language.syntax.references import variables
+from planner.language.syntax.body import Attribute, Block, Body, BodySchema, Content, ExpectedBlock, variables
 
 _ATTRIBUTES = dict.fromkeys(("count", "for_each", "provider", "depends_on"), False)
 _RESOURCE = BodySchema(

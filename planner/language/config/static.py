@@ -22,8 +22,8 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr, LocalDecl, VariableDecl
 from planner.language.config.reading import ExpressionPiece, Problems
 from planner.language.config.references import BadReference, Ref, parse_reference
+from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import Traversal, Variable
-from planner.language.syntax.references import variables
 
 if TYPE_CHECKING:
     from planner.language.functions import CallContext

@@ -13,6 +13,7 @@ from unicodedata import normalize
 
 from planner.foundation.support.disk import read_given, read_whole
 from planner.foundation.values.convert import ConversionError
+from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.value import EPHEMERAL, Unknown, Value, is_null, is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -193,7 +194,6 @@ def _surrounding(value: Value, verbatim: bool) -> Value:
     """A value as the environment would supply it: where the type is not string, strings are expressions without
     interpolation (or else literal); where it is string, all other values are JSON."""
     from planner.foundation.support.exact_json import dumps
-    from planner.foundation.values.json_codec import simple_json
 
     if value.__class__ is str and not verbatim:
         mine = Problems()

@@ -6,6 +6,7 @@ After HCL (hclsyntax/expression.go, FunctionCallExpr).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.values.convert import ConversionError, convert
@@ -18,7 +19,7 @@ from planner.language.functions import FunctionError, call, names
 from planner.language.syntax import nodes
 
 if TYPE_CHECKING:
-    from planner.language.expressions.compiler import Compiler
+    from planner.language.expressions.environment import Compiler
     from planner.language.functions import Function
 
 LAZY = ("try", "can", "core::try", "core::can")
@@ -179,8 +180,6 @@ def _report_unknown(env: Environment, node: nodes.Call) -> None:
 
 
 def _report_no_function(env: Environment, node: nodes.Call) -> None:
-    from difflib import get_close_matches
-
     close = next(iter(get_close_matches(node.name, names(), 1, 0.75)), "")
     hint = f' Did you mean "{close}"?' if close else ""
     env.errors.append(

@@ -42,7 +42,7 @@ from planner.language.syntax import nodes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.language.expressions.compiler import Compiler
+    from planner.language.expressions.environment import Compiler
 
 INVALID_CONDITION = "Invalid 'for' condition"
 INVALID_KEY = "Invalid object key"

@@ -56,7 +56,7 @@ from planner.language.expressions.environment import Environment, Run, constant,
 from planner.language.syntax import nodes
 
 if TYPE_CHECKING:
-    from planner.language.expressions.compiler import Compiler
+    from planner.language.expressions.environment import Compiler
 
 _ARITHMETIC = {"+": add, "-": subtract, "*": multiply, "/": divide, "%": remainder}
 _ORDER = {"<": less, ">": greater, "<=": less_or_equal, ">=": greater_or_equal}

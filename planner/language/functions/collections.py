@@ -24,7 +24,7 @@ from planner.foundation.values.value import (
     type_of,
     unmark,
 )
-from planner.foundation.vocabulary.graphemes import count_graphemes
+from planner.foundation.vocabulary.span import count_graphemes
 from planner.language.functions.protocol import (
     INT64_MAX,
     Function,

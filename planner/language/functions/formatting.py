@@ -10,7 +10,7 @@ from planner.foundation.values.convert import convert
 from planner.foundation.values.refine import UNKNOWN_STRING, length_is_known, safe_prefix
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType
 from planner.foundation.values.value import List, Null, Refinement, Set, Unknown, Value, is_wholly_known, type_of
-from planner.foundation.vocabulary.graphemes import count_graphemes, graphemes
+from planner.foundation.vocabulary.span import count_graphemes, graphemes
 from planner.language.functions.encoding import json_text
 from planner.language.functions.protocol import (
     Function,

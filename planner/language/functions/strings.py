@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.foundation.values.numbers import LONGEST
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType
 from planner.foundation.values.value import List, Null, Unknown, Value, is_wholly_known
-from planner.foundation.vocabulary.graphemes import graphemes
+from planner.foundation.vocabulary.span import graphemes
 from planner.language.functions.protocol import Function, FunctionError, Param, function, small_int, text, unknown
 
 FUNCTIONS: list[Function] = []

@@ -1,6 +1,6 @@
 """Names in an expression, with everything that follows each name: `a.b[count.index].c[*].d` is one chain.
 
-`variables` (planner.language.syntax.references) returns only the constant part of it; finding the value that is meant
+`variables` (planner.language.syntax.body) returns only the constant part of it; finding the value that is meant
 requires the rest.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from planner.foundation.vocabulary.records import frozen
+from planner.language.syntax.body import PARTS
 from planner.language.syntax.nodes import (
     Call,
     Element,
@@ -22,7 +23,6 @@ from planner.language.syntax.nodes import (
     Traversal,
     Variable,
 )
-from planner.language.syntax.references import PARTS
 
 EVERY = "*"
 """in place of a step: every element"""

@@ -22,10 +22,9 @@ from planner.language.config.model import (
     Reference,
     ResourceDecl,
 )
-from planner.language.syntax.body import Block, Body, BodySchema
+from planner.language.syntax.body import Block, Body, BodySchema, references
 from planner.language.syntax.body import ExpectedBlock as BlockHeader
 from planner.language.syntax.nodes import Call, Expression, Traversal, Variable
-from planner.language.syntax.references import references
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.graph import StateEntry
 from planner.world.state.model import State

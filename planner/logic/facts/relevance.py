@@ -13,7 +13,7 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Config, Expr, ModuleConfig, ResourceDecl
 from planner.language.config.references import Ref, parse_reference
 from planner.language.syntax import nodes
-from planner.language.syntax.references import variables
+from planner.language.syntax.body import variables
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.facts.mentions import in_body
 from planner.logic.model.plan import ResourceChange

@@ -12,8 +12,7 @@ from planner.foundation.vocabulary.address import format_resource, join, parse_m
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.references import Ref, parse_reference
-from planner.language.syntax.body import Attribute, BodySchema
-from planner.language.syntax.references import variables
+from planner.language.syntax.body import Attribute, BodySchema, variables
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.plan import ResourceChange
 

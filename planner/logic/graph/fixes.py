@@ -20,7 +20,7 @@ from planner.logic.graph.build import graph_program
 from planner.logic.graph.cycles import REFERENCES
 from planner.logic.graph.hitting_sets import HittingSets, proofs_for, smallest_sets
 from planner.logic.model.graph import CommandLine, Graph, StateEntry, source_json
-from planner.logic.programs.rule_files import Files
+from planner.logic.programs.rule_programs import Files
 
 REMOVABLE = (
     *REFERENCES,

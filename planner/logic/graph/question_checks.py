@@ -14,8 +14,7 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_syntax import Atom, Constant, RuleVariable, Term, quote
 from planner.logic.datalog.ask.question import Query
-from planner.logic.datalog.language.literals import atoms
-from planner.logic.datalog.language.model import Column, Predicate
+from planner.logic.datalog.language.model import Column, Predicate, atoms
 from planner.logic.datalog.language.values import encode
 from planner.logic.graph.vertex_addresses import VERTEX
 

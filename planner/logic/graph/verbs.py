@@ -15,7 +15,7 @@ from typing import Any
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.language.syntax.node_sets import Combination, NodeSet, SetCall, SetName
 from planner.logic.datalog.engine.native import closure
-from planner.logic.graph.vertex_names import Names, told_instead
+from planner.logic.graph.build import Names, told_instead
 
 Adjacency = dict[str, list[str]]
 

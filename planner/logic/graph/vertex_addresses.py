@@ -21,9 +21,8 @@ from planner.language.syntax.rule_syntax import (
     Term,
 )
 from planner.logic.datalog.ask.question import Query
-from planner.logic.datalog.language.literals import atoms
-from planner.logic.datalog.language.model import Predicate
-from planner.logic.graph.vertex_names import Names, told_instead
+from planner.logic.datalog.language.model import Predicate, atoms
+from planner.logic.graph.build import Names, told_instead
 
 VERTEX = "node"
 """the type of columns of vertices"""

@@ -13,9 +13,9 @@ from planner.language.syntax.rule_syntax import Atom, Constant, quote
 from planner.logic.datalog.ask.question import parse_query
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
+from planner.logic.graph.build import SPOKEN, SPOKEN_AT_FIRST, Names, told_instead
 from planner.logic.graph.nearest_miss import near_text, nearest_misses
 from planner.logic.graph.vertex_addresses import meant_query
-from planner.logic.graph.vertex_names import SPOKEN, SPOKEN_AT_FIRST, Names, told_instead
 from planner.logic.model.graph import Graph, source_json
 
 if TYPE_CHECKING:

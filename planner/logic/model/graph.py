@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import Any
 
+from planner.foundation.vocabulary.address_set import Numbered
 from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.numbered import Numbered
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Span
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.cache import derived
-from planner.logic.programs.rule_files import files_of
+from planner.logic.programs.rule_programs import files_of
+
+if TYPE_CHECKING:
+    from planner.logic.model.plan import Plan
 
 NO_OP = "no-op"
 
@@ -73,3 +77,92 @@ def _table() -> _ActionTable:
         {action: tuple(made[action]) for action in order},
         {kind: frozenset(members) for kind, members in classes.items()},
     )
+
+
+# Numbers of objects that a plan or an apply is about.
+
+
+class Counts(NamedTuple):
+    """How many objects are (or were) created, changed, destroyed, imported and forgotten."""
+
+    add: int = 0
+    change: int = 0
+    remove: int = 0
+    imports: int = 0
+    forget: int = 0
+
+    @classmethod
+    def of_plan(cls, plan: Plan) -> Counts:
+        """The work of a plan; data sources that only leave the state do not count."""
+        add = update = remove = imports = forget = 0
+        for change in plan.changes:
+            action = change.action
+            if change.mode != "managed" and does(action, "ends"):
+                continue
+            imports += change.importing is not None
+            add += does(action, "creates")
+            update += action == "update"
+            remove += does(action, "destroys")
+            forget += does(action, "forgets")
+        return cls(add, update, remove, imports, forget)
+
+    def plus(self, other: Counts, times: int = 1) -> Counts:
+        """The sum with `times` the other numbers."""
+        return Counts(*(own + times * more for own, more in zip(self, other, strict=True)))
+
+
+# The words for planned actions, for everything that prints one: signs, colours, verbs and nouns.
+#
+# rules/shared/action_classes.dl defines the actions by their steps. An action of several steps takes its words from
+# them, or from `replace`; a new kind of step needs one line here.
+
+
+class ActionWords(NamedTuple):
+    """`legend` explains the sign; `is_planned` completes "aws_instance.a ..."; `noun` is the singular and plural;
+    `progress` has the words at the start, while the operation runs, and at its end; `risk` orders lists of changes."""
+
+    sign: str
+    colour: str
+    legend: str
+    is_planned: str
+    done: str
+    noun: tuple[str, str]
+    progress: tuple[str, str, str]
+    risk: int
+
+
+# fmt: off
+_WORDS = {
+    "replace": ActionWords("-/+", "red", "replace", "is replaced", "replaced",
+                           ("replacement", "replacements"), ("Replacing", "replacing", "Replacement"), 0),
+    "delete": ActionWords("-", "red", "destroy", "is destroyed", "destroyed",
+                          ("destruction", "destructions"), ("Destroying", "destroying", "Destruction"), 1),
+    "forget": ActionWords(".", "red", "forget", "is forgotten", "forgotten",
+                          ("removal from the state", "removals from the state"),
+                          ("Removing", "removing", "Removal"), 2),
+    "update": ActionWords("~", "yellow", "update in-place (current -> planned)", "is updated in place", "updated",
+                          ("update", "updates"), ("Modifying", "modifying", "Modifications"), 4),
+    "create": ActionWords("+", "green", "create", "is created", "created",
+                          ("creation", "creations"), ("Creating", "creating", "Creation"), 5),
+    "read": ActionWords("<=", "cyan", "read (data resources)", "is read while applying", "read",
+                        ("read", "reads"), ("Reading", "reading", "Read"), 6),
+    NO_OP: ActionWords("", "", "no change", "does not change", "", ("no change", "no changes"),
+                       ("Applying", "applying", "Apply"), 7),
+}
+# fmt: on
+
+
+def words_for(action: str) -> ActionWords:
+    """The words for an action, or for the verb that people use for it (`replace`)."""
+    known = _WORDS.get(action)
+    return known if known is not None else _WORDS.get(verb_of(action)) or _other(action)
+
+
+def step_words(action: str) -> list[ActionWords]:
+    """The words for the steps of an action, in their order."""
+    return [_WORDS.get(step) or _other(step) for step in steps(action)]
+
+
+def _other(action: str) -> ActionWords:
+    progress = ("Applying", "applying", "Apply")
+    return ActionWords("*", "", action, f"has the action {action}", action, (action, action), progress, 3)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
+from planner.foundation.support.assets import rules_folder, rules_path
+from planner.foundation.support.disk import read_text
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.records import evolve
+from planner.language.syntax.rule_syntax import RuleFile
+from planner.logic.datalog.engine.cache import load_program
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.programs.rule_files import Files, files_of, load, program
+
+if TYPE_CHECKING:
+    from planner.logic.datalog.language.spaces import Spaces
 
 
 def move_program() -> RuleProgram:
@@ -85,3 +96,131 @@ def checked(own: Files, name: str = "batch") -> tuple[RuleProgram, list[Diagnost
     if program is None:
         raise Failure([d for d in problems if d.is_error])
     return program, [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]
+
+
+# Which rule files make up which program. What two programs read or derive is declared once, in rules/shared: a name
+# that another file of the product declares, too, is refused when a program is compiled.
+
+
+Files = tuple[tuple[str, str], ...]
+"""(name, text) of rule files"""
+
+_CLASSES = ("shared/action_classes",)
+_DECISION = (
+    *_CLASSES,
+    "shared/action",
+    "shared/decided",
+    "plan/object",
+    "plan/actions",
+    "plan/reasons",
+    "plan/data",
+    "plan/triggers",
+    "plan/imports",
+    "plan/drift",
+    "plan/outputs",
+    "plan/undecided",
+    "plan/again",
+)
+_PLANNED = ("shared/action", "shared/deposed", "shared/resource", "shared/reference")
+_MOVES = ("plan/implied_moves", "plan/moves", "plan/move_errors")
+_STACKS = ("stacks/approval", "stacks/instances", "stacks/rounds")
+FILES: dict[str, tuple[str, ...]] = {
+    "graph": (*_CLASSES, *_PLANNED, "shared/edges", "shared/order", "shared/mocked", "inputs/*", "graph/*", "apply/*"),
+    "decisions": _DECISION,
+    "moves": _MOVES,
+    "causes": (*_DECISION, "plan/values", "plan/unknowns", "plan/causes", "plan/because"),
+    "policy": (*_CLASSES, *_PLANNED, "shared/decided", "shared/edges", "shared/verdicts", "shared/mocked", "policy/*"),
+    "batch": ("shared/edges", "shared/order", "shared/verdicts", "batch/*"),
+    "limits": (
+        "shared/resource",
+        "shared/reference",
+        "inputs/command",
+        "inputs/config",
+        "graph/instances",
+        "graph/own_references",
+        "plan/move_limits",
+    ),
+    "moving": ("inputs/command", "graph/instances", *_MOVES, "plan/move_limits"),
+    "removals": ("inputs/state", "graph/removals"),
+    "relevance": ("plan/relevant", "plan/unknown_causes"),
+    "action_classes": _CLASSES,
+    "verdicts": ("verdicts/*",),
+    "state": ("inputs/state",),
+    "providers": ("graph/needed_providers",),
+    "testing": ("test/*",),
+    "stacks": _STACKS,
+    "renewal": ("renew/*",),
+    "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),
+}
+"""program -> its files below rules, without `.dl`, besides the column types; `*`: all of a folder"""
+
+
+@cache
+def files_of(program: str) -> Files:
+    """The files of a program, as they are loaded."""
+    root = rules_folder()
+    names = ["atoms.dl"]
+    for name in FILES[program]:
+        folder = name.removesuffix("/*")
+        names += [f"{name}.dl"] if folder == name else [f"{folder}/{file}" for file in _rule_files(f"{root}/{folder}")]
+    return tuple([(name, read_text(f"{root}/{name}")) for name in names])
+
+
+def _rule_files(folder: str) -> list[str]:
+    return sorted([name for name in os.listdir(folder) if name.endswith(".dl")])
+
+
+@cache
+def every_file() -> Files:
+    """All rule files of the product but the packs of policies, whose names are their own."""
+    root = rules_path()
+    paths = sorted(path for path in root.rglob("*.dl") if path.relative_to(root).parts[0] != "packs")
+    return tuple((path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")) for path in paths)
+
+
+def load(
+    program: str,
+    more: Sequence[tuple[str, str]] = (),
+    made: Sequence[RuleFile] = (),
+    spaces: Spaces | None = None,
+) -> tuple[RuleProgram | None, list[Diagnostic]]:
+    """A program of the product together with other files (see load_program)."""
+    core = files_of(program)
+    loaded, problems = load_program([*core, *more], [name for name, _ in core], made, every_file, spaces)
+    return loaded, problems if loaded is not None else [_in_its_place(program, problem) for problem in problems]
+
+
+def _in_its_place(program: str, problem: Diagnostic) -> Diagnostic:
+    """A relation that the program does not have, but policies or graphs have: a rule that stands in the wrong place."""
+    if problem.code != "rules.unknown_predicate" or problem.subject is None:
+        return problem
+    name = problem.subject.text.removeprefix("not ").partition("(")[0].strip()
+    places = [other for other in _PLACES if other != program and _declares(other, name)]
+    if program not in _PLACES or not places:
+        return problem
+    here, there = _PLACES[program], _PLACES[places[0]]
+    detail = f"{name} is a relation of {there[0]}, not of {here[0]}: put rules about it into {there[1]}."
+    return evolve(problem, detail=detail)
+
+
+_PLACES = {
+    "graph": ("graphs", ".planner/rules, or the directory of -rules"),
+    "policy": ("policies", ".planner/policies, or files that -policy names"),
+    "batch": ("fleets", ".planner/batch-rules or .planner/batch-policies"),
+    "deployments": ("deployments of stacks", ".planner/stack-policies"),
+}
+"""programs that users add rules to: their owner, and the location of the added rules"""
+
+
+def _declares(program: str, name: str) -> bool:
+    declaration = re.compile(rf"^\.(?:decl|native)\s+{re.escape(name)}\s*\(", re.MULTILINE)
+    return any(declaration.search(text) for _, text in files_of(program))
+
+
+@cache
+def program(name: str) -> RuleProgram:
+    """A program of the product alone. Raises Failure when a file is broken."""
+    loaded, diagnostics = load(name)
+    if loaded is None:
+        raise Failure([d for d in diagnostics if d.is_error])
+    return loaded

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_module, parse_resource_instance
 from planner.logic.graph.edge_sources import LAYERS, declarations, grounds
 from planner.logic.model.plan import change_name
-from planner.logic.programs.action_words import words_for
-from planner.logic.programs.actions import NO_OP, actions, does, verb_of
+from planner.logic.programs.actions import NO_OP, actions, does, verb_of, words_for
 from planner.render.cause_line import Causes
 from planner.render.cause_summary import groups_of, title_of
+from planner.render.diff_block import SchemaLookup
 from planner.render.page.document import (
     MOST_EDGES,
     Arrow,
@@ -27,7 +27,6 @@ from planner.render.page.document import (
 )
 from planner.render.page.page import hiding
 from planner.render.plan import PlanText, is_shown
-from planner.render.schema_lookup import SchemaLookup
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.explain.render import reason_text
 from planner.logic.datalog.explain.search import Proof, Prover
-from planner.logic.programs.rule_files import Files
-from planner.logic.programs.rule_programs import batch_program
+from planner.logic.programs.rule_programs import Files, batch_program
 from planner.workflows.batch.facts import file_facts, fleet_facts, has_objects
 from planner.workflows.batch.model import FileLocation, Fleet, Request, Share, Survey, Unit
 from planner.workflows.batch.selectors import Selection, select

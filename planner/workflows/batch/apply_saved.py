@@ -17,7 +17,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts
 from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch import saved_plan
 from planner.workflows.batch.analyse import Analysis

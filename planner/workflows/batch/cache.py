@@ -16,7 +16,7 @@ from typing import Any
 from planner.foundation.support.disk import read_whole
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.records import fields
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts
 from planner.workflows.batch import FOLDER
 from planner.workflows.batch.cache_files import CacheFiles
 from planner.workflows.batch.files_read import Looked, ReadComparison, entries

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.documents.encoding import encode
 from planner.answers.documents.json_plan import plan_json
 from planner.answers.policy.facts.units import facts_of
-from planner.answers.policy.standing_policies import STACK
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.disk import replace_file
 from planner.foundation.support.exact_json import dumps
@@ -21,9 +20,10 @@ from planner.foundation.values.paths import unknown_paths
 from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, mark, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts
 from planner.operations.providers_needed import asks_plugins, lacks_selected
-from planner.render.schema_lookup import SchemaLookup
+from planner.operations.standing_policies import STACK
+from planner.render.diff_block import SchemaLookup
 from planner.render.view import HumanView
 from planner.workflows.batch.deployment_plans import differences, save
 from planner.workflows.batch.files_read import RECORDER

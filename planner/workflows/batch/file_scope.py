@@ -30,9 +30,8 @@ from planner.language.config.reading import Problems
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import Scope
 from planner.language.functions import CallContext
-from planner.language.syntax.body import Attribute
+from planner.language.syntax.body import Attribute, variables
 from planner.language.syntax.nodes import Index, Relative, Step, SyntaxNode, Traversal, Variable
-from planner.language.syntax.references import variables
 
 
 class FleetScope(Scope):

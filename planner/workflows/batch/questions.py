@@ -9,8 +9,6 @@ from typing import Any
 
 from planner.answers.policy.combined_plans import CombinedVerdict, policy_files, three_valued, verdict_of
 from planner.answers.policy.facts.units import contents_needed, written
-from planner.answers.policy.standing_policies import FLEET, organisation
-from planner.answers.policy.standing_policies import own as own_folder
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -23,10 +21,12 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.deriving_rules import Maker, makers
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
+from planner.logic.datalog.explain.why_not import obstacles
 from planner.logic.datalog.language.values import decode
 from planner.logic.graph.query_answers import Answers
-from planner.logic.programs.rule_files import Files
-from planner.logic.programs.rule_programs import batch_program
+from planner.logic.programs.rule_programs import Files, batch_program
+from planner.operations.standing_policies import FLEET, organisation
+from planner.operations.standing_policies import own as own_folder
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.facts import fleet_source
 from planner.workflows.batch.model import FileLocation, FinishedUnit, Fleet
@@ -108,8 +108,6 @@ def graph_dot(document: dict[str, Any]) -> str:
 
 def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> dict[str, Any]:
     """The proof that a unit waits for another, or, negated, why it does not. Raises Failure."""
-    from planner.logic.datalog.explain.why_not import obstacles
-
     analysis = analysed(evolve(options, words=()), ("waits_for",))
     if has_errors(analysis.fleet.diagnostics):
         raise Failure(analysis.fleet.diagnostics)

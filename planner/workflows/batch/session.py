@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from planner.answers.policy.standing_policies import organisation
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
 from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.graph.build import user_files
-from planner.logic.programs.rule_files import Files
+from planner.logic.programs.rule_programs import Files
+from planner.operations.standing_policies import organisation
 from planner.workflows.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
+from planner.workflows.batch.bundles.shipping import needs_of, root_of
 from planner.workflows.batch.cache import Cache, survey_of
 from planner.workflows.batch.discover import find_fleet
 from planner.workflows.batch.executor import Workplace, is_death
@@ -131,8 +132,6 @@ class Batch:
         return self._bundled()
 
     def _bundled(self) -> Ships:
-        from planner.workflows.batch.bundles.shipping import needs_of, root_of
-
         surveys = {name: self.made.get(name) or survey_of(known) for name, known in self.texts.items()}
         looked = {name: [path for path, kind, *_ in one.reads if kind == "file"] for name, one in surveys.items()}
         files = {name: (*one.files, *looked[name], *_of_upstreams(one, surveys)) for name, one in surveys.items()}

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from planner.foundation.values.identity import identical
+from planner.foundation.values.value import identical
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source
 from planner.language.syntax.body import NativeBody

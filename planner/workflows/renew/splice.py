@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from planner.foundation.vocabulary.address import sort_key
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts
 from planner.render.plan import PlanText, SchemaOf, is_shown
 from planner.render.terminal import Terminal
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.explanations import causes
+from planner.render.diff_block import SchemaLookup
 from planner.render.plan import PlanText
-from planner.render.schema_lookup import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.workflows.renew.keep import Printed, gathered, kept
 from planner.workflows.renew.renewal import Renewal, Renewed, hides_causes

@@ -45,9 +45,8 @@ from planner.language.config.variables import RawValue, RootVariable, root_varia
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import Scope
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Block, Body, BodySchema, Content, NativeBody
+from planner.language.syntax.body import Attribute, Block, Body, BodySchema, Content, NativeBody, variables
 from planner.language.syntax.nodes import Literal, Variable
-from planner.language.syntax.references import variables
 from planner.workflows.stacks.names import Key, Path, PromiseName, Wild
 from planner.workflows.stacks.promises import Promises
 

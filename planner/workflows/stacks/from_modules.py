@@ -24,10 +24,9 @@ from planner.language.config.reading import Problems
 from planner.language.config.stack_files.check import needed_configurations
 from planner.language.config.variables import RootVariable
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Block, Body, NativeBody
+from planner.language.syntax.body import Attribute, Block, Body, Mentioning, NativeBody, variables
 from planner.language.syntax.files import load_text
 from planner.language.syntax.format import format_text
-from planner.language.syntax.references import Mentioning, variables
 from planner.operations.providers_needed import provider_constraints
 from planner.workflows.stacks.names import PromiseName
 from planner.world.state.model import InstanceState, ObjectState, ResourceState, State

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr
 from planner.language.syntax import nodes
-from planner.language.syntax.references import variables
+from planner.language.syntax.body import variables
 
 if TYPE_CHECKING:
     from planner.language.config.stack_files.model import Deployments

@@ -22,10 +22,9 @@ from planner.language.config.reading import Problems
 from planner.language.config.stack_files.load import stack_files
 from planner.language.config.stack_files.model import ComponentDecl, ProviderSource, StackConfig
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Block, NativeBody
+from planner.language.syntax.body import Attribute, Block, Mentioning, NativeBody, variables
 from planner.language.syntax.files import load_text
 from planner.language.syntax.format import format_text
-from planner.language.syntax.references import Mentioning, variables
 from planner.workflows.stacks.from_modules import HIDDEN, literal
 from planner.workflows.stacks.names import PromiseName, Wild
 from planner.world.state.model import InstanceState, ObjectState, ResourceState, State

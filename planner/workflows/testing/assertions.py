@@ -18,8 +18,8 @@ from planner.language.config.model import CheckRule, Expr
 from planner.language.config.references import BadReference, parse_reference
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.traverse import TraversalError
+from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import For, GetAttr, SyntaxNode, TemplateFor, Traversal, Variable
-from planner.language.syntax.references import variables
 
 _STATIC = frozenset(
     f"plan.{what}"

@@ -25,8 +25,7 @@ from planner.language.config.model import Config, Expr, ModuleConfig, VariableDe
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import MappingScope
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Body, NativeBody
-from planner.language.syntax.references import function_calls, variables
+from planner.language.syntax.body import Body, NativeBody, function_calls, variables
 
 MOST = 24
 """values of one variable"""

@@ -22,8 +22,8 @@ from planner.language.config.reading import Problems, references
 from planner.language.config.test_files.load import DEFAULT_DIRECTORY
 from planner.language.config.test_files.model import TestFile, TestRun
 from planner.language.syntax import nodes
+from planner.language.syntax.body import function_calls, variables
 from planner.language.syntax.files import load_text
-from planner.language.syntax.references import function_calls, variables
 from planner.operations.providers_needed import needed_providers
 from planner.workflows.testing.candidates import VariableMentions, candidates, refused
 from planner.workflows.testing.conditionals import conditionals

@@ -19,9 +19,8 @@ from planner.language.config.test_files.model import TestFile, TestRun
 from planner.language.config.variables import RawVariables, RootVariable, add_automatic_files
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import MappingScope
-from planner.language.syntax.body import Body, NativeBody
+from planner.language.syntax.body import Body, NativeBody, variables
 from planner.language.syntax.nodes import GetAttr, Variable
-from planner.language.syntax.references import variables
 
 
 @define(eq=False)

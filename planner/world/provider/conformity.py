@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from planner.foundation.values.convert import mismatch, path_text
-from planner.foundation.values.identity import identical, same_but_refinements
 from planner.foundation.values.numbers import number_to_text
 from planner.foundation.values.operations import conforms, equal, same_value
 from planner.foundation.values.paths import parts
@@ -18,7 +17,19 @@ from planner.foundation.values.refine import length_is_known
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
 from planner.foundation.values.sets import quote
 from planner.foundation.values.types import DYNAMIC, ListType, MapType, ObjectType, Primitive, SetType, Type
-from planner.foundation.values.value import SENSITIVE, List, Null, Set, Unknown, Value, type_of, unmark, unmark_deep
+from planner.foundation.values.value import (
+    SENSITIVE,
+    List,
+    Null,
+    Set,
+    Unknown,
+    Value,
+    identical,
+    same_but_refinements,
+    type_of,
+    unmark,
+    unmark_deep,
+)
 from planner.foundation.vocabulary.records import frozen
 from planner.world.provider.propose import Path, attribute, element_type, elements, entries
 

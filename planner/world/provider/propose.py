@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.foundation.values.identity import same_but_refinements
 from planner.foundation.values.paths import apply_marks, get, marked_paths, parts
 from planner.foundation.values.schema import (
     AttributeSchema,
@@ -20,7 +19,17 @@ from planner.foundation.values.schema import (
 )
 from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import DYNAMIC, ObjectType, TupleType, Type, has_dynamic
-from planner.foundation.values.value import List, Map, Null, Set, Unknown, Value, type_of, unmark_deep
+from planner.foundation.values.value import (
+    List,
+    Map,
+    Null,
+    Set,
+    Unknown,
+    Value,
+    same_but_refinements,
+    type_of,
+    unmark_deep,
+)
 
 
 def proposed_new(schema: BlockSchema, prior: Value, config: Value) -> Value:

@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 from planner.foundation.support.digests import random_uuid
-from planner.foundation.values.identity import identical
 from planner.foundation.values.json_codec import CodecError, from_json
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, coerce, implied_type
 from planner.foundation.values.types import DYNAMIC, STRING, MapType, ObjectType
-from planner.foundation.values.value import NOT_NULL, Null, Unknown, Value, type_of
+from planner.foundation.values.value import NOT_NULL, Null, Unknown, Value, identical, type_of
 from planner.world.provider.interface import (
     ApplyAnswer,
     AttributeDiagnostic,

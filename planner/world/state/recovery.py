@@ -7,14 +7,18 @@ object: see `Strays`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
+from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.address import format_key
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.world.state.build import StateBuilder
-from planner.world.state.file import same_content
+from planner.world.state.encryption_seal import PLAIN, Seal
+from planner.world.state.file import read_state, same_content
 from planner.world.state.journal import JournalContent, replayed, story, unfinished
 from planner.world.state.model import InstanceKey, InstanceState, ObjectState, ResourceState, State
 
@@ -265,3 +269,20 @@ def _refusal(place: str, missing: tuple[str, ...], advice: str) -> Diagnostic:
         f"\n{_listed(list(missing))}\n\n{advice}"
     )
     return error("state.journal_diverged", "Objects of an interrupted operation are missing", detail)
+
+
+# `errored.tfstate`: where a state is that could not be saved after an apply, as OpenTofu makes it.
+
+
+ERRORED = "errored.tfstate"
+
+
+def forget_rescued(saved: State | None, seal: Seal = PLAIN) -> None:
+    """Remove the file when it is the very state that has been saved since: pushing it later would undo what came after.
+    Any other one stays."""
+    with suppress(OSError, Failure):
+        kept, _ = read_state(seal.unseal(read_whole(ERRORED)).data, ERRORED)
+        if kept is None or saved is None or (kept.lineage, kept.serial) != (saved.lineage, saved.serial):
+            return
+        if same_content(kept, saved):
+            os.remove(ERRORED)

@@ -10,10 +10,10 @@ from planner.foundation.support.disk import replace_file
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.records import evolve
 from planner.world.state.backend import Store
-from planner.world.state.errored_state import ERRORED
 from planner.world.state.file import write_state
 from planner.world.state.journal import Journal
 from planner.world.state.model import State
+from planner.world.state.recovery import ERRORED
 
 
 def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:

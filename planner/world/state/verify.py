@@ -9,10 +9,10 @@ from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import frozen
 from planner.world.state.encryption_seal import PLAIN, Seal
-from planner.world.state.errored_state import ERRORED
 from planner.world.state.file import read_state
 from planner.world.state.journal import read_journal
 from planner.world.state.model import State
+from planner.world.state.recovery import ERRORED
 
 
 @frozen

@@ -29,8 +29,7 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_syntax import Atom, RuleVariable, Term
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.language.literals import atoms
-from planner.logic.datalog.language.model import Predicate, Rule
+from planner.logic.datalog.language.model import Predicate, Rule, atoms
 
 LEAST_SHARE = 2 << 20
 """bytes of changes that are worth a process"""

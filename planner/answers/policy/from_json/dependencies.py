@@ -20,9 +20,8 @@ from planner.answers.policy.impact import Impact
 from planner.answers.policy.instance_references import SOME, Meant, Target
 from planner.foundation.vocabulary.address import join
 from planner.language.config.references import Ref, parse_reference
-from planner.language.syntax.body import NativeBody
+from planner.language.syntax.body import NativeBody, references
 from planner.language.syntax.nodes import Call, Traversal, Variable
-from planner.language.syntax.references import references
 from planner.logic.datalog.language.values import Row
 from planner.logic.facts.mentions import in_expr, in_rules, of_call, of_output, of_resource
 from planner.logic.model.graph import Graph

@@ -19,7 +19,7 @@ from planner.language.config.stack_files.model import (
     StackModule,
 )
 from planner.language.syntax import nodes
-from planner.language.syntax.references import variables
+from planner.language.syntax.body import variables
 
 Mention = nodes.Traversal | nodes.Variable
 

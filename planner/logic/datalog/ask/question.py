@@ -33,14 +33,12 @@ from planner.language.syntax.rule_syntax import (
 from planner.logic.datalog.ask.limit import run_limited
 from planner.logic.datalog.engine.compile import index_code
 from planner.logic.datalog.engine.compile_rule import BodyCompiler, Indexes
-from planner.logic.datalog.engine.compiled import namespace
 from planner.logic.datalog.engine.evaluate import Database
-from planner.logic.datalog.engine.program import RuleProgram
+from planner.logic.datalog.engine.program import RuleProgram, namespace
 from planner.logic.datalog.language import checks
 from planner.logic.datalog.language.alternatives import expanded_body
 from planner.logic.datalog.language.link import linked_body
-from planner.logic.datalog.language.literals import atoms, names, outer_names, variables
-from planner.logic.datalog.language.model import ANY, Column, Predicate, Rule
+from planner.logic.datalog.language.model import ANY, Column, Predicate, Rule, atoms, names, outer_names, variables
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.types import column_types
 from planner.logic.datalog.language.values import Row, sorted_rows

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.syntax.rule_syntax import Aggregate, Atom, Constant, Negation, RuleVariable
 from planner.logic.datalog.engine.compile_rule import BodyCompiler, Indexes, key_code, tuple_code
-from planner.logic.datalog.engine.compiled import (
+from planner.logic.datalog.engine.program import (
     UNSEEN,
     CompiledFunction,
     CompiledIndex,
@@ -21,8 +21,7 @@ from planner.logic.datalog.engine.compiled import (
     CompiledStratum,
     Look,
 )
-from planner.logic.datalog.language.literals import atoms, inner_variables, variables
-from planner.logic.datalog.language.model import Predicate, Rule, Stratum
+from planner.logic.datalog.language.model import Predicate, Rule, Stratum, atoms, inner_variables, variables
 from planner.logic.datalog.language.strata import dependencies
 from planner.logic.datalog.language.values import encode
 

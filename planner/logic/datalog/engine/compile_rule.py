@@ -37,12 +37,11 @@ from planner.language.syntax.rule_syntax import (
     Test,
     Wildcard,
 )
-from planner.logic.datalog.engine.compiled import CompiledIndex, called
+from planner.logic.datalog.engine.program import CompiledIndex, called
 from planner.logic.datalog.language.builtins import FUNCTION_MODULE, FUNCTIONS, RELATIONS, TESTS
 from planner.logic.datalog.language.builtins import BuiltinPredicate as Entry
 from planner.logic.datalog.language.checks import assigned
-from planner.logic.datalog.language.literals import inner_variables, outer_names, with_arguments
-from planner.logic.datalog.language.model import Predicate, Rule
+from planner.logic.datalog.language.model import Predicate, Rule, inner_variables, outer_names, with_arguments
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.types import RuleTypes
 

@@ -10,11 +10,10 @@ from operator import itemgetter
 from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from planner.logic.datalog.engine.compiled import CompiledFunction, CompiledStratum
 from planner.logic.datalog.engine.components import Shared
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.native import OPERATORS
-from planner.logic.datalog.engine.program import RuleProgram, reached
+from planner.logic.datalog.engine.program import CompiledFunction, CompiledStratum, RuleProgram, reached
 from planner.logic.datalog.language.values import Fraction, Row, Rows, sorted_rows
 
 Relation = AbstractSet[Row]

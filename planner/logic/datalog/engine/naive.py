@@ -20,7 +20,7 @@ from planner.logic.datalog.engine.native import OPERATORS
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.engine.terms import Assignment, generated, holds, matched, value_of
 from planner.logic.datalog.language.functions import aggregate
-from planner.logic.datalog.language.literals import outer_names, with_arguments
+from planner.logic.datalog.language.model import outer_names, with_arguments
 from planner.logic.datalog.language.order import is_ready
 from planner.logic.datalog.language.values import Row
 

@@ -28,8 +28,7 @@ from planner.logic.datalog.engine.naive import aggregate_value
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.engine.terms import Assignment, generated, holds, matched, value_of
 from planner.logic.datalog.explain.render import Absence, AggregateValue, Condition, rendered
-from planner.logic.datalog.language.literals import outer_names
-from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.model import Rule, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, sort_key
 

@@ -9,8 +9,7 @@ from planner.language.syntax.rule_syntax import Atom, Literal
 from planner.logic.datalog.engine.terms import Assignment, value_of
 from planner.logic.datalog.explain.render import json_row, rendered
 from planner.logic.datalog.explain.search import Prover, matched_head
-from planner.logic.datalog.language.literals import outer_names
-from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.model import Rule, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, decode, sort_key
 

@@ -30,8 +30,16 @@ from planner.language.syntax.rule_syntax import (
 from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, RELATIONS, TESTS
 from planner.logic.datalog.language.builtins import BuiltinPredicate as Entry
 from planner.logic.datalog.language.link import nearest
-from planner.logic.datalog.language.literals import atoms, inner_variables, names, outer_names, variables
-from planner.logic.datalog.language.model import Predicate, Rule, Stratum
+from planner.logic.datalog.language.model import (
+    Predicate,
+    Rule,
+    Stratum,
+    atoms,
+    inner_variables,
+    names,
+    outer_names,
+    variables,
+)
 from planner.logic.datalog.language.strata import components
 
 Predicates = Mapping[str, Predicate]

@@ -29,8 +29,17 @@ from planner.language.syntax.rule_syntax import (
 )
 from planner.logic.datalog.language.alternatives import expanded, written_body
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
-from planner.logic.datalog.language.literals import inner_variables, outer_names, renamed
-from planner.logic.datalog.language.model import ANY, BASE_TYPES, Column, ColumnType, Predicate, Rule
+from planner.logic.datalog.language.model import (
+    ANY,
+    BASE_TYPES,
+    Column,
+    ColumnType,
+    Predicate,
+    Rule,
+    inner_variables,
+    outer_names,
+    renamed,
+)
 from planner.logic.datalog.language.spaces import Spaces, bare
 
 LONGEST_NAME = 100

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from planner.language.syntax.rule_syntax import Aggregate, Atom, Builtin, Constant, Literal, RuleCall, RuleVariable
 from planner.logic.datalog.language.checks import assigned, generated
-from planner.logic.datalog.language.literals import inner_variables, names
+from planner.logic.datalog.language.model import inner_variables, names
 
 
 def join_order(

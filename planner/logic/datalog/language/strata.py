@@ -13,8 +13,7 @@ from typing import TypeVar
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_syntax import Atom
-from planner.logic.datalog.language.literals import atoms
-from planner.logic.datalog.language.model import Predicate, Rule, Stratum
+from planner.logic.datalog.language.model import Predicate, Rule, Stratum, atoms
 
 N = TypeVar("N", bound=Hashable)
 

@@ -14,8 +14,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.engine.terms import Assignment
 from planner.logic.datalog.explain.search import Relations
-from planner.logic.datalog.language.literals import names, outer_names
-from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.model import Rule, names, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.tools.cases import Case
 

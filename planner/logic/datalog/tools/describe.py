@@ -7,8 +7,7 @@ from typing import NamedTuple
 from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.language.literals import atoms
-from planner.logic.datalog.language.model import Predicate, Rule
+from planner.logic.datalog.language.model import Predicate, Rule, atoms
 from planner.logic.datalog.language.strata import dependencies
 
 

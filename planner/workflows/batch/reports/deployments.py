@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.records import field, frozen
-from planner.logic.programs.counts import Counts
+from planner.logic.programs.actions import Counts
 from planner.workflows.batch.model import described
 from planner.workflows.batch.plan_unit import changes_of
 from planner.workflows.batch.reports.document import COUNTS

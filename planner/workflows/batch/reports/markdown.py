@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from planner.logic.programs.action_words import words_for
+from planner.logic.programs.actions import words_for
 from planner.workflows.batch.reports.document import note, noun_of, summary_line, totals_text
 
 LONGEST = 65_000

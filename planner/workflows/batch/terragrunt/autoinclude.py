@@ -13,8 +13,8 @@ from planner.foundation.values.value import Value, unmark_deep
 from planner.foundation.vocabulary.address import quote
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.config.model import Expr
+from planner.language.syntax.body import function_calls, variables
 from planner.language.syntax.nodes import Call, Traversal, Variable
-from planner.language.syntax.references import function_calls, variables
 from planner.workflows.batch.terragrunt.document import DocumentBlock
 from planner.workflows.batch.terragrunt.frame import Frame
 from planner.workflows.batch.terragrunt.functions import NAMES

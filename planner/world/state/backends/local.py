@@ -21,13 +21,13 @@ from planner.foundation.vocabulary.records import frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encrypted_files import SealedFiles
 from planner.world.state.encryption_seal import PLAIN, Seal
-from planner.world.state.errored_state import forget_rescued
 from planner.world.state.file import lineage_after, read_state, same_content, successor
 from planner.world.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, is_written, mark_saving, read_journal
 from planner.world.state.lock import FileLock, LockInfo, Stop, held_by, remove_info
 from planner.world.state.model import State
-from planner.world.state.recovery import recovered, refusal
+from planner.world.state.recovery import forget_rescued, recovered, refusal
 from planner.world.state.settings import text as setting
+from planner.world.state.verify import verify
 
 if TYPE_CHECKING:
     from planner.world.state.verify import VerifiedFile
@@ -100,8 +100,6 @@ class StateStore:
         return self.path
 
     def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-        from planner.world.state.verify import verify
-
         return verify(self)
 
     def beside(self, name: str) -> bytes | None:

@@ -18,17 +18,15 @@ from planner.foundation.support.disk import read_whole, replace_file
 from planner.foundation.support.files_read import note_service_read
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.world.state.encryption_seal import PLAIN, Seal
-from planner.world.state.errored_state import forget_rescued
-from planner.world.state.file import lineage_after, read_with_texts, same_content, successor, write_state
+from planner.world.state.file import Texts, lineage_after, read_with_texts, same_content, successor, write_state
 from planner.world.state.journal import Journal
 from planner.world.state.lock import SLOW, LockInfo, Stop, new_lock_info, wait
 from planner.world.state.model import State
-from planner.world.state.recovery import refusal
+from planner.world.state.recovery import forget_rescued, refusal
 from planner.world.state.remote.client import Held, Newer, Payload, RemoteStateClient
 from planner.world.state.remote.copy import Copier
 from planner.world.state.remote.fence import OUTAGE, Fence, patiently
 from planner.world.state.remote.journals import GuardedJournal, Leftovers
-from planner.world.state.resource_texts import Texts
 from planner.world.state.snapshots import NEWER
 from planner.world.state.verify import verify_kept
 from planner.world.state.workspace import data_directory
