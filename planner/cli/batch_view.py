@@ -15,9 +15,7 @@ from planner.cli.flags import Arguments
 from planner.foundation.vocabulary.diagnostic import error
 from planner.render.terminal import Terminal, cell, is_terminal, visible
 from planner.workflows.batch.model import BAD, OUTCOMES, FinishedUnit
-from planner.workflows.batch.questions import grounds
 from planner.workflows.batch.reports.document import note, report_json, summary_line, totals_text
-from planner.workflows.batch.reports.github import github
 from planner.workflows.batch.schedule import BatchListener
 
 MANY = 40
@@ -118,6 +116,8 @@ def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None
 
 
 def _github(document: dict[str, Any], root: str, terminal: Terminal) -> None:
+    from planner.workflows.batch.reports.github import github
+
     for line in github(document, root, os.environ.get("GITHUB_WORKSPACE") or os.getcwd()):
         terminal.out(line)
 
@@ -226,6 +226,8 @@ def texts(report: Any) -> dict[str, str]:
 
 def edge_grounds(report: Any) -> dict[Any, Any]:
     """What the edges between units stand on."""
+    from planner.workflows.batch.questions import grounds
+
     analysis = getattr(report, "analysis", None)
     return grounds(analysis) if analysis is not None else {}
 

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from planner.foundation.clients.cli_config import cache_warnings
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import evolve
@@ -55,6 +54,8 @@ def init(
     """Set up the backend, install modules, select and install providers. Running it again is harmless. `ask` answers
     questions about states that have to move (None: they are not to be asked); `progress` is told about downloads (what,
     bytes done, bytes in all); `read` is the configuration, if somebody has just read it."""
+    from planner.foundation.clients.cli_config import cache_warnings
+
     say = hooks.log if hooks is not None else (lambda text: None)
     told = Diagnostics()
     with told.until_an_error():

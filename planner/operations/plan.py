@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.files_read import forget_files_read
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
@@ -24,6 +23,7 @@ from planner.operations.validate import validate_loaded
 if TYPE_CHECKING:
     from planner.engine.evaluation.context import EvaluationContext
     from planner.engine.plan.options import PlanOptions
+    from planner.engine.walk.hooks import Hooks
     from planner.language.config.model import Config
     from planner.language.config.variables import RootVariable
     from planner.logic.model.graph import Graph
@@ -263,6 +263,7 @@ def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:
     """The state that a plan to destroy everything starts from: that of an ordinary plan made before. None when that
     fails."""
     from planner.engine.plan.make_plan import make_plan
+    from planner.engine.walk.hooks import Hooks
 
     ordinary = evolve(plan_options(start), mode="normal", before_destroy=True)
     plan, problems = make_plan(

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from planner import __version__
-from planner.answers.documents.json_state import object_value, resource_schema
 from planner.engine.evaluation.schemas import marked_by_schema
 from planner.foundation.support.git_head import head_commit
 from planner.foundation.vocabulary.address import format_key
@@ -90,6 +89,8 @@ def _user() -> str:
 def values_read(made: MadePlan[Any]) -> Iterator[tuple[str, Value]]:
     """The address and the value of each data source that was read, by the schemas of their providers. Raises
     Failure."""
+    from planner.answers.documents.json_state import object_value, resource_schema
+
     schemas = made.loaded.schemas
     deferred = {c.address for c in made.plan.changes}
     for resource in made.plan.prior_state.resources.values():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.disk import read_whole
 from planner.foundation.values.json_codec import CodecError
 from planner.foundation.values.value import Value, unmark_deep
@@ -28,6 +27,7 @@ from planner.world.state.backend import open_backend
 from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
+    from planner.engine.walk.hooks import Hooks
     from planner.language.config.model import Config
     from planner.language.config.variables import RawVariables, RootVariable
 
@@ -56,6 +56,8 @@ def save_plan(made: MadePlan[Unstored], path: str, mode: int = 0o666) -> list[Di
 
 def planned(options: OperationOptions, plan_file: str | None = None, hooks: Hooks | None = None) -> Planned[Unstored]:
     """The plan in a file, or one made to be asked about: without locking the state."""
+    from planner.engine.walk.hooks import Hooks
+
     if plan_file is None:
         return plan(evolve(options, lock=False, keeps_values=True), hooks or Hooks())
     told = Diagnostics()

@@ -9,22 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.policy.relations import Relation, needs, shown
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.rule_parse import parse_query
 from planner.language.syntax.rule_syntax import Constant
-from planner.logic.datalog.explain.why_not import obstacles_text
 from planner.logic.datalog.language.alternatives import expanded_body
 from planner.logic.datalog.language.link import linked_body, nearest
 from planner.logic.datalog.language.model import atoms
 from planner.logic.datalog.language.values import decode, encode
-from planner.logic.graph.why import only_fact, read_query
 from planner.operations.judge_documents import policies_of
 from planner.operations.options import NAME_POLICIES, OperationOptions
 from planner.operations.plan_files import planned
-from planner.operations.policies import facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +64,9 @@ class Mentioned:
         return [warning("query.no_policies", "No policies", detail)]
 
     def _rows(self, made: MadePlan[Unstored], wanted: dict[str, Predicate]) -> dict[str, list[Row]]:
+        from planner.answers.policy.relations import needs, shown
+        from planner.operations.policies import facts_of
+
         names = {predicate.name for predicate in wanted.values()}
         found = shown(self.policies, names, facts_of(made, needs(self.policies, names)))
         return {name: found[predicate.name] for name, predicate in wanted.items()}
@@ -102,6 +101,11 @@ def why_relation(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]] | None:
     """Why a fact of policies holds of a plan, or with `negated` why not; None where the text is not about policies.
     Raises Failure."""
+    from planner.answers.policy.relations import Relation, needs
+    from planner.logic.datalog.explain.why_not import obstacles_text
+    from planner.logic.graph.why import only_fact, read_query
+    from planner.operations.policies import facts_of
+
     if mentioned(options, program, text) is None:
         return None
     answer = planned(options, plan_file)

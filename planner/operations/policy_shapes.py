@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.library import own_files
-from planner.answers.policy.shapes import misfits
 from planner.foundation.values.schema import implied_type
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 
@@ -34,6 +33,8 @@ MISFITS = (
 
 def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:
     """Errors about rules of users (the library's are written for several versions of a provider)."""
+    from planner.answers.policy.shapes import misfits
+
     own = frozenset(own_files(policies.files))
     if not own:
         return []

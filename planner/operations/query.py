@@ -28,7 +28,6 @@ from planner.logic.facts.from_state import from_changes, from_state
 from planner.logic.graph.build import SPOKEN, Names, graph_program, user_files
 from planner.logic.graph.query_answers import ABOUT, DRAWN, Answers, picture_of_rows, search, verb_of
 from planner.logic.graph.question_checks import mismatches
-from planner.logic.graph.verbs import Waiting, waits_for
 from planner.logic.graph.vertex_addresses import meant_query
 from planner.logic.programs.rule_programs import program
 from planner.operations import graphs
@@ -272,6 +271,8 @@ def _answer(
 
 def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
     """As much of waits_for as the question reads."""
+    from planner.logic.graph.verbs import Waiting, waits_for
+
     ends = []
     for atom, _ in atoms(parsed.literals):
         if atom.predicate == CLOSURE:

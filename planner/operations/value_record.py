@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from planner.engine.evaluation.text_digests import text_digests
 from planner.foundation.support.disk import read_whole
 from planner.foundation.support.store import seal
 from planner.foundation.vocabulary.diagnostic import Failure
@@ -55,6 +54,8 @@ def keep_record(
 ) -> None:
     """Write down what values and texts an apply was made with. `values`: digests that only the apply could make;
     `whole`: it did everything that was planned, and the plan left nothing out."""
+    from planner.engine.evaluation.text_digests import text_digests
+
     makes = digester()
     if makes is None:
         return

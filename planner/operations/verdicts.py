@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.explain.verdicts import explain_finding
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.operations.explanations import explainer_of
@@ -26,6 +25,8 @@ def why_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """Why policies say so: `words` are a code and an address, or one of them. Raises Failure."""
+    from planner.answers.explain.verdicts import explain_finding
+
     answer = planned(options, plan_file)
     if answer.made is None or has_errors(answer.diagnostics):
         return None, list(answer.diagnostics)

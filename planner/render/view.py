@@ -9,7 +9,6 @@ from planner.engine.walk.hooks import HookGroup, Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.nearest import file
 from planner.logic.programs.actions import Counts
-from planner.render.diagnostics import show
 from planner.render.plan import PlanText, apply_summary
 from planner.render.terminal import Terminal, wrap
 from planner.render.value import all_outputs
@@ -90,6 +89,8 @@ class HumanView(View):
         self.hooks = HumanHooks(terminal)
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
+        from planner.render.diagnostics import show
+
         show(diagnostics, self.terminal)
 
     def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:

@@ -15,15 +15,12 @@ import posixpath
 import zlib
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, LargeZipFile, ZipFile, ZipInfo
+from typing import TYPE_CHECKING, Any
 
 from planner import __version__
 from planner.answers.documents.encoding import decode, encode
-from planner.foundation.support.archive import allowed_bytes, members
 from planner.foundation.support.disk import collector_paused, read_given, remove_leftovers, replace_file
 from planner.foundation.support.exact_json import JsonError, dumps, loads
-from planner.foundation.support.problem import InstallError
 from planner.foundation.vocabulary.address import AddressError
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.limits import Limits
@@ -33,6 +30,9 @@ from planner.logic.programs.actions import actions
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.file import read_state, write_state
 from planner.world.state.model import State
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
 
 FORMAT = "planner plan"
 VERSION = 2
@@ -74,6 +74,10 @@ def write_plan(
 
 def plan_bytes(plan: Plan, sources: Mapping[str, bytes]) -> bytes:
     """The bytes of a plan file: the same plan gives the same bytes."""
+    from zipfile import ZIP_DEFLATED, ZIP_STORED
+
+    from planner.foundation.support.archive import allowed_bytes
+
     members = _members(plan, sources)
     members.append((SUM, _sum(members)))
     data = _archive(members, ZIP_DEFLATED)
@@ -83,6 +87,8 @@ def plan_bytes(plan: Plan, sources: Mapping[str, bytes]) -> bytes:
 
 
 def _archive(members: Iterable[tuple[str, bytes]], method: int) -> bytes:
+    from zipfile import ZipFile, ZipInfo
+
     out = io.BytesIO()
     with ZipFile(out, "w", method, compresslevel=1) as archive:
         for name, data in members:
@@ -128,6 +134,11 @@ def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
 
 def read_plan(path: str, seal: Seal = PLAIN) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
     """The plan in a file, the files of its configuration, and what is wrong with the file (then no plan)."""
+    from zipfile import BadZipFile, LargeZipFile, ZipFile
+
+    from planner.foundation.support.archive import members
+    from planner.foundation.support.problem import InstallError
+
     try:
         data = _opened(read_given(path), path, seal)
         with ZipFile(io.BytesIO(data)) as archive, collector_paused():

@@ -31,7 +31,6 @@ from planner.language.functions import lookup
 from planner.language.functions.filesystem import located
 from planner.language.syntax.chains import Chain, chains
 from planner.language.syntax.nodes import Call, Expression, GetAttr, GetIndex, Literal, Object, Parens, Traversal, Tuple
-from planner.language.syntax.parse import parse_expression
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.graph import Unquoted
 from planner.logic.model.plan import Plan, ResourceChange, change_name
@@ -325,6 +324,8 @@ class WrittenValues:
 
 
 def _parsed(whole: Span) -> Expression | None:
+    from planner.language.syntax.parse import parse_expression
+
     if whole.filename.endswith(".json"):
         return None
     node, problems = parse_expression(Source(whole.filename, whole.text))

@@ -32,7 +32,6 @@ from planner.foundation.values.value import (
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import Scope
-from planner.language.functions.json_reader import read
 from planner.language.syntax.chains import chains
 from planner.language.syntax.nodes import (
     Call,
@@ -429,6 +428,8 @@ def reads_files(names: Iterable[str]) -> bool:
 
 
 def _decoded(value: Value) -> Value:
+    from planner.language.functions.json_reader import read
+
     plain, marks = unmark(value)
     if plain.__class__ is not str or marks & _SECRET:
         return None

@@ -37,7 +37,6 @@ from planner.language.syntax.body import BodySchema
 from planner.language.syntax.body import ExpectedBlock as BlockHeader
 from planner.language.syntax.chains import EVERY, Chain
 from planner.language.syntax.nodes import Call, GetAttr, GetIndex, Step, Traversal, Variable
-from planner.language.syntax.parse import parse_expression
 from planner.logic.facts.mentions import in_body
 from planner.world.state.value_record import place_name
 
@@ -405,6 +404,8 @@ class LocationLookup:
 
     def read(self, text: str) -> ValueLocation | None:
         """The place that somebody names; None when there is nothing of that name."""
+        from planner.language.syntax.parse import parse_expression
+
         node, problems = parse_expression(Source("", text))
         if problems or not isinstance(node, Traversal):
             return None

@@ -14,7 +14,6 @@ from planner.cli.views import open_view, usage_error_lines
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
 from planner.foundation.vocabulary.records import evolve
-from planner.render.diagnostics_json import diagnostic_json
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import BothViews, HumanView
@@ -147,6 +146,7 @@ def show_problems(told: list[Diagnostic], parts: list[tuple[str, int, int]], vie
 
 def _write(path: str, documents: list[dict[str, Any]], told: list[Diagnostic]) -> list[Diagnostic]:
     """Write the plans as one document, for their owner alone: they have values. What went wrong."""
+    from planner.render.diagnostics_json import diagnostic_json
     from planner.workflows.stacks.report import FORMAT
 
     said = {"errored": has_errors(told), "diagnostics": [diagnostic_json(d) for d in told]}

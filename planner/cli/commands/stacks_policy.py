@@ -10,7 +10,6 @@ from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, JSON
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
-from planner.render.diagnostics_json import diagnostic_json
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.policy import deployment_policies
 
@@ -44,6 +43,7 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or on errors."""
     from planner.cli.stack_plans import plans_of
+    from planner.render.diagnostics_json import diagnostic_json
     from planner.render.verdicts import counted
 
     check_words(arguments)

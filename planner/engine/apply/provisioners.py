@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
-import select
 import signal
-import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
@@ -105,6 +103,8 @@ def run_provisioner(
 
 
 def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list[AttributeDiagnostic]:
+    import subprocess
+
     command = config["command"]
     interpreter = config["interpreter"]
     arguments = [] if interpreter.__class__ is Null else [_text(word) for word in interpreter.items if _text(word)]
@@ -159,6 +159,8 @@ def end_all() -> None:
 
 def _follow(process: Popen[bytes], output: Callable[[str], None], stop: Any) -> tuple[bytes, bool]:
     """Report the process's output until it closes; its last bytes, and whether it was stopped."""
+    import select
+
     assert process.stdout is not None
     descriptor = process.stdout.fileno()
     tail, line = b"", b""
@@ -186,6 +188,8 @@ def _follow(process: Popen[bytes], output: Callable[[str], None], stop: Any) -> 
 
 
 def _end(process: Popen[bytes]) -> None:
+    import subprocess
+
     for number, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, None)):
         try:
             os.killpg(process.pid, number)

@@ -22,7 +22,6 @@ from planner.language.expressions.decode import decode_block
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.syntax.body import BodySchema
 from planner.world.provider.interface import Provider
-from planner.world.provider.mock import MockedProvider
 
 if TYPE_CHECKING:
     from planner.language.config.mocking import Mocking, Values
@@ -240,6 +239,8 @@ def _keyed(modules: Iterable[ModuleConfig | None], ref: ProviderRef) -> tuple[Pr
 
 
 def _mocked(of: Provider, values: Values, known_late: bool = False) -> Provider:
+    from planner.world.provider.mock import MockedProvider
+
     return MockedProvider(of.of if isinstance(of, MockedProvider) else of, values, known_late)
 
 

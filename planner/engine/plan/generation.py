@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from planner.engine.plan.generated_config import attributes_text, resource_text
 from planner.foundation.values.sets import quote
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
@@ -77,6 +76,8 @@ def _cannot_generate(decl: ImportDecl) -> Diagnostic | None:
 
 def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDecl:
     """The declaration of generated text. Raises Failure when it is not valid."""
+    from planner.engine.plan.generated_config import resource_text
+
     shown = os.path.basename(path)
     if not shown.endswith(".tf"):
         shown += ".tf"
@@ -93,6 +94,8 @@ def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDe
 def generate(it: Instance, value: Value, path: str) -> str:
     """Replace the empty declaration of an imported instance by the one that its object asks for, and give its text.
     Raises Failure when that is not valid."""
+    from planner.engine.plan.generated_config import attributes_text, resource_text
+
     attributes = attributes_text(it.type, parse_provider_configuration(it.configuration), it.schema.block, value)
     it.decl = _declaration(it.type, it.name, attributes, path)
     return resource_text(it.type, it.name, attributes)

@@ -6,7 +6,6 @@ After HCL (hclsyntax/expression.go, FunctionCallExpr).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.values.convert import ConversionError, convert
@@ -180,6 +179,8 @@ def _report_unknown(env: Environment, node: nodes.Call) -> None:
 
 
 def _report_no_function(env: Environment, node: nodes.Call) -> None:
+    from difflib import get_close_matches
+
     close = next(iter(get_close_matches(node.name, names(), 1, 0.75)), "")
     hint = f' Did you mean "{close}"?' if close else ""
     env.errors.append(

@@ -42,7 +42,6 @@ from planner.foundation.values.value import (
 )
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.span import Span
-from planner.language.expressions.deprecations import take_from_body
 from planner.language.expressions.dynamic import BodyProblems, DecodedBlock, expand
 from planner.language.expressions.evaluate import evaluate_parts
 from planner.language.expressions.scope import Scope
@@ -274,5 +273,7 @@ def _element_schema(t: ObjectType) -> BlockSchema:
 
 
 def _of_whole(value: Value, span: Span, problems: list[Diagnostic]) -> tuple[Value, list[Diagnostic]]:
+    from planner.language.expressions.deprecations import take_from_body
+
     value, warnings = take_from_body(value, span)
     return value, [*problems, *warnings]

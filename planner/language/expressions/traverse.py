@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any
 
 from planner.foundation.values.convert import ConversionError, convert
@@ -85,6 +84,8 @@ def _no_attribute(name: str, known: Any) -> TraversalError:
 
 
 def _suggestion(name: str, known: Any) -> str:
+    from difflib import get_close_matches
+
     close = get_close_matches(name, sorted(known), 1, 0.75)
     return f' Did you mean "{close[0]}"?' if close else ""
 

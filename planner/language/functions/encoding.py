@@ -16,8 +16,6 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, ObjectType, Type
 from planner.foundation.values.value import List, Refinement, Unknown, Value, is_wholly_known, mark, unmark
-from planner.language.functions.deflate import gzip
-from planner.language.functions.json_reader import read
 from planner.language.functions.protocol import (
     Function,
     FunctionError,
@@ -78,6 +76,8 @@ def base64encode(string: str) -> Value:
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def base64gzip(string: str) -> Value:
     """Compresses a string with gzip and encodes the result in Base64: the very bytes that OpenTofu makes."""
+    from planner.language.functions.deflate import gzip
+
     return base64_text(gzip(string.encode("utf-8", "surrogateescape")))
 
 
@@ -196,6 +196,8 @@ def _unknown_json(value: Value) -> Value:
 )
 def jsondecode(string: str) -> Value:
     """Reads JSON: objects become objects, arrays become tuples."""
+    from planner.language.functions.json_reader import read
+
     try:
         return read(string)
     except (ValueError, RecursionError) as problem:

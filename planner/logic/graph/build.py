@@ -19,7 +19,6 @@ from planner.logic.datalog.engine.components import Behind
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.explain.search import Prover
 from planner.logic.model.graph import Graph, Node, adjacency
 from planner.logic.programs.rule_programs import Files, load
 
@@ -331,6 +330,8 @@ def unknown_orders(graph: Graph) -> list[Diagnostic]:
 
 
 def _unknown_orders(graph: Graph, addresses: list[str]) -> list[Diagnostic]:
+    from planner.logic.datalog.explain.search import Prover
+
     prover = Prover(graph.program, graph.database)
     problems = []
     for address in addresses:

@@ -9,11 +9,11 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.language.syntax.node_sets import SetCall
 from planner.logic.graph.build import Names, read_nodes
-from planner.logic.graph.verbs import SetEvaluation, Waiting, blast, count_paths, paths
 
 if TYPE_CHECKING:
     from planner.language.syntax.node_sets import NodeSet
     from planner.logic.datalog.engine.evaluate import Database
+    from planner.logic.graph.verbs import Waiting
     from planner.logic.model.graph import Node
 
 DRAWN = ("vertex", "edge", "instance", "instance_node", "deposed_node", "local_name")
@@ -53,6 +53,8 @@ def search(
 ) -> tuple[Answers, list[Diagnostic]]:
     """The vertices of an expression; of a verb alone more than the set: `blast` by depth and planned action, `somepath`
     and `allpaths` (the `limit` shortest) step by step. Raises Failure for unknown vertices."""
+    from planner.logic.graph.verbs import SetEvaluation, Waiting
+
     waiting = Waiting.of(database)
     sets = SetEvaluation(waiting, Names.of(database))
     verb = verb_of(expression)
@@ -79,6 +81,8 @@ def search(
 def _paths(
     waiting: Waiting, starts: set[str], ends: set[str], verb: str, limit: int, problems: list[Diagnostic]
 ) -> list[list[str]]:
+    from planner.logic.graph.verbs import count_paths, paths
+
     most = 1 if verb == "somepath" else limit
     found = list(islice(paths(waiting, starts, ends), most + 1))
     if not found and next(paths(waiting, ends, starts), None):
@@ -96,6 +100,8 @@ def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Acti
     """A row for each vertex that a change reaches and each planned action of the instances that it is about. A vertex
     of an apply graph has its own part of an action; a resource of a plan graph has what is planned for its instances.
     """
+    from planner.logic.graph.verbs import blast
+
     own: dict[str, str] = dict(database["operation"])
     instances: dict[str, str] = dict(database["instance_node"])
     keys: dict[str, str] = dict(database["deposed_node"])

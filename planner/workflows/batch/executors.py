@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import field, frozen
-from planner.workflows.batch.bundles.shipping import Shipping
-from planner.workflows.batch.cluster import open_carrier, open_cluster
 from planner.workflows.batch.executor import Workplace, busy
 from planner.workflows.batch.model import Request
-from planner.workflows.batch.processes import Processes
 from planner.workflows.batch.worker import run_unit
 
 if TYPE_CHECKING:
@@ -61,16 +58,22 @@ def open_executor(text: str, workers: int, is_small: bool = False, ships: Ships 
 
 
 def _processes(workers: int) -> Workplace:
+    from planner.workflows.batch.processes import Processes
+
     return Processes(workers)
 
 
 def _cluster(address: str, workers: int, ships: Ships | None) -> Workplace:
+    from planner.workflows.batch.cluster import open_carrier, open_cluster
+
     if ships is None or not ships.store:
         return open_cluster(address)
     return _shipping(open_carrier(address), ships)
 
 
 def _shipping(carrier: Carrier, ships: Ships) -> Workplace:
+    from planner.workflows.batch.bundles.shipping import Shipping
+
     return Shipping(carrier, ships.root, ships.needs, ships.store, ships.known)
 
 

@@ -15,7 +15,6 @@ from planner.foundation.vocabulary.records import field, fields, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.logic.programs.actions import Counts
 from planner.operations.options import OperationOptions
-from planner.render.diagnostics_json import diagnostic_json
 from planner.workflows.batch.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -440,6 +439,8 @@ def described(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
 
 
 def _each_once(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
+    from planner.render.diagnostics_json import diagnostic_json
+
     documents: list[dict[str, Any]] = []
     for problem in problems:
         data = diagnostic_json(problem)

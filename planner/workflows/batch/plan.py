@@ -6,7 +6,6 @@ import time
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.records import evolve
-from planner.workflows.batch.apply_saved import save
 from planner.workflows.batch.model import BAD
 from planner.workflows.batch.run import BatchReport, Run, begin, finish
 from planner.workflows.batch.schedule import BatchListener
@@ -35,6 +34,8 @@ def made(run: Run, report: BatchReport, command: str) -> BatchReport:
 
 
 def _save(run: Run) -> list[Diagnostic]:
+    from planner.workflows.batch.apply_saved import save
+
     try:
         save(run)
     except Failure as failure:

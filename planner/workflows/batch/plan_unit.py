@@ -7,8 +7,6 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.documents.json_plan import plan_json
-from planner.answers.policy.facts.units import facts_of
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.disk import replace_file
 from planner.foundation.support.exact_json import dumps
@@ -16,16 +14,9 @@ from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import Counts, does
-from planner.operations import policies
 from planner.operations.load import read_configuration
-from planner.operations.plan import plan, release
-from planner.operations.plan_files import save_plan
 from planner.operations.providers_needed import asks_plugins
-from planner.render.diff_block import SchemaLookup
-from planner.render.hooks_human import HumanHooks
-from planner.render.plan import PlanText
 from planner.render.terminal import Terminal
-from planner.workflows.batch.approval_check import differences
 from planner.workflows.batch.model import Request, UnitResult, described
 from planner.workflows.batch.passed_outputs import with_outputs
 from planner.workflows.batch.unit_setup import is_new, set_up
@@ -42,6 +33,8 @@ Check = Callable[[], None]
 
 def log() -> tuple[Any, Any]:
     """A terminal that writes into memory, and hooks that write to it."""
+    from planner.render.hooks_human import HumanHooks
+
     stream = io.StringIO()
     terminal = Terminal(stdin=io.StringIO(), stdout=stream, stderr=stream, colour=False)
     return terminal, HumanHooks(terminal)
@@ -51,6 +44,8 @@ def planned_with(
     request: Request, options: OperationOptions, hooks: Any, check: Check, to_apply: bool = False
 ) -> Planned[Start]:
     """A plan, after setting the unit up where nobody has; whoever gets it releases it. Raises Failure."""
+    from planner.operations.plan import plan, release
+
     planned = plan(options, hooks, to_apply)
     if planned.complete is None and is_new(reading := read_configuration(options)):
         release(planned)
@@ -66,6 +61,8 @@ def planned_with(
 
 def plan_unit(request: Request, options: OperationOptions, check: Check) -> UnitResult:
     """Plan the unit, write what is wanted of the plan, and say what it comes to. Raises Failure."""
+    from planner.operations.plan_files import save_plan
+
     planned = planned_with(request, evolve(options, records_values=bool(request.plan_file)), Hooks(), check)
     if planned.complete is None:
         return failed(request, planned.diagnostics)
@@ -95,6 +92,8 @@ def _is_kept(request: Request, result: UnitResult) -> bool:
 
 def _compared(request: Request, made: MadePlan[Start], result: UnitResult) -> UnitResult:
     """The result with what is not as in the plan that was approved. Raises Failure."""
+    from planner.workflows.batch.approval_check import differences
+
     return evolve(result, differs=differences(request.approved_file, made))
 
 
@@ -105,6 +104,8 @@ def _strictly(told: list[Diagnostic]) -> list[Diagnostic]:
 
 def _write_json(made: MadePlan[Start], path: str) -> None:
     """Write plan JSON. Raises Failure."""
+    from planner.answers.documents.json_plan import plan_json
+
     document = plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -122,6 +123,8 @@ def _judged(made: MadePlan[Start]) -> tuple[MadePlan[Start], list[Diagnostic]]:
 
 
 def _judged_by_policies(made: MadePlan[Start]) -> tuple[MadePlan[Start], list[Diagnostic]]:
+    from planner.operations import policies
+
     made, verdict, problems = policies.judged(made)
     return made, [*problems, *(policies.diagnostics(verdict) if verdict is not None else ())]
 
@@ -158,6 +161,8 @@ def written_at(request: Request, store: Store) -> float:
 
 
 def _facts(request: Request, made: MadePlan[Start]) -> dict[str, list[list[Any]]]:
+    from planner.answers.policy.facts.units import facts_of
+
     return facts_of(request.facts, made.plan, made.loaded.config)
 
 
@@ -189,6 +194,9 @@ def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
 
 def text_of(made: MadePlan[Start]) -> str:
     """The plan as `planner plan` shows it."""
+    from planner.render.diff_block import SchemaLookup
+    from planner.render.plan import PlanText
+
     terminal, _ = log()
     PlanText(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, terminal, False).show()
     return str(terminal.stdout.getvalue())

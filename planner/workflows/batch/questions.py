@@ -21,7 +21,6 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.deriving_rules import Maker, makers
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
-from planner.logic.datalog.explain.why_not import obstacles
 from planner.logic.datalog.language.values import decode
 from planner.logic.graph.query_answers import Answers
 from planner.logic.programs.rule_programs import Files, batch_program
@@ -108,6 +107,8 @@ def graph_dot(document: dict[str, Any]) -> str:
 
 def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> dict[str, Any]:
     """The proof that a unit waits for another, or, negated, why it does not. Raises Failure."""
+    from planner.logic.datalog.explain.why_not import obstacles
+
     analysis = analysed(evolve(options, words=()), ("waits_for",))
     if has_errors(analysis.fleet.diagnostics):
         raise Failure(analysis.fleet.diagnostics)

@@ -27,7 +27,6 @@ from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch.hooks import run_program, without
 from planner.workflows.batch.model import Request, UnitResult, described
 from planner.workflows.batch.recipe import Hook, Recipe, Role
-from planner.workflows.batch.terragrunt.prepare import made_ready
 
 Outputs = Callable[[str], Any]
 Run = Callable[[Request], UnitResult]
@@ -66,6 +65,8 @@ def _ready(request: Request, recipe: Recipe, outputs: Outputs, is_late: bool = F
 
 
 def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: bool) -> Request:
+    from planner.workflows.batch.terragrunt.prepare import made_ready
+
     recipe, values = made_ready(
         recipe, outputs, os.environ, is_late, "plan" if request.command == "apply_plan" else command_of(request)
     )

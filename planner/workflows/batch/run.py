@@ -23,7 +23,6 @@ from planner.workflows.batch.remove_records import retain
 from planner.workflows.batch.saved_plan import plan_path, prepare
 from planner.workflows.batch.schedule import HARMLESS, BatchListener, PassWork, Schedule
 from planner.workflows.batch.session import Batch, BatchOptions
-from planner.workflows.batch.shards import part_of
 from planner.workflows.batch.unit_decisions import EarlierResult, UnitDecision
 from planner.workflows.batch.unit_options import NOTHING
 from planner.world.state.lock import myself
@@ -314,6 +313,8 @@ class Run:
         return self._known_part
 
     def _part(self, share: Share) -> ShardSummary:
+        from planner.workflows.batch.shards import part_of
+
         options, surveyed = self.batch.options, {unit: self.batch.surveyed(unit) for unit in self.analysis.selected}
         given = options.asked.variables
         names = [[kind, text if kind == "var-file" else text.partition("=")[0]] for kind, text in given]

@@ -14,7 +14,6 @@ from planner.logic.graph.build import user_files
 from planner.logic.programs.rule_programs import Files
 from planner.operations.standing_policies import organisation
 from planner.workflows.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
-from planner.workflows.batch.bundles.shipping import needs_of, root_of
 from planner.workflows.batch.cache import Cache, survey_of
 from planner.workflows.batch.discover import find_fleet
 from planner.workflows.batch.executor import Workplace, is_death
@@ -132,6 +131,8 @@ class Batch:
         return self._bundled()
 
     def _bundled(self) -> Ships:
+        from planner.workflows.batch.bundles.shipping import needs_of, root_of
+
         surveys = {name: self.made.get(name) or survey_of(known) for name, known in self.texts.items()}
         looked = {name: [path for path, kind, *_ in one.reads if kind == "file"] for name, one in surveys.items()}
         files = {name: (*one.files, *looked[name], *_of_upstreams(one, surveys)) for name, one in surveys.items()}

@@ -17,7 +17,6 @@ from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.variables import collect_variables
 from planner.operations.backends import data_folder
-from planner.operations.init import init
 from planner.operations.load import read_configuration
 from planner.operations.providers_needed import lacks_selected, selection_problems
 from planner.operations.standing_policies import own
@@ -25,8 +24,6 @@ from planner.workflows.batch import recipe_run
 from planner.workflows.batch.inputs import coming_states, inputs
 from planner.workflows.batch.model import Request
 from planner.workflows.batch.recipe_run import fitting_arguments, looked_at
-from planner.workflows.stacks.settings import backend_of
-from planner.workflows.stacks.states import States
 from planner.world.state.backend import open_backend
 from planner.world.state.workspace import current_workspace, read_pointer
 
@@ -114,6 +111,9 @@ def store_of_unit(deployment: str | None = None) -> Store | None:
 
 
 def _store_of_deployment(deployment: str) -> Store | None:
+    from planner.workflows.stacks.settings import backend_of
+    from planner.workflows.stacks.states import States
+
     backend = backend_of(".")
     return None if backend.type == "local" else States(backend, deployment).store()
 
@@ -132,6 +132,8 @@ def is_new(reading: ConfigurationReading[OperationOptions]) -> bool:
 
 def set_up(request: Request, reading: ConfigurationReading[OperationOptions]) -> None:
     """What `init` does. Raises Failure."""
+    from planner.operations.init import init
+
     problems = init(options_of(request), read=reading)
     if has_errors(problems):
         raise Failure(problems)

@@ -11,15 +11,10 @@ from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.directory import is_secret_directory
-from planner.operations.apply import apply
 from planner.operations.backends import data_folder
-from planner.operations.init import stays_as_it_is
 from planner.operations.load import read_configuration
-from planner.operations.plan import release
 from planner.operations.standing_policies import OWN, SETTINGS
 from planner.operations.state_access import load_stored
-from planner.operations.validate import validate
-from planner.workflows.batch.approval_check import is_applied
 from planner.workflows.batch.executor import Unmet
 from planner.workflows.batch.files_read import RECORDER, entries
 from planner.workflows.batch.inputs import outputs
@@ -27,8 +22,6 @@ from planner.workflows.batch.model import Request, Survey, UnitResult, described
 from planner.workflows.batch.passed_outputs import recorded
 from planner.workflows.batch.plan_unit import Check, failed, log, of_plan, plan_unit, planned_with, spared_result
 from planner.workflows.batch.recipe_run import carry_out
-from planner.workflows.batch.survey import survey
-from planner.workflows.batch.survey_deployment import survey_deployment
 from planner.workflows.batch.unit_setup import (
     ALONE,
     OWN_RULES,
@@ -92,6 +85,9 @@ def survey_units(requests: list[Request], folders: list[str]) -> list[Survey]:
 
 
 def _survey(request: Request, folder: str) -> Survey:
+    from planner.operations.init import stays_as_it_is
+    from planner.workflows.batch.survey import survey
+
     if request.deployment is not None:
         return _survey_deployment(request, folder)
     with ALONE, home(request), RECORDER.recording() as paths:
@@ -120,6 +116,8 @@ def _survey(request: Request, folder: str) -> Survey:
 
 
 def _survey_deployment(request: Request, folder: str) -> Survey:
+    from planner.workflows.batch.survey_deployment import survey_deployment
+
     with ALONE, home(request), RECORDER.recording() as paths:
         made, is_whole = survey_deployment(request, folder)
         looked_at = dict(paths)
@@ -168,6 +166,9 @@ def _run(request: Request, check: Check) -> UnitResult:
 
 def _apply(request: Request, options: OperationOptions, check: Check) -> UnitResult:
     """Plan and apply at once; the state stays locked in between."""
+    from planner.operations.apply import apply
+    from planner.operations.plan import release
+
     terminal, hooks = log()
     planned = planned_with(request, options, hooks, check, to_apply=True)
     problems: list[Diagnostic] = []
@@ -226,16 +227,22 @@ def _state(request: Request) -> UnitResult:
 
 
 def _is_applied(request: Request, stored: Stored[OperationOptions]) -> bool:
+    from planner.workflows.batch.approval_check import is_applied
+
     return is_applied(request.approved_file, stored)
 
 
 def _validate(request: Request, options: OperationOptions, check: Check) -> UnitResult:
+    from planner.operations.validate import validate
+
     problems = validate(options)
     check()
     return _validated(request, problems)
 
 
 def _apply_plan(request: Request, options: OperationOptions, check: Check) -> UnitResult:
+    from planner.operations.apply import apply
+
     check()
     terminal, hooks = log()
     return _applied(request, apply(options, request.plan_file, hooks), terminal)

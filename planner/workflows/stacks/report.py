@@ -10,7 +10,6 @@ from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import SENSITIVE, Value, is_wholly_known, type_of, unmark_deep
 from planner.logic.programs.actions import Counts
 from planner.operations.show import ShownState, shown_json
-from planner.render.json_ui import shown_outputs
 from planner.render.plan import finished, pending
 from planner.render.state import output_json
 from planner.render.terminal import Terminal
@@ -82,6 +81,8 @@ def tell_applied(deployment: str, done: Counts, mode: str, view: View, terminal:
 
 def tell_outputs(deployment: str, outputs: Mapping[str, Value], view: View, show_sensitive: bool) -> None:
     """The outputs of a deployment that was applied."""
+    from planner.render.json_ui import shown_outputs
+
     if outputs:
         view.tell(f"\nOutputs of {deployment}:\n\n{outputs_text(outputs, show_sensitive)}")
     known = {name: state for name, state in _states(outputs).items() if is_wholly_known(state.value)}

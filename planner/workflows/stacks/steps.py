@@ -10,7 +10,6 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import define, frozen
 from planner.language.config.model import Config
 from planner.logic.programs.actions import Counts
-from planner.operations import policies
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Planned, Start
 from planner.workflows.stacks.decisions import Decided, PutOff
@@ -102,6 +101,8 @@ def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
 
 
 def _judged(planned: Planned[Start], complete: MadePlan[Start]) -> tuple[Planned[Start], Verdict | None]:
+    from planner.operations import policies
+
     made, verdict, problems = policies.judged(complete)
     said = [] if verdict is None else policies.diagnostics(verdict)
     return Planned(made, (*planned.diagnostics, *problems, *said)), verdict

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.documents.json_plan import plan_json
-from planner.answers.documents.json_state import state_json
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.diagnostics import show
 from planner.render.diagnostics_json import by_place
 from planner.render.diff_block import SchemaLookup
 from planner.render.json_ui import JsonLines
 from planner.render.plan import PlanText
-from planner.render.state import StateText
 from planner.render.terminal import Terminal, cell, wrap
-from planner.workflows.testing.report_coverage import coverage_json, coverage_text
 from planner.workflows.testing.results import Interrupted, Left, RunResult, TestFileResult, object_addresses
 from planner.world.state.model import State
 
@@ -106,6 +102,8 @@ class HumanTestView(TestView):
             self.diagnostics(run.diagnostics)
 
     def _shown(self, run: RunResult) -> None:
+        from planner.render.state import StateText
+
         assert run.shown is not None
         lookup = SchemaLookup(run.shown.loaded.schemas)
         if run.shown.state is None:
@@ -179,6 +177,8 @@ class HumanTestView(TestView):
         self.terminal.out(f"\n{self.terminal.paint(title, 'green' if status == 'pass' else 'red')} {rest}")
 
     def coverage(self, found: Coverage) -> None:
+        from planner.workflows.testing.report_coverage import coverage_text
+
         self.terminal.out(f"\n{coverage_text(found)}")
 
 
@@ -221,6 +221,9 @@ class JsonTestView(TestView):
             self.diagnostics(run.diagnostics, file, run)
 
     def _shown(self, file: TestFileResult, run: RunResult) -> None:
+        from planner.answers.documents.json_plan import plan_json
+        from planner.answers.documents.json_state import state_json
+
         assert run.shown is not None
         shown, schema_of = run.shown, run.shown.loaded.schemas.schema
         if shown.state is None:
@@ -290,6 +293,8 @@ class JsonTestView(TestView):
         self._message(summary(status, files), "test_summary", data)
 
     def coverage(self, found: Coverage) -> None:
+        from planner.workflows.testing.report_coverage import coverage_json, coverage_text
+
         text = coverage_text(found).splitlines()[0].removesuffix(" No run reached:")
         self._message(text, "test_coverage", coverage_json(found))
 

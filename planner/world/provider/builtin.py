@@ -16,7 +16,6 @@ from planner.foundation.vocabulary.span import Source
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import ConstantScope
 from planner.language.functions.protocol import Function, FunctionError, Param, function
-from planner.language.syntax.parse import parse_config
 from planner.world.provider import remote_state, terraform_data
 from planner.world.provider.interface import (
     ApplyAnswer,
@@ -42,6 +41,8 @@ FUNCTIONS: list[Function] = []
 @function(Param("content", STRING, "The text of a tfvars file"), result=DYNAMIC, into=FUNCTIONS)
 def decode_tfvars(content: str) -> Value:
     """Reads the text of a tfvars file as an object."""
+    from planner.language.syntax.parse import parse_config
+
     file, found = parse_config(Source("", content))
     _refuse(found)
     attributes, found = file.just_attributes()

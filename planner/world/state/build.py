@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -176,6 +175,8 @@ class StateBuilder:
 
     def new_deposed_key(self, resource: str, key: InstanceKey = None) -> str:
         """Eight hex digits that no deposed object of the instance has."""
+        import secrets
+
         instance = self.instance(resource, key)
         while True:
             mark = secrets.token_hex(4)

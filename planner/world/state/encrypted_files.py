@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from planner.foundation.encryption.envelope import indented
 from planner.foundation.vocabulary.diagnostic import Failure
-from planner.world.state.encrypted_seal import no_state
 from planner.world.state.encryption_seal import PLAIN, Seal, Unsealed
 from planner.world.state.file import read_state, write_state
 from planner.world.state.model import State
@@ -29,6 +27,8 @@ class SealedFiles:
         return self._sealed(text)
 
     def _sealed(self, text: bytes) -> bytes:
+        from planner.foundation.encryption.envelope import indented
+
         self._kept, self._said = indented(self.seal.seal(text)), Unsealed(text)
         return self._kept
 
@@ -62,6 +62,8 @@ class SealedFiles:
 
     def _sealed_if_clear(self, data: bytes) -> bytes:
         """Bytes that may not be read: a state in clear is encrypted, whatever else it is stays as it is."""
+        from planner.world.state.encrypted_seal import no_state
+
         return data if no_state(data) or self.seal.is_plain else self.seal.seal(data)
 
     def resealed(self, data: bytes) -> bytes | None:

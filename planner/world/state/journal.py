@@ -15,7 +15,6 @@ reported, the others count."""
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -28,7 +27,6 @@ from planner.foundation.vocabulary.address import format_key, format_resource
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.world.state.build import StateBuilder
-from planner.world.state.encrypted_journal import new_line_seal, opened_lines
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.file import state_document
 from planner.world.state.journal_lines import JournalLines, line_of, read_lines, text_of
@@ -273,6 +271,8 @@ class Journal:
 
     def _begin_sealed(self) -> bool:
         """Write the key that the lines are encrypted with; whether there is one."""
+        from planner.world.state.encrypted_journal import new_line_seal
+
         try:
             line_seal, head = new_line_seal(self._seal)
         except Failure as failure:
@@ -307,12 +307,16 @@ class Journal:
 
 def hold(descriptor: int) -> None:
     """Show that this journal is being written, as long as the file is open."""
+    import fcntl
+
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def is_written(path: str) -> bool:
     """Whether a process is writing this journal."""
+    import fcntl
+
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -354,6 +358,8 @@ def _as_sealed(entry: dict[str, Any], lines: JournalLines, seal: Seal) -> dict[s
 
 
 def _opened(entries: list[dict[str, Any]], seal: Seal) -> tuple[list[dict[str, Any]], tuple[str, ...], LineSeal | None]:
+    from planner.world.state.encrypted_journal import opened_lines
+
     return opened_lines(entries, seal)
 
 

@@ -8,7 +8,6 @@ Created and Path.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pwd
 import sys
@@ -159,6 +158,7 @@ def _give_back(descriptor: int) -> None:
 
 
 def _set_lock(descriptor: int, kind: str) -> None:
+    import fcntl
     import struct
 
     if sys.platform == "linux":

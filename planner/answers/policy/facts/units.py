@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.policy.facts.build import plan_facts
 from planner.answers.policy.facts.relations import PolicyInputs
 from planner.logic.datalog.language.values import Fraction, decode, sorted_rows
 
@@ -46,6 +45,8 @@ def contents_needed(program: RuleProgram, want: Iterable[str]) -> tuple[str, ...
 
 def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list[list[Any]]]:
     """The rows of the wanted relations, without the unit. Sensitive values are left out."""
+    from planner.answers.policy.facts.build import plan_facts
+
     wanted = {name: _POLICY_NAMES[name] for name in names if name in _POLICY_NAMES}
     reads = PolicyInputs(frozenset({*wanted.values(), "sensitive_at"}))
 

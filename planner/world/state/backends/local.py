@@ -27,7 +27,6 @@ from planner.world.state.lock import FileLock, LockInfo, Stop, held_by, remove_i
 from planner.world.state.model import State
 from planner.world.state.recovery import forget_rescued, recovered, refusal
 from planner.world.state.settings import text as setting
-from planner.world.state.verify import verify
 
 if TYPE_CHECKING:
     from planner.world.state.verify import VerifiedFile
@@ -100,6 +99,8 @@ class StateStore:
         return self.path
 
     def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
+        from planner.world.state.verify import verify
+
         return verify(self)
 
     def beside(self, name: str) -> bytes | None:
