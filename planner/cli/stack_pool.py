@@ -1,5 +1,5 @@
-"""Several deployments of a stack at a time, in the processes that units of fleets run in. What each has to show is kept
-until it has ended, and shown in the order of names: the output is what one after the other would give."""
+"""Several deployments of a stack at a time, in the processes that units of fleets run in. The output of each is kept
+until it has ended, and shown in the order of names: as if one ran after the other."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
+from functools import cache
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from planner.cli.flags import Arguments
 from planner.cli.options import operation_options
-from planner.cli.stack_work import JobResult, StackWork, Turn
+from planner.cli.stack_work import DeploymentResult, Do, StackWork, Turn
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -22,18 +24,19 @@ from planner.render.view import BothViews, HumanView, JsonView, View
 from planner.workflows.batch.executor import Workplace, busy, is_death
 from planner.workflows.batch.executors import open_executor
 from planner.workflows.batch.model import Request
+from planner.workflows.batch.reports.deployments import after_round
 from planner.workflows.batch.unit_setup import ALONE, home
 from planner.workflows.stacks.opened_stack import OpenedStack, open_stack
 from planner.workflows.stacks.policy import standing_policies
+from planner.workflows.stacks.rounds import MOST_ROUNDS
 
 if TYPE_CHECKING:
     from planner.foundation.vocabulary.limits import Mode
-    from planner.language.config.stack_files.model import Deployment
+    from planner.workflows.batch.reports.deployments import DeploymentReport
     from planner.workflows.stacks.deployments import ServiceStandIns
     from planner.workflows.stacks.policy import DeploymentPolicies
 
 _POLL = 0.2
-Do = Callable[["Deployment", Arguments, StackWork], JobResult]
 
 
 @frozen(eq=False)
@@ -56,10 +59,9 @@ class Job:
 
 @frozen(eq=False)
 class JobOutput:
-    """What came of a job, with what it shows as text and as JSON lines; `told` is packed."""
+    """The result of a job, packed, and its output as text and as JSON lines."""
 
-    said: JobResult
-    told: bytes
+    result: bytes
     text: str
     lines: str
 
@@ -76,11 +78,12 @@ def jobs_of(names: Iterable[str], arguments: Arguments, around: ServiceStandIns,
     ]
 
 
-def spread(jobs: list[Job], do: Do, workers: int, view: View, is_harmless: bool) -> Iterator[JobResult]:
-    """What comes of the jobs, in their order; it is shown as it comes. A job whose process was ended from outside is
-    done once more if that is harmless."""
-    place = open_executor("processes", workers or os.cpu_count() or 1)
-    sources: dict[tuple[str, str, bool], Source] = {}
+def spread(jobs: list[Job], do: Do, view: View, is_harmless: bool) -> Iterator[DeploymentResult]:
+    """The results of jobs, in their order; their output is shown on the way. A job whose process was ended from outside
+    is done once more if that is harmless."""
+    if not jobs:
+        return
+    place = open_executor("processes", jobs[0].arguments["workers"] or os.cpu_count() or 1)
     try:
         futures = [place.submit(run, job, do) for job in jobs]
         for job, future in zip(jobs, futures, strict=True):
@@ -89,9 +92,9 @@ def spread(jobs: list[Job], do: Do, workers: int, view: View, is_harmless: bool)
                 answer = _answer(place.submit(run, job, do), place)
             if isinstance(answer, JobOutput):
                 _show(answer, view)
-                yield evolve(answer.said, told=_unpacked(answer.told, sources))
+                yield pickle.loads(answer.result)
             else:
-                yield JobResult(job.deployment, (_broken(job, answer),), 1)
+                yield DeploymentResult(job.deployment, (_broken(job, answer),), 1)
     except BaseException:
         place.end()
         raise
@@ -136,6 +139,45 @@ def _views(view: View) -> tuple[View, ...]:
     return view.views if isinstance(view, BothViews) else (view,)
 
 
+def in_turns(
+    jobs: list[Job], view: View, plan: Do, apply: Do, is_approved: Callable[[str], bool]
+) -> Iterator[DeploymentResult]:
+    """The results of deployments that need approval, turn after turn: all are planned, the plans are shown one after
+    the other and approved, and the approved ones applied; then those with deferred parts have their next turn."""
+    with TemporaryDirectory(prefix="planner-") as folder:
+        jobs = [evolve(job, turn=Turn(os.path.join(folder, job.deployment))) for job in jobs]
+        reports: dict[str, DeploymentReport] = {}
+
+        def reported(result: DeploymentResult, is_last: bool) -> DeploymentResult:
+            """With the report of all turns where this one is the last of its deployment, else without any."""
+            if result.report is not None:
+                before = reports.get(result.deployment)
+                reports[result.deployment] = after_round(before, result.report) if before else result.report
+            return evolve(result, report=reports.get(result.deployment) if is_last else None)
+
+        for _ in range(MOST_ROUNDS):
+            approved: list[Job] = []
+            for job, result in zip(jobs, spread(jobs, plan, view, True), strict=True):
+                if not result.code and not result.is_approved and not is_approved(job.deployment):
+                    view.about(deployment=job.deployment).log("\nApply cancelled.")
+                    result = evolve(result, code=1)
+                approved += [] if result.code else [job]
+                yield reported(result, bool(result.code))
+            jobs = []
+            for job, result in zip(approved, spread(approved, apply, view, False), strict=True):
+                goes_on = result.is_partial and not result.code
+                yield reported(result, not goes_on)
+                if goes_on and job.turn is not None:
+                    turn = evolve(job.turn, number=job.turn.number + 1, done=result.done)
+                    jobs.append(evolve(job, turn=turn))
+            if not jobs:
+                return
+        for job in jobs:
+            detail = f"After {MOST_ROUNDS} rounds there is more to do in the deployment {job.deployment}."
+            problem = error("stack.no_progress", "Deployment does not come to an end", detail)
+            yield DeploymentResult(job.deployment, (problem,), 1)
+
+
 # ---------------------------------------------------------------- in whatever process it is
 
 _OPENED: dict[str, tuple[OpenedStack, DeploymentPolicies | None]] = {}
@@ -149,20 +191,20 @@ def run(job: Job, do: Do) -> JobOutput:
     terminal = Terminal(io.StringIO(), out, out, width=job.width or None)
     terminal.paint = terminal.error_paint = Paint(job.colour)
     with busy, ALONE, home(request):
-        said = _said(job, do, _view(job, terminal, lines), terminal)
-    return JobOutput(evolve(said, told=()), _packed(said.told), out.getvalue(), lines.getvalue())
+        result = _result(job, do, _view(job, terminal, lines), terminal)
+    return JobOutput(_packed(result), out.getvalue(), lines.getvalue())
 
 
-def _said(job: Job, do: Do, view: View, terminal: Terminal) -> JobResult:
+def _result(job: Job, do: Do, view: View, terminal: Terminal) -> DeploymentResult:
     if STOP.requested:
-        return JobResult(job.deployment, code=1)
+        return DeploymentResult(job.deployment, code=1)
     try:
         session, policies = _opened(job)
         (deployment,) = session.chosen([job.deployment])
         work = StackWork(session, policies, operation_options(job.arguments, job.mode), view, terminal, job.turn)
         return do(deployment, job.arguments, work)
     except Failure as failure:
-        return JobResult(job.deployment, tuple(failure.diagnostics), 1)
+        return DeploymentResult(job.deployment, tuple(failure.diagnostics), 1)
 
 
 def _view(job: Job, terminal: Terminal, lines: io.StringIO) -> View:
@@ -190,36 +232,27 @@ def _opened(job: Job) -> tuple[OpenedStack, DeploymentPolicies | None]:
 
 
 class _Packer(pickle.Pickler):
-    """Sends texts of files along, which are kept out of pickles elsewhere."""
+    """Sends the texts of files along, which are kept out of pickles elsewhere."""
 
-    def persistent_id(self, obj: Any) -> Any:
-        return (obj.filename, obj.text, obj.is_secret) if obj.__class__ is Source else None
-
-
-class _Unpacker(pickle.Unpickler):
-    """Gives each text its one source, so that what is said twice is the same."""
-
-    def __init__(self, data: bytes, sources: dict[tuple[str, str, bool], Source]) -> None:
-        super().__init__(io.BytesIO(data))
-        self.sources = sources
-
-    def persistent_load(self, pid: Any) -> Any:
-        return self.sources.setdefault(pid, Source(*pid))
+    def reducer_override(self, obj: Any) -> Any:
+        return (_source, (obj.filename, obj.text, obj.is_secret)) if obj.__class__ is Source else NotImplemented
 
 
-def _packed(told: tuple[Diagnostic, ...]) -> bytes:
+@cache
+def _source(filename: str, text: str, is_secret: bool) -> Source:
+    """The one source of a text, so that equal diagnostics of two processes are equal."""
+    return Source(filename, text, is_secret)
+
+
+def _packed(result: DeploymentResult) -> bytes:
     try:
-        return _pickled(told)
+        return _pickled(result)
     except Exception:  # something in what only explains more
-        return _pickled(tuple(evolve(one, difference=None, because=()) for one in told))
+        plain = tuple(evolve(one, difference=None, because=()) for one in result.diagnostics)
+        return _pickled(evolve(result, diagnostics=plain))
 
 
-def _pickled(told: tuple[Diagnostic, ...]) -> bytes:
+def _pickled(result: DeploymentResult) -> bytes:
     out = io.BytesIO()
-    _Packer(out, pickle.HIGHEST_PROTOCOL).dump(told)
+    _Packer(out, pickle.HIGHEST_PROTOCOL).dump(result)
     return out.getvalue()
-
-
-def _unpacked(data: bytes, sources: dict[tuple[str, str, bool], Source]) -> tuple[Diagnostic, ...]:
-    told: tuple[Diagnostic, ...] = _Unpacker(data, sources).load()
-    return told

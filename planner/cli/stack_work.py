@@ -1,36 +1,90 @@
-"""The work on one deployment of a stack, as commands do it: in this process, or in others (stack_pool.py)."""
+"""Commands about deployments of a stack: plans of those that a query is about, and the work on each of several, in this
+process or in others (stack_pool.py), with what is shown and written about all of them."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from planner.cli.finish import write_page
 from planner.cli.flags import Arguments
-from planner.foundation.vocabulary.diagnostic import Failure, error
-from planner.foundation.vocabulary.records import frozen
+from planner.cli.options import operation_options
+from planner.cli.stack_options import check_words, surroundings
+from planner.cli.views import open_view
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
+from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.programs.actions import Counts
-from planner.workflows.stacks.deployments import ServiceStandIns
-from planner.workflows.stacks.opened_stack import opened
-from planner.workflows.stacks.selection import split
-from planner.workflows.stacks.states import States
+from planner.render.view import BothViews, HumanView
+from planner.workflows.stacks.opened_stack import open_named, opened
+from planner.workflows.stacks.policy import standing_policies
 
 if TYPE_CHECKING:
-    from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
+    from collections.abc import Mapping, Sequence
+
+    from planner.foundation.vocabulary.limits import Mode
+    from planner.language.config.stack_files.model import Deployment
     from planner.operations.options import OperationOptions
     from planner.render.terminal import Terminal
     from planner.render.view import View
     from planner.workflows.batch.reports.deployments import DeploymentReport
-    from planner.workflows.stacks.names import PromiseName
+    from planner.workflows.stacks.deployments import ServiceStandIns
     from planner.workflows.stacks.opened_stack import OpenedStack
     from planner.workflows.stacks.policy import DeploymentPolicies
+    from planner.workflows.stacks.steps import DeploymentPlan
 
 FEW = 3
 """so many deployments are quicker in this process than others are begun"""
 
 
+# Plans for a query: nothing is shown while they are made, nothing locked or applied.
+
+
+@frozen(eq=False)
+class PendingDeployment:
+    """A deployment that a query is about, and its plan."""
+
+    session: OpenedStack
+    deployment: Deployment
+    plan: DeploymentPlan
+
+
+def plans_of(
+    arguments: Arguments,
+    diagnostics: Diagnostics,
+    keeps_values: bool = False,
+    judges: bool = True,
+    is_single: bool = False,
+) -> list[PendingDeployment]:
+    """The plans of the chosen deployments. `keeps_values`: the causes of their changes will be looked up; `judges`: the
+    plan of each component is judged by policies; `is_single`: several deployments are an error. Raises Failure."""
+    names = arguments["deployment"]
+    options = evolve(operation_options(arguments), lock=False, keeps_values=keeps_values)
+    if not judges:
+        options = evolve(options, policies=(), standing_policies=())
+    session, problems = opened(surroundings(arguments))
+    diagnostics += problems
+    pending = []
+    for deployment in [session.only(names)] if is_single else session.chosen(names):
+        runner = session.runner(deployment, options, Hooks())
+        try:
+            plan = runner.plan()
+        finally:
+            diagnostics += runner.release()
+        diagnostics += [d for d in plan.diagnostics if d not in diagnostics]
+        pending.append(PendingDeployment(session, deployment, plan))
+    return pending
+
+
+# The work on each of several deployments.
+
+
 @frozen(eq=False)
 class Turn:
-    """A round of a deployment whose plan is approved by somebody elsewhere: the `file` that the plan is kept in, the
-    number of the round (from 0), and what was done in those before (add, change, remove, imports, forget)."""
+    """A round of a deployment whose plan is approved in another process: the `file` that the plan is kept in, the
+    number of the round (from 0), and the changes of the rounds before."""
 
     file: str
     number: int = 0
@@ -39,7 +93,7 @@ class Turn:
 
 @frozen(eq=False)
 class StackWork:
-    """What it is done with."""
+    """What the work on a deployment needs. `turn`: the single round that is planned or applied; None: all."""
 
     session: OpenedStack
     policies: DeploymentPolicies | None
@@ -50,70 +104,116 @@ class StackWork:
 
 
 @frozen(eq=False)
-class JobResult:
-    """What came of it: what there is to say, the exit code, whether there is something to do, and the plans as data."""
+class DeploymentResult:
+    """What the work on a deployment came to. `code`: the exit code."""
 
     deployment: str
-    told: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     code: int = 0
     has_changes: bool = False
     documents: tuple[dict[str, Any], ...] = ()
+    """the plans as data, for -report"""
     is_approved: bool = False
     """whether the plan needs no approval"""
     is_partial: bool = False
     """whether something is deferred"""
     done: Counts = Counts()
-    part: DeploymentReport | None = None
-    """for reports"""
+    report: DeploymentReport | None = None
 
 
-class StackResults:
-    """What came of all deployments. `told`: what there is to say, `parts` where that of each deployment begins and
-    ends in it; `reports`: the parts of reports."""
-
-    def __init__(self, told: Diagnostics) -> None:
-        self.told = told
-        self.parts: list[tuple[str, int, int]] = []
-        self.reports: list[DeploymentReport] = []
-
-    def take(self, said: JobResult) -> None:
-        """Add what came of the next one; what was said before is not said again."""
-        begin = len(self.told)
-        self.told += [d for d in said.told if d not in self.told]
-        self.parts.append((said.deployment, begin, len(self.told)))
-        self.reports += [said.part] if said.part is not None else []
+Do = Callable[["Deployment", Arguments, StackWork], DeploymentResult]
+Spread = Callable[[list[str], "ServiceStandIns", "View"], Iterable[DeploymentResult]]
+"""does the work on deployments in other processes"""
 
 
-def is_worth_it(count: int, arguments: Arguments) -> bool:
-    """Whether so many deployments are worth processes of their own."""
-    return count > FEW and arguments["workers"] != 1
+def work_on(
+    arguments: Arguments, terminal: Terminal, command: str, mode: Mode, do: Do, spread: Spread
+) -> tuple[int, list[DeploymentResult]]:
+    """Do the work on the chosen deployments, show their diagnostics and write reports: the exit code, and the
+    results."""
+    check_words(arguments)
+    options = operation_options(arguments, mode)
+    view = open_view(arguments, terminal)
+    diagnostics, begun = Diagnostics(), time.time()
+    results: list[DeploymentResult] = []
+    owner: dict[int, str] = {}
+    with diagnostics.until_an_error():
+        around = surroundings(arguments)
+        session = open_named(around, diagnostics)
+        diagnostics += session.left_behind()
+        policies = standing_policies(".")
+        chosen = session.chosen(arguments["deployment"])
+        if len(chosen) > FEW and arguments["workers"] != 1:
+            coming = spread([deployment.name for deployment in chosen], around, view)
+        else:
+            work = StackWork(session, policies, options, view, terminal)
+            coming = (do(deployment, arguments, work) for deployment in chosen)
+        for result in coming:
+            begin = len(diagnostics)
+            diagnostics += [d for d in result.diagnostics if d not in diagnostics]
+            owner |= dict.fromkeys(range(begin, len(diagnostics)), result.deployment)
+            results.append(result)
+    _show_problems(diagnostics, owner, view)
+    code = view.finish(_write_reports(arguments, command, results, diagnostics, begun))
+    return int(code or has_errors(diagnostics)), results
 
 
-# The state of one component of one deployment, for those who look into it and edit it.
+def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view: View) -> None:
+    """Show the diagnostics. `owner`: the deployments that they are about, by their numbers."""
+    if isinstance(view, BothViews):
+        for one in view.views:
+            _show_problems(diagnostics, owner, one)
+    elif isinstance(view, HumanView):  # which puts like ones together
+        view.diagnostics(diagnostics)
+    else:
+        for number, problem in enumerate(diagnostics):
+            (view.about(deployment=owner[number]) if number in owner else view).diagnostics([problem])
 
 
-@frozen(eq=False)
-class Meant:
-    """Addresses in the states of a deployment: each as a component and the address of something in it."""
-
-    session: OpenedStack
-    states: States
-    parts: tuple[tuple[PromiseName, str], ...]
+# Reports about deployments in files.
 
 
-def meant(arguments: Arguments, addresses: list[str], told: Diagnostics) -> Meant:
-    """What addresses mean, each of which begins with a component that has a state. Raises Failure."""
-    session, said = opened(ServiceStandIns())
-    told += said
-    deployments = session.chosen(arguments["deployment"])
-    if len(deployments) > 1:
-        names = ", ".join(deployment.name for deployment in deployments)
-        raise Failure(error("stack.which", "Which deployment?", f"Name one of {names} with -deployment."))
-    states = States(session.backend, deployments[0].name)
-    recorded = states.recorded()
-    parts = tuple(split(recorded, address, deployments[0].name) for address in addresses)
-    whole = [str(name) for name, rest in parts if not rest]
-    if whole:
-        detail = f"{whole[0]} is a component: write the address of something in it after that, {whole[0]}.TYPE.NAME."
-        raise Failure(error("stack.whole_component", "Not a resource", detail))
-    return Meant(session, states, parts)
+def report_of(arguments: Arguments, deployment: str, plans: Sequence[DeploymentPlan]) -> DeploymentReport | None:
+    """The part of a deployment in reports, from its plans, round after round; None where no report is written."""
+    if not arguments["markdown"] and not arguments["html"]:
+        return None
+    from planner.workflows.batch.reports.deployments import part_of
+
+    part = part_of(deployment, plans)
+    if not arguments["html"]:
+        return part
+    from planner.workflows.batch.reports.deployment_page import with_page
+
+    return with_page(part, plans)
+
+
+def _write_reports(
+    arguments: Arguments, command: str, results: list[DeploymentResult], diagnostics: list[Diagnostic], begun: float
+) -> list[Diagnostic]:
+    """Write the requested reports; what went wrong. Those with values are for their owner alone."""
+    problems: list[Diagnostic] = []
+    if arguments["markdown"] or arguments["html"]:
+        from planner.workflows.batch.reports.deployments import stack_report
+
+        parts = [result.report for result in results if result.report is not None]
+        document = stack_report(command, parts, diagnostics, begun)
+        if arguments["markdown"]:
+            from planner.workflows.batch.reports.markdown import markdown
+
+            problems += write_page(arguments["markdown"], markdown(document, {}))
+        if arguments["html"]:
+            from planner.workflows.batch.reports.deployment_page import stack_page
+
+            problems += write_page(arguments["html"], stack_page(document, parts), 0o600)
+    if arguments.get("report"):
+        from planner.render.diagnostics_json import diagnostic_json
+        from planner.workflows.stacks.report import FORMAT
+
+        whole = {
+            "format_version": FORMAT,
+            "deployments": [document for result in results for document in result.documents],
+            "errored": has_errors(diagnostics),
+            "diagnostics": [diagnostic_json(d) for d in diagnostics],
+        }
+        problems += write_page(arguments["report"], dumps(whole).decode() + "\n", 0o600)
+    return problems

@@ -345,5 +345,5 @@ def test_why_policies_say_so(two: Stack) -> None:
     assert "component.net makes 1 [p.many]" in two.run("why", "deny", "many", "component.net", "-full")
     assert len(json.loads(two.run("why", "-json", "deny", "many"))["proofs"]) == 3
     text = " ".join(two.run("why", "deny", "few", code=1).split())
-    assert "Of this kind there is many component.net" in text
-    assert "there is nothing" in " ".join(two.run("why", "warn", "many", code=1).split())
+    assert "Verdicts: many component.net" in text
+    assert "Verdicts: none." in " ".join(two.run("why", "warn", "many", code=1).split())

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from planner.cli.approval import ask
-from planner.cli.commands.stacks_plan import SHARED, WORKERS, check_words, show_problems, surroundings
+from planner.cli.commands.stacks_plan import plan as plan_deployment
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import DESTROY, INPUT, JSON_LINES, may_ask, operation_options
-from planner.cli.stack_reports import REPORTS, reported, write_reports
-from planner.cli.stack_work import JobResult, StackResults, StackWork, is_worth_it
-from planner.cli.views import open_view, usage_error_lines
-from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
+from planner.cli.options import DESTROY, INPUT, JSON_LINES, may_ask
+from planner.cli.stack_options import REPORTS, SHARED, WORKERS
+from planner.cli.stack_work import DeploymentResult, StackWork, report_of, work_on
+from planner.cli.views import usage_error_lines
+from planner.foundation.vocabulary.diagnostic import Diagnostics, error
+from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import Counts
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
-from planner.workflows.stacks.opened_stack import open_named
-from planner.workflows.stacks.policy import standing_policies
 
 if TYPE_CHECKING:
+    from planner.foundation.vocabulary.limits import Mode
     from planner.language.config.stack_files.model import Deployment
-    from planner.operations.options import OperationOptions
     from planner.render.view import View
     from planner.workflows.stacks.approval import Approval
     from planner.workflows.stacks.deploy import Runner
@@ -52,69 +50,33 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
-    """Apply the chosen deployments, one after the other."""
-    check_words(arguments)
-    options = operation_options(arguments, "destroy" if destroys else "normal")
-    view = open_view(arguments, terminal)
-    told = Diagnostics()
-    begun = time.time()
-    gathered = StackResults(told)
-    code = 0
-    with told.until_an_error():
-        around = surroundings(arguments)
-        session = open_named(around, told)
-        told += session.left_behind()
-        policies = standing_policies(".")
-        chosen = session.chosen(arguments["deployment"])
-        if is_worth_it(len(chosen), arguments):
-            found = _spread([deployment.name for deployment in chosen], arguments, around, options, view, terminal)
-        else:
-            work = StackWork(session, policies, options, view, terminal)
-            found = (_one(deployment, arguments, work) for deployment in chosen)
-        for said in found:
-            gathered.take(said)
-            code |= said.code
-    show_problems(told, gathered.parts, view)
-    code |= view.finish(write_reports(arguments, "destroy" if destroys else "apply", gathered.reports, told, begun))
-    return int(code or has_errors(told))
+    """Apply the chosen deployments."""
+    mode: Mode = "destroy" if destroys else "normal"
+
+    def spread_applies(names: list[str], around: ServiceStandIns, view: View) -> Iterable[DeploymentResult]:
+        from planner.cli.stack_pool import in_turns, jobs_of, spread
+
+        jobs = jobs_of(names, arguments, around, mode, view)
+        if arguments["auto-approve"]:
+            return spread(jobs, _deploy, view, False)
+        return in_turns(jobs, view, plan_deployment, _deploy, lambda name: _approved(name, arguments, terminal))
+
+    command = "destroy" if destroys else "apply"
+    code, results = work_on(arguments, terminal, command, mode, _deploy, spread_applies)
+    return int(code or any(result.code for result in results))
 
 
-def _spread(
-    names: list[str],
-    arguments: Arguments,
-    around: ServiceStandIns,
-    options: OperationOptions,
-    view: View,
-    terminal: Terminal,
-) -> Iterable[JobResult]:
-    from planner.cli.stack_pool import jobs_of, spread
-    from planner.cli.stack_turns import in_turns
-
-    jobs = jobs_of(names, arguments, around, options.mode, view)
-    if arguments["auto-approve"]:
-        return spread(jobs, _one, arguments["workers"], view, False)
-    return in_turns(jobs, view, lambda deployment: _approved(deployment, arguments, terminal))
-
-
-def _one(deployment: Deployment, arguments: Arguments, work: StackWork) -> JobResult:
-    """Deploy one. The code is 1 when the answer was no, or something failed."""
-    told = Diagnostics()
-    code = 1
-    plans: list[DeploymentPlan] = []
-    with told.until_an_error():  # the others are deployed all the same
-        code = _deploy(deployment, arguments, work, told, plans)
-    return JobResult(deployment.name, tuple(told), code, part=reported(arguments, deployment.name, plans))
-
-
-def _deploy(
-    deployment: Deployment, arguments: Arguments, work: StackWork, told: Diagnostics, plans: list[DeploymentPlan]
-) -> int:
-    """Round after round; `plans` are what was shown. Raises Failure."""
+def _deploy(deployment: Deployment, arguments: Arguments, work: StackWork) -> DeploymentResult:
+    """Deploy one, round after round; in a turn the single round whose plan was approved. The code is 1 when the answer
+    was no, or something failed."""
+    from planner.workflows.batch.deployment_plans import differences
     from planner.workflows.stacks.report import show_plan, tell_applied, tell_approval, tell_outputs
     from planner.workflows.stacks.rounds import Deploying, deploy
 
-    view, terminal = work.view, work.terminal
+    view, terminal, turn = work.view, work.terminal, work.turn
     whole = view.about(deployment=deployment.name)
+    diagnostics = Diagnostics()
+    plans: list[DeploymentPlan] = []
 
     class Asking(Deploying):
         def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
@@ -129,16 +91,36 @@ def _deploy(
                 return False
             return True
 
-    deployed = deploy(work.session, deployment, work.options, whole.hooks, Asking(), work.policies, told)
-    if not deployed.is_done:
-        return 1
-    done = Counts()
-    for plan in deployed.plans:
-        for step in plan.steps:
-            done = done.plus(step.counts)
-    tell_applied(deployment.name, done, deployed.plans[-1].mode, whole, terminal)
-    tell_outputs(deployment.name, deployed.outputs, whole, arguments["show-sensitive"])
-    return 0
+    class Comparing(Deploying):
+        """The plan was approved in another process: it is applied if it still says the same."""
+
+        def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
+            assert turn is not None
+            other = differences(turn.file, plan, work.session.encryption.plan)
+            if not other:
+                plans.append(plan)
+                return True
+            lines = "".join(f"\n  - {address}: another {how}" for address, how in other)
+            detail = f"The plan of {deployment.name} has changed since it was approved:{lines}\n\nNothing was applied."
+            diagnostics.append(error("stack.not_approved", "Not what was approved", detail))
+            return False
+
+    result = DeploymentResult(deployment.name, code=1)
+    listener, most = (Asking(), 0) if turn is None else (Comparing(), 1)
+    with diagnostics.until_an_error():  # the others are deployed all the same
+        deployed = deploy(
+            work.session, deployment, work.options, whole.hooks, listener, work.policies, diagnostics, most
+        )
+        done = turn.done if turn is not None else Counts()
+        for plan in deployed.plans:
+            for step in plan.steps:
+                done = done.plus(step.counts)
+        result = evolve(result, code=int(not deployed.is_done), is_partial=deployed.is_partial, done=done)
+        if deployed.is_done and not deployed.is_partial:
+            tell_applied(deployment.name, done, deployed.plans[-1].mode, whole, terminal)
+            tell_outputs(deployment.name, deployed.outputs, whole, arguments["show-sensitive"])
+    report = report_of(arguments, deployment.name, plans) if plans or turn is None else None
+    return evolve(result, diagnostics=tuple(diagnostics), report=report)
 
 
 def _approved(deployment: str, arguments: Arguments, terminal: Terminal) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from planner.cli.commands.stacks_apply import apply
-from planner.cli.commands.stacks_plan import SHARED, WORKERS
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import INPUT, JSON_LINES
-from planner.cli.stack_reports import REPORTS
+from planner.cli.stack_options import REPORTS, SHARED, WORKERS
 from planner.cli.views import usage_error_lines
 from planner.render.terminal import Terminal
 

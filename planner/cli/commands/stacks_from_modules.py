@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.cli.commands.stacks_plan import check_words
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import LOCK, VARIABLES, operation_options
+from planner.cli.stack_options import check_words
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal

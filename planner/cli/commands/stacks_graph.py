@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.cli.commands.stacks_plan import ASKED, check_words
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
 from planner.cli.options import DESTROY, JSON
+from planner.cli.stack_options import ASKED, check_words
 from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.questions import graph_of
@@ -29,7 +29,7 @@ FLAGS = (DESTROY, *ASKED, JSON)
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no graph."""
     from planner.cli.commands.graph import graph_json
-    from planner.cli.stack_plans import plans_of
+    from planner.cli.stack_work import plans_of
     from planner.render.dot import subgraph_dot
 
     check_words(arguments)

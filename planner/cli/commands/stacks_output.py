@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.cli.commands.stacks_plan import AROUND, check_words, surroundings
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON, SHOW_SENSITIVE
+from planner.cli.stack_options import AROUND, check_words, surroundings
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.value import SENSITIVE, unmark_deep

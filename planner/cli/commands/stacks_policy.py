@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.cli.commands.batch_policy import tell
-from planner.cli.commands.stacks_plan import ASKED, check_words
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, JSON
+from planner.cli.stack_options import ASKED, check_words
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.policy import deployment_policies
@@ -42,7 +42,7 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or on errors."""
-    from planner.cli.stack_plans import plans_of
+    from planner.cli.stack_work import plans_of
     from planner.render.diagnostics_json import diagnostic_json
     from planner.render.verdicts import counted
 

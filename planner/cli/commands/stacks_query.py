@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from planner.cli.commands.query import ANSWER, check_formats, tell
-from planner.cli.commands.stacks_plan import ASKED
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import DESTROY
+from planner.cli.stack_options import ASKED
 from planner.foundation.vocabulary.diagnostic import Diagnostics
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.questions import query
@@ -42,13 +42,13 @@ FLAGS = (*ANSWER, DESTROY, *ASKED)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
-    from planner.cli.stack_plans import plan_of
+    from planner.cli.stack_work import plans_of
 
     if not arguments.words:
         raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")
     check_formats(arguments)
     told = Diagnostics()
-    asked = plan_of(arguments, told)
+    (asked,) = plans_of(arguments, told, is_single=True)
     answers, problems = query(
         asked.plan, tuple(arguments.words), arguments["timeout"], arguments["limit"], arguments["dot"]
     )

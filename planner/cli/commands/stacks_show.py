@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.cli.commands.stacks_plan import DEPLOYMENTS, check_words
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON, SHOW_SENSITIVE
+from planner.cli.stack_options import DEPLOYMENTS, check_words
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.deployments import ServiceStandIns

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.cli.commands.stacks_plan import DEPLOYMENTS
 from planner.cli.commands.state_list import instances
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON_LINES
+from planner.cli.stack_options import DEPLOYMENTS
 from planner.cli.views import open_plain_view, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.render.terminal import Terminal

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.cli.commands.stacks_plan import DEPLOYMENTS
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, state_options
-from planner.cli.stack_work import meant
+from planner.cli.stack_options import DEPLOYMENTS
 from planner.cli.views import open_plain_view, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.nearest import word
@@ -15,7 +14,7 @@ from planner.render.terminal import Terminal
 from planner.render.value import quoted
 
 if TYPE_CHECKING:
-    from planner.cli.stack_work import Meant
+    from planner.workflows.stacks.deployment_state import StackAddresses
 
 USAGE = "[options] FROM TO"
 HELP = """Moves a resource instance, a resource or a module in the state of a component to another address in it:
@@ -29,6 +28,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when nothing could be moved."""
     from planner.operations.state_edit import edit_in, parse
     from planner.operations.state_mv import Moved, movement
+    from planner.workflows.stacks.deployment_state import stack_addresses
 
     if len(arguments.words) != 2:
         raise UsageError("Two addresses are needed", "Write the old address and the new one.")
@@ -37,7 +37,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     told = Diagnostics()
     moved: list[Moved] = []
     with told.until_an_error():
-        found = meant(arguments, arguments.words, told)
+        found = stack_addresses(arguments["deployment"], arguments.words, told)
         (name, old), (_, new) = found.parts
         _check(found)
         edit_in(found.states.store(name), options, "state-mv", movement(parse(old), parse(new), moved), told, dry)
@@ -48,7 +48,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     return view.finish(told)
 
 
-def _check(found: Meant) -> None:
+def _check(found: StackAddresses) -> None:
     """Raises Failure when the objects would go to another component."""
 
     (name, old), (other, new) = found.parts

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from planner.cli.commands.stacks_plan import DEPLOYMENTS
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, state_options
-from planner.cli.stack_work import meant
+from planner.cli.stack_options import DEPLOYMENTS
 from planner.cli.views import open_plain_view, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
 from planner.render.terminal import Terminal
@@ -21,6 +20,7 @@ usage_error = usage_error_lines
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address names nothing."""
     from planner.operations.state_edit import edit_in, removal
+    from planner.workflows.stacks.deployment_state import stack_addresses
 
     if not arguments.words:
         raise UsageError("At least one address is needed")
@@ -29,7 +29,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     told = Diagnostics()
     count = 0
     with told.until_an_error():
-        found = meant(arguments, arguments.words, told)
+        found = stack_addresses(arguments["deployment"], arguments.words, told)
         wanted: dict[str, list[str]] = {}
         names = {str(name): name for name, _ in found.parts}
         for name, address in found.parts:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from planner.cli.commands.stacks_plan import DEPLOYMENTS
 from planner.cli.flags import Arguments, UsageError
 from planner.cli.options import JSON_LINES, SHOW_SENSITIVE
-from planner.cli.stack_work import meant
+from planner.cli.stack_options import DEPLOYMENTS
 from planner.cli.views import open_plain_view, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Diagnostics
 from planner.render.terminal import Terminal
@@ -22,13 +21,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.cli.commands.state_show import tell
     from planner.operations.show import ShownState
     from planner.operations.state_edit import no_state
-    from planner.workflows.stacks.deployment_state import schemas_of
+    from planner.workflows.stacks.deployment_state import schemas_of, stack_addresses
 
     if len(arguments.words) != 1:
         raise UsageError("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
     told = Diagnostics()
-    found = meant(arguments, arguments.words, told)
+    found = stack_addresses(arguments["deployment"], arguments.words, told)
     ((name, address),) = found.parts
     state = found.states.read(name)
     if state is None:

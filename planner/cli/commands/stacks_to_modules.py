@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.cli.commands.stacks_plan import AROUND, check_words, surroundings
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import LOCK, operation_options
+from planner.cli.stack_options import AROUND, check_words, surroundings
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.cli.commands.stacks_plan import ASKED
 from planner.cli.finish import json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, POLICY
+from planner.cli.stack_options import ASKED
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error
 from planner.operations.explanations import is_word
 from planner.render.terminal import Terminal
@@ -16,7 +16,7 @@ from planner.workflows.stacks.approval import approval
 from planner.workflows.stacks.policy import deployment_policies, judged, standing_policies
 
 if TYPE_CHECKING:
-    from planner.cli.stack_plans import PendingDeployment
+    from planner.cli.stack_work import PendingDeployment
 
 USAGE = "[options] COMPONENT OTHER | WORD..."
 HELP = """Plans a deployment and explains:
@@ -71,11 +71,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 def _answer(arguments: Arguments) -> list[dict[str, Any]]:
     """The proofs: of one deployment, or those that all chosen ones have in common where components alone are asked
     about. Raises Failure."""
-    from planner.cli.stack_plans import plan_of, plans_of, which
+    from planner.cli.stack_work import plans_of
+    from planner.workflows.stacks.opened_stack import several
 
     first, *rest = arguments.words
     if not rest or first in (*VERDICTS, "deferred") or is_word(first):
-        return explained(arguments, plan_of(arguments, Diagnostics(), keeps_values=True))
+        (pending,) = plans_of(arguments, Diagnostics(), keeps_values=True, is_single=True)
+        return explained(arguments, pending)
     answers: list[list[dict[str, Any]]] = []
     failures: list[Failure] = []
     asked = plans_of(arguments, Diagnostics(), keeps_values=True)
@@ -87,7 +89,7 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
     if not answers:
         raise failures[0]
     if failures or any(answer != answers[0] for answer in answers):
-        raise which(one.deployment.name for one in asked)
+        raise several(one.deployment.name for one in asked)
     return answers[0]
 
 

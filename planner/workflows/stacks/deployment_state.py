@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error
 from planner.foundation.vocabulary.records import frozen
 from planner.operations.load import new_schemas
+from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.loading import requirements
-from planner.workflows.stacks.selection import chosen
+from planner.workflows.stacks.opened_stack import OpenedStack, opened
+from planner.workflows.stacks.selection import chosen, split
 from planner.workflows.stacks.states import States
 
 if TYPE_CHECKING:
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
 
     from planner.engine.evaluation.schemas import Schemas
     from planner.workflows.stacks.names import PromiseName
-    from planner.workflows.stacks.opened_stack import OpenedStack
     from planner.world.state.model import OutputState, State
 
 
@@ -45,3 +47,28 @@ def deployed(session: OpenedStack, names: Iterable[str], components: Collection[
         outputs = whole.outputs if whole is not None and whole.lineage else None
         found.append(Deployed(deployment.name, {name: there[name] for name in wanted}, outputs))
     return found
+
+
+@frozen(eq=False)
+class StackAddresses:
+    """Addresses in the states of a deployment: each as a component and the address of something in it."""
+
+    session: OpenedStack
+    states: States
+    parts: tuple[tuple[PromiseName, str], ...]
+
+
+def stack_addresses(names: Iterable[str], addresses: Iterable[str], diagnostics: Diagnostics) -> StackAddresses:
+    """Addresses in the single deployment that is named, each of which begins with a component that has a state. Raises
+    Failure."""
+    session, problems = opened(ServiceStandIns())
+    diagnostics += problems
+    deployment = session.only(names).name
+    states = States(session.backend, deployment)
+    recorded = states.recorded()
+    parts = tuple(split(recorded, address, deployment) for address in addresses)
+    whole = [str(name) for name, rest in parts if not rest]
+    if whole:
+        detail = f"{whole[0]} is a component: write the address of something in it after that, {whole[0]}.TYPE.NAME."
+        raise Failure(error("stack.whole_component", "Not a resource", detail))
+    return StackAddresses(session, states, parts)

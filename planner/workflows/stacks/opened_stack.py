@@ -55,6 +55,13 @@ class OpenedStack:
             wanted |= found
         return [known[name] for name in sorted(wanted or known)]
 
+    def only(self, names: Iterable[str]) -> Deployment:
+        """The single deployment that is named, or that there is. Raises Failure where several are meant."""
+        deployment, *others = self.chosen(names)
+        if others:
+            raise several(one.name for one in (deployment, *others))
+        return deployment
+
     def left_behind(self) -> list[Diagnostic]:
         """What is said of states of deployments that the files have no more. Raises Failure."""
         known = self.stack.deployments.deployments
@@ -76,6 +83,11 @@ class OpenedStack:
         inputs = self.flow.inputs(deployment)
         states = States(self.backend, deployment.name)
         return Runner(self.stack, deployment.name, inputs, states, options, hooks, self.encryption)
+
+
+def several(names: Iterable[str]) -> Failure:
+    """The failure of a command that needs a single deployment where these are meant."""
+    return Failure(error("stack.which", "Which deployment?", f"Name one of {', '.join(names)} with -deployment."))
 
 
 Coming: TypeAlias = "Mapping[tuple[str, str], Mapping[str, Value]]"

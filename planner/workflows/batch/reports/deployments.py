@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import has_errors
-from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.programs.actions import Counts
 from planner.workflows.batch.model import described
 from planner.workflows.batch.plan_unit import changes_of
@@ -63,6 +63,17 @@ def part_of(deployment: str, plans: Plans) -> DeploymentReport:
     return DeploymentReport(
         deployment, plans[-1].mode if plans else "normal", tuple(units), tuple(sorted(follows)), left_out
     )
+
+
+def after_round(before: DeploymentReport, after: DeploymentReport) -> DeploymentReport:
+    """The report of a deployment after a further round: what was done in one before stays done."""
+    now = {unit["unit"]: unit for unit in after.units}
+    done = {unit["unit"]: unit for unit in before.units if unit["outcome"] in ("applied", "forgotten")}
+    kept = {name: unit for name, unit in done.items() if name not in now or now[name]["outcome"] == "unchanged"}
+    units = sorted({**now, **kept}.values(), key=lambda unit: (unit["wave"], unit["unit"]))
+    edges = tuple(sorted({*before.edges, *after.edges}))
+    texts = {**after.texts, **{name: text for name, text in before.texts.items() if name in kept}}
+    return evolve(after, units=tuple(units), edges=edges, texts=texts)
 
 
 def prefix_of(part: DeploymentReport, parts: Sequence[DeploymentReport]) -> str:
