@@ -1,4 +1,4 @@
-"""Who asks Alibaba Cloud, and how requests are signed: OSS (signature version 1), and RPC calls as STS has them.
+"""Credentials and signatures for Alibaba Cloud: OSS (signature version 1), and RPC calls as STS has them.
 
 https://www.alibabacloud.com/help/en/oss/developer-reference/include-signatures-in-the-authorization-header
 """
@@ -26,7 +26,7 @@ _MACHINE = "http://100.100.100.200/latest/meta-data/ram/security-credentials/"
 
 @frozen(repr=False)
 class AliyunKeys:
-    """Keys of Alibaba Cloud; `token` with those that somebody lent."""
+    """Keys of Alibaba Cloud; `token` for temporary keys."""
 
     access: str
     secret: str
@@ -61,7 +61,7 @@ def oss_bucket(endpoint: str, name: str, keys: AliyunKeys, http: Http) -> Bucket
 
 
 def authorization(method: str, resource: str, headers: Mapping[str, str], keys: AliyunKeys) -> str:
-    """What the header Authorization says for a request to OSS."""
+    """The Authorization header of a request to OSS."""
     sent = {name.lower(): value for name, value in headers.items()}
     text = "\n".join((method, *(sent.get(name, "") for name in ("content-md5", "content-type", "date")), ""))
     text += "".join(f"{n}:{v}\n" for n, v in sorted(sent.items()) if n.startswith("x-oss-")) + resource

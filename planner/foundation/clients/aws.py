@@ -85,7 +85,7 @@ def _canonical_query(query: str) -> str:
 
 
 class AwsError(ServiceError):
-    """What a service of AWS answered; `status` is that of HTTP."""
+    """An error reported by a service of AWS; `status` is the HTTP status."""
 
     def __init__(self, text: str, status: int, code: str) -> None:
         super().__init__(text, code=code, may_pass=status >= 500 or status == 429)
@@ -94,7 +94,7 @@ class AwsError(ServiceError):
 
 @frozen(repr=False)
 class Service:
-    """A service of AWS at an address, as somebody asks it. Errors are AwsError, in the words of the Go SDK."""
+    """A client for a service of AWS at an address. Raises AwsError, in the words of the Go SDK."""
 
     name: str
     """as it is signed: `s3`, `dynamodb`"""

@@ -42,7 +42,7 @@ class CredentialRole:
 
 @frozen
 class WebRole:
-    """A role to take on with a token of somebody else's, given or in a file."""
+    """A role to assume with a foreign web identity token, passed directly or in a file."""
 
     role: CredentialRole
     token: str = ""
@@ -61,7 +61,7 @@ class WebRole:
 
 @frozen(repr=False)
 class CredentialSettings:
-    """What settings say about who asks."""
+    """The settings for credentials."""
 
     access_key: str = ""
     secret_key: str = ""
@@ -131,7 +131,7 @@ class CredentialChain:
 
     @property
     def profiles(self) -> dict[str, dict[str, str]]:
-        """What files say of each profile."""
+        """The settings of each profile in the files."""
         if self._profiles is None:
             self._profiles = self._read_profiles()
         return self._profiles
@@ -344,7 +344,7 @@ def _from_program(command: str) -> Credentials:
 
 
 def _from_botocore(profile: str) -> Credentials:
-    """What needs more than we know: single sign-on, for instance."""
+    """Credentials that need botocore: single sign-on, for instance."""
     try:
         from botocore.session import Session  # type: ignore[import-not-found,unused-ignore]
     except ImportError:

@@ -1,5 +1,5 @@
-"""The settings that say who asks AWS and how, alike in the backend `s3` and in keys of KMS: what they mean together
-with the environment, and what is wrong with them."""
+"""The settings for credentials and endpoints of AWS, common to the backend `s3` and to keys of KMS: their meaning
+together with the environment, and their validation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEPRECATED_ROLE = {
 
 @frozen(repr=False)
 class Aws:
-    """Services as the settings say: `service` gives one."""
+    """Services configured by the settings: `service` returns one."""
 
     region: str
     chain: CredentialChain
@@ -61,7 +61,7 @@ class Aws:
 
 
 def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: Wrong) -> Aws:
-    """What the settings mean; problems are told to `wrong`."""
+    """The services that the settings configure; problems are passed to `wrong`."""
     said = {name: value for name, value in settings.items() if value not in (None, "")}
     region = said.get("region") or environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or ""
     check_region(settings, wrong)
@@ -117,14 +117,14 @@ def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: W
 
 
 def check_region(settings: Mapping[str, Any], wrong: Wrong) -> None:
-    """A region that is named must be one, unless nobody wants to know."""
+    """A named region must be valid, unless validation is turned off."""
     region = settings.get("region")
     if region and not settings.get("skip_region_validation") and not _REGION.fullmatch(region):
         wrong("Invalid region value", f"invalid AWS Region: {region}")
 
 
 def _endpoint(name: str, said: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """Where a service is, when something says so."""
+    """The address of a service, if one is configured; else ""."""
     upper = name.upper()
     former = "endpoint" if name == "s3" else f"{name}_endpoint"
     found = str(

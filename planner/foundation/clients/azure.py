@@ -1,5 +1,5 @@
-"""Tokens for services of Azure: for a certificate, a secret, a token of somebody else's, an identity of the machine, or
-of the command line program `az`."""
+"""Tokens for services of Azure: for a certificate, a secret, a federated token, a managed identity of the machine, or
+from the command line program `az`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _AUDIENCES = {
 
 
 class AzureTokens(Tokens):
-    """Tokens for a scope such as `https://vault.azure.net/.default`, new ones before they expire. `login`: where one
-    logs in, by default as the setting `environment` says. Raises ServiceError."""
+    """Tokens for a scope such as `https://vault.azure.net/.default`, new ones before they expire. `login`: the address
+    of the login service, by default that of the setting `environment`. Raises ServiceError."""
 
     def __init__(self, account: AzureAccount, scope: str, http: Http, login: str = "") -> None:
         self._account, self._scope, self._http = account, scope, http
@@ -56,7 +56,7 @@ class AzureTokens(Tokens):
         raise ServiceError("\n".join(f"{summary}: {detail}" for summary, detail in reasons))
 
     def _login(self, assertion: str, **fields: str) -> tuple[str, float]:
-        """A token from where one logs in. `assertion`: a token of somebody else's, or `certificate`."""
+        """A token from the login service. `assertion`: a federated token, or `certificate`."""
         account = self._account
         is_workload = method_of(account)[0] == "workload"
         client = os.environ.get("AZURE_CLIENT_ID", "") if is_workload else ""
@@ -77,7 +77,7 @@ class AzureTokens(Tokens):
         return _token_in(answer.json())
 
     def _foreign(self) -> str:
-        """The token of somebody else's that is exchanged."""
+        """The federated token that is exchanged."""
         account = self._account
         token = both(account, "oidc_token", "oidc_token_file_path", "token", is_needed=False)
         if token:
@@ -133,7 +133,7 @@ class AzureTokens(Tokens):
 
 
 def _of_certificate(account: AzureAccount, client: str, audience: str) -> str:
-    """What proves that somebody has the key of a certificate (RFC 7523)."""
+    """Proof of possession of a certificate's key (RFC 7523)."""
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
     from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 
@@ -168,7 +168,7 @@ def _token_in(answer: Any) -> tuple[str, float]:
 
 
 def asked_program(*words: str) -> Any:
-    """What the program `az` answers. Raises ServiceError."""
+    """The output of the program `az`. Raises ServiceError."""
     try:
         run = subprocess.run(["az", *words, "-o", "json"], capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as problem:

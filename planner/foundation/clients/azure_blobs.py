@@ -34,7 +34,7 @@ _LINE = "-" * 80
 
 
 class AzureError(ServiceError):
-    """What the storage answered; `status` is that of HTTP."""
+    """An error reported by the storage; `status` is the HTTP status."""
 
     def __init__(self, text: str, status: int, code: str) -> None:
         super().__init__(text, code=code, may_pass=status >= 500 or status in (408, 429))
@@ -42,7 +42,7 @@ class AzureError(ServiceError):
 
 
 def signature(method: str, url: str, headers: Mapping[str, str], length: int, account: str, key: bytes) -> str:
-    """What the header Authorization says for a request with these headers."""
+    """The Authorization header of a request with these headers."""
     sent = {name.lower(): value.strip() for name, value in headers.items()}
     sent["content-length"] = str(length) if length else ""
     parts = urlsplit(url)
@@ -55,8 +55,8 @@ def signature(method: str, url: str, headers: Mapping[str, str], length: int, ac
 
 @frozen(repr=False)
 class Container:
-    """A container, as somebody asks it: with a key, a signature (`sas`), or tokens. `secret`: the headers that say how
-    blobs are encrypted."""
+    """A client for a container: with a key, a signature (`sas`), or tokens. `secret`: the headers for the encryption of
+    blobs."""
 
     account: str
     suffix: str
@@ -68,7 +68,7 @@ class Container:
     secret: Mapping[str, str] = field(factory=dict)
 
     def url(self, blob: str = "") -> str:
-        """That of the container, or of a blob in it. No secrets."""
+        """The URL of the container, or of a blob in it. No secrets."""
         url = f"https://{self.account}.blob.{self.suffix}/{self.name}"
         return f"{url}/{quote(blob, safe='$&+:=@')}" if blob else url
 
@@ -104,7 +104,7 @@ class Container:
 
 
 def error_text(method: str, url: str, answer: HttpResponse, code: str) -> str:
-    """What an answer says that is an error, as Azure's library for Go tells it."""
+    """The message of a failed request, as in Azure's library for Go."""
     parts = urlsplit(url)
     lines = [f"{method} {parts.scheme}://{parts.netloc}{unquote(parts.path)}", _LINE]
     lines += [f"RESPONSE {answer.status}: {answer.status} {answer.reason}".rstrip()]
@@ -116,7 +116,7 @@ def error_text(method: str, url: str, answer: HttpResponse, code: str) -> str:
 def access_key(
     account: str, group: str, subscription: str, management: str, tokens: Callable[[], str], http: Http
 ) -> str:
-    """The first key of a storage account, as its management says. Raises ServiceError."""
+    """The first key of a storage account, from its management API. Raises ServiceError."""
     who = quote(f"/subscriptions/{subscription}/resourceGroups/{group}")
     url = f"{management}{who}/providers/Microsoft.Storage/storageAccounts/{account}/listKeys?api-version=2023-05-01"
     answer = http.ask("POST", url, {"Authorization": f"Bearer {tokens()}", "Accept": "application/json"})

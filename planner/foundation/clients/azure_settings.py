@@ -1,5 +1,5 @@
-"""The settings that say who asks Azure: what they mean together with the environment, which cloud it is, and which way
-of asking is meant: the first one for which everything is there, or what is missing for each."""
+"""The settings for credentials of Azure: their meaning together with the environment, which cloud it is, and which
+method of authentication applies: the first one with complete settings, or the missing settings of each."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _FLAGS = {
 
 @frozen(repr=False)
 class AzureAccount:
-    """What settings and the environment say about who asks, by the names of the settings."""
+    """Settings for credentials, also from the environment, by the names of the settings."""
 
     said: Mapping[str, Any]
 
@@ -66,7 +66,7 @@ class AzureAccount:
 
 
 def account_of(settings: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> AzureAccount:
-    """The settings with what the environment says for those that are not given."""
+    """The settings, completed from the environment."""
     said = {name: value for name, value in settings.items() if value not in (None, "")}
     for name, variables in _VARIABLES.items():
         found = next((value for v in variables if (value := environment.get(v))), None)
@@ -136,7 +136,7 @@ def method_of(account: AzureAccount) -> tuple[str, list[Reason]]:
 
 
 def both(account: AzureAccount, name: str, path: str, title: str, is_needed: bool = True) -> str:
-    """A setting that may stand in a file, too. Raises ServiceError."""
+    """A setting that may be in a file, too. Raises ServiceError."""
     value, file, content = account.text(name), account.text(path), ""
     if file:
         try:

@@ -16,7 +16,7 @@ Sign = Callable[[str, str, Mapping[str, str], Mapping[str, str]], Mapping[str, s
 
 
 class BucketError(ServiceError):
-    """What a service answered; `status` is that of HTTP."""
+    """An error reported by a service; `status` is the HTTP status."""
 
     def __init__(self, text: str, status: int, code: str) -> None:
         super().__init__(text, code=code, may_pass=status >= 500 or status in (408, 429))
@@ -77,7 +77,7 @@ class BucketClient:
                 raise
 
     def keys(self, prefix: str, more: Mapping[str, str] | None = None) -> Iterator[str]:
-        """The keys that begin with a text. `more`: what is asked for besides."""
+        """The keys with a prefix. `more`: further parameters of the request."""
         marker = ""
         while True:
             query = {"prefix": prefix, **(more or {}), **({"marker": marker} if marker else {})}
@@ -112,8 +112,9 @@ def _said(answer: HttpResponse) -> tuple[str, str]:
 def put_checked(
     bucket: BucketClient, key: str, before: str | None, headers: Mapping[str, str], body: bytes
 ) -> HttpResponse | None:
-    """Keep an object if what is there has this entity tag ("" for nothing); None when it has another. These services
-    compare tags only just before; that there is nothing, they see to themselves (`headers` say how)."""
+    """Store an object if the existing one has this entity tag ("" for no object); return None if it has another. For
+    existing objects the tags are compared only just before; that there is none is checked by the services themselves
+    (`headers` request it)."""
     if before:
         now = bucket.head(key)
         if now is None or now.headers.get("etag", "") != before:

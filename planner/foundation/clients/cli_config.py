@@ -1,9 +1,9 @@
-"""The user's settings of the command line tool, as far as they say where providers and modules come from.
+"""The user's settings of the command line tool for the sources of providers and modules.
 
 The file is `$TF_CLI_CONFIG_FILE`, else `~/.tofurc` or `~/.terraformrc`, else `opentofu/tofurc` below
 `$XDG_CONFIG_HOME`; `*.tfrc` files of the settings directory are read too: how to install providers, services and
-credentials of hosts, how patiently to ask registries; and `policies` and `batch_policies`, lists of what every plan and
-every fleet is judged by (OpenTofu passes over these two). Everything else in these files is for others and passed over.
+credentials of hosts, retries and timeouts of requests to registries; and `policies` and `batch_policies`, lists of
+policies for every plan and every fleet (OpenTofu ignores these two). Everything else in these files is ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from planner.foundation.vocabulary.records import evolve, frozen
 @frozen
 class Mirror:
     """A directory with provider packages. `include` and `exclude` are patterns `HOST/NAMESPACE/TYPE` in which `*`
-    stands for anything; no `include` means all."""
+    matches anything; no `include` means all."""
 
     path: str
     include: tuple[str, ...] = ()
@@ -57,11 +57,11 @@ class InstallMethod:
 @frozen
 class CliConfig:
     """`overrides`: directories (or files) of providers in development by address; `methods` and the filesystem
-    `mirrors` among them: None when the file says nothing about installation; `cache`: where downloaded packages are
+    `mirrors` among them: None when the file has no settings for installation; `cache`: where downloaded packages are
     shared, "" for nowhere; `may_break_lock`: whether a package from there may be used without a recorded checksum;
-    `hosts`: services by host; `tokens`: credentials by host; `helper`: name and arguments of the program that knows
-    more; `retries` and `timeout` (seconds) of requests to registries, `download_retries` of packages; `policies` and
-    `batch_policies`: files, folders and builtin:NAME that plans and fleets are always judged by, and `stack_policies`
+    `hosts`: services by host; `tokens`: credentials by host; `helper`: name and arguments of the program for other
+    credentials; `retries` and `timeout` (seconds) of requests to registries, `download_retries` of packages; `policies`
+    and `batch_policies`: files, directories and builtin:NAME, policies for all plans and fleets, and `stack_policies`
     those for deployments of stacks."""
 
     overrides: Mapping[str, str] = {}

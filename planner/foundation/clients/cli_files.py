@@ -1,4 +1,4 @@
-"""Where the user's settings of the command line tool are. Who only asks whether there are any needs to read none."""
+"""Paths of the user's settings of the command line tool: to find out whether there are any, without reading them."""
 
 from __future__ import annotations
 

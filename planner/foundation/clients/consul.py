@@ -21,7 +21,7 @@ _RENEWAL = 7.5
 
 @frozen(repr=False)
 class Cluster:
-    """Where to ask, and as whom."""
+    """The address of a cluster, and the credentials for it."""
 
     url: str
     headers: Mapping[str, str]
@@ -47,7 +47,7 @@ class Cluster:
         return answer
 
     def key(self, name: str) -> dict[str, Any] | None:
-        """What is kept with a key, as the leader of the cluster knows it; None when there is nothing."""
+        """The entry of a key according to the leader of the cluster; None when there is none."""
         answer = self.ask("GET", f"kv/{name}", consistent=None)
         if answer.status == 404:
             return None
@@ -99,7 +99,7 @@ def version_of(kept: Mapping[str, Any] | None) -> str:
 
 
 def value_of(kept: Mapping[str, Any]) -> bytes:
-    """What is kept with a key. Raises ServiceError."""
+    """The value of an entry. Raises ServiceError."""
     try:
         return b64decode(kept.get("Value") or "", validate=True)
     except ValueError:

@@ -1,5 +1,5 @@
-"""Who asks services of Google: tokens that are given, made with keys of service accounts, got from the machine, or
-taken on for another account. What else there is goes to google-auth (extra `gcs`)."""
+"""Credentials for services of Google: tokens that are configured, made with keys of service accounts, obtained from the
+machine, or by impersonation of another account. Other kinds are left to google-auth (extra `gcs`)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _MACHINE = "/computeMetadata/v1/instance/service-accounts/default/token"
 
 @frozen(repr=False)
 class GoogleAccount:
-    """What settings say about who asks. `credentials`: JSON, or a file with it; `impersonate`: the account to act as,
-    over `delegates`."""
+    """The settings for credentials. `credentials`: JSON, or a file with it; `impersonate`: the account to act as, over
+    `delegates`."""
 
     access_token: str = ""
     credentials: str = ""
@@ -159,7 +159,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def error_text(answer: HttpResponse) -> str:
-    """What an answer says that is an error, in the words of Google's library for Go."""
+    """The message of a failed request, in the words of Google's library for Go."""
     try:
         said = json.loads(answer.body)
         found = said["error"]
@@ -178,7 +178,7 @@ def error_text(answer: HttpResponse) -> str:
 
 
 def _assertion(known: dict[str, Any], scopes: Sequence[str]) -> str:
-    """What proves that somebody has the key of a service account (RFC 7523)."""
+    """Proof of possession of the key of a service account (RFC 7523)."""
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.hashes import SHA256
@@ -207,7 +207,7 @@ def _base64(data: bytes) -> str:
 
 
 def _with_library(known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:
-    """What google-auth makes of credentials, as those of other providers of identities."""
+    """A token that google-auth obtains for credentials, such as those of other identity providers."""
     try:
         library, transport = import_module("google.auth"), import_module("google.auth.transport.requests")
     except ImportError:

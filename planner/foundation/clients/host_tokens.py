@@ -1,5 +1,5 @@
-"""The tokens that tell hosts who asks: from the user's settings, the environment, a program that keeps them, and the
-file that `login` writes."""
+"""Tokens for hosts: from the user's settings, the environment, a credentials helper, and the file that `login`
+writes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Kept = Literal["", "file", "helper", "elsewhere"]
 
 
 class HostTokens:
-    """Asks a helper once for each host."""
+    """Tokens of hosts. Calls a helper once for each host."""
 
     def __init__(self, config: CliConfig, environ: Mapping[str, str]) -> None:
         self.config, self.environ = config, environ

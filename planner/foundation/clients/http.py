@@ -47,7 +47,7 @@ class BoundedResponse(http.client.HTTPResponse):
 
 
 class _Bounded(io.RawIOBase):
-    """What comes from a socket, until its time is over."""
+    """A reader of a socket with a time limit."""
 
     def __init__(self, sock: socket.socket, timeout: float) -> None:
         self._socket, self._raw = sock, sock.makefile("rb", buffering=0)
@@ -125,7 +125,7 @@ class Tls:
 @frozen
 class Retries:
     """How often a request is tried again (`most`), and the pauses in seconds: `first`, doubled each time up to
-    `longest`. `statuses` says which answers may pass. Connections that are refused count when `refused`."""
+    `longest`. `statuses`: HTTP statuses that may pass. Refused connections count with `refused`."""
 
     most: int = 3
     first: float = 0.5
@@ -141,9 +141,9 @@ Sign = Callable[[str, str, dict[str, str], bytes], Mapping[str, str]]
 
 @define
 class Http:
-    """Makes requests. `timeout` in seconds holds for connecting and for the answer, which may take longer when much
-    comes (planner.foundation.clients.http). May be used by several threads. `proxies` as the variables HTTPS_PROXY,
-    HTTP_PROXY and NO_PROXY say them, by default from there."""
+    """An HTTP client. `timeout` in seconds holds for connecting and for the response, which may take longer when it is
+    large (planner.foundation.clients.http). May be used by several threads. `proxies`: the values of HTTPS_PROXY,
+    HTTP_PROXY and NO_PROXY, by default from the environment."""
 
     timeout: float = 30.0
     retries: Retries = Retries()
@@ -165,7 +165,7 @@ class Http:
         retries: Retries | None = None,
         timeout: float | None = None,
     ) -> HttpResponse:
-        """The answer to a request, tried again as `retries` say; the last one when all failed. Raises ServiceError
+        """The response to a request, retried according to `retries`; the last one when all failed. Raises ServiceError
         when there was none."""
         rules = self.retries if retries is None else retries
         given = dict(headers or {})
@@ -320,7 +320,7 @@ def _ended_by_stop(connection: http.client.HTTPConnection) -> Iterator[None]:
 
 
 class _Final(BoundedResponse):
-    """A response that comes after at most so many that only say that it will."""
+    """A response that skips a limited number of interim responses before it."""
 
     _most = 20
 
@@ -334,7 +334,7 @@ class _Final(BoundedResponse):
 
 
 class _Named(http.client.HTTPSConnection):
-    """A connection to a server that proves to be somebody else than its address says."""
+    """A connection to a server whose certificate must be for this name, not for its address."""
 
     def __init__(self, name: str, host: str, port: int, *, timeout: float, context: ssl.SSLContext) -> None:
         super().__init__(host, port, timeout=timeout, context=context)
@@ -369,7 +369,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 def trust_the_system(context: ssl.SSLContext) -> None:
     """Load the certificates of the system where the ssl module does not know of them, unless SSL_CERT_FILE or
-    SSL_CERT_DIR say others. Raises OSError."""
+    SSL_CERT_DIR name others. Raises OSError."""
     if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or context.cert_store_stats()["x509_ca"]:
         return
     for path in filter(os.path.isfile, _CERTIFICATES):
@@ -423,7 +423,7 @@ def _is_excepted(host: str, names: str) -> bool:
 
 
 def _who(parts: SplitResult, header: str = "Authorization") -> dict[str, str]:
-    """What a URL says of who asks."""
+    """The headers for the credentials in a URL."""
     if not parts.username:
         return {}
     return {header: basic(unquote(parts.username), unquote(parts.password or ""))}
@@ -451,7 +451,7 @@ def _complete(headers: dict[str, str], method: str, body: bytes) -> dict[str, st
 
 
 def _asked_pause(answer: HttpResponse) -> float:
-    """The pause that a server asks for, in seconds; a minute at most."""
+    """The pause that a server requests, in seconds; a minute at most."""
     text = answer.headers.get("retry-after", "")
     return min(float(text), 60.0) if answer.status in (429, 503) and text.isascii() and text.isdigit() else 0.0
 

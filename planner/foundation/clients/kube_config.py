@@ -1,7 +1,8 @@
-"""Who a Kubernetes API server is and who asks it: from kubeconfig files, or as a pod of the cluster finds it.
+"""The address of a Kubernetes API server and the credentials for it: from kubeconfig files, or those of a pod of the
+cluster.
 
-Files are merged, and what is wrong with them is said, as Kubernetes' own programs do: of several files the first that
-says something about a name counts.
+Files are merged, and their problems reported, like Kubernetes' own programs do: of several files with an entry of the
+same name the first counts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _NOTHING = "no configuration has been provided, try setting KUBERNETES_MASTER en
 
 @frozen(repr=False)
 class Plugin:
-    """A program that gives credentials (`exec`). `cluster`: what it is told of the cluster, if it is."""
+    """A program that returns credentials (`exec`). `cluster`: the data about the cluster for it, if it gets any."""
 
     version: str
     command: str
@@ -80,9 +81,9 @@ def from_files(
     cluster: str = "",
     plugin: Plugin | None = None,
 ) -> Access | None:
-    """What kubeconfig files say: for their current context, or this one, with another user or cluster of theirs.
-    `plugin`: how credentials are got whatever they say. None when there is one file, and it does not exist. Raises
-    ServiceError."""
+    """The access that kubeconfig files define: for their current context, or this one, with another user or cluster of
+    theirs. `plugin`: the source of credentials in place of theirs. None when there is one file, and it does not exist.
+    Raises ServiceError."""
     paths = list(paths)
     if len(paths) == 1 and not os.path.exists(paths[0]):
         return None

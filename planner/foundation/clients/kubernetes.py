@@ -25,7 +25,8 @@ _TOKEN_AGE = 60.0
 
 
 class KubernetesApi:
-    """Asks a server. May be used by several threads. Raises ServiceError for settings that do not fit together."""
+    """A client for a server. May be used by several threads. Raises ServiceError for settings that do not fit
+    together."""
 
     def __init__(self, access: Access) -> None:
         if access.insecure and access.authorities:
@@ -98,7 +99,7 @@ class KubernetesApi:
 
 
 class _Given:
-    """What a plugin gave."""
+    """Credentials returned by a plugin."""
 
     def __init__(self, status: Mapping[str, Any]) -> None:
         self.token = str(status.get("token") or "")
@@ -120,7 +121,7 @@ class _Given:
 
 
 def _asked(plugin: Plugin) -> Mapping[str, Any]:
-    """What a plugin says about credentials. Raises ServiceError."""
+    """The output of a plugin. Raises ServiceError."""
     if plugin.version not in _PLUGIN_VERSIONS:
         raise ServiceError(f'exec plugin: invalid apiVersion "{plugin.version}"')
     request: dict[str, Any] = {"kind": "ExecCredential", "apiVersion": plugin.version, "spec": {"interactive": False}}
@@ -160,7 +161,7 @@ def _asked(plugin: Plugin) -> Mapping[str, Any]:
 
 
 def problem_of(answer: HttpResponse) -> ServiceError:
-    """What a server says is wrong."""
+    """The problem that a server reports."""
     text, reason = "", ""
     try:
         said = json.loads(answer.body)
@@ -174,5 +175,5 @@ def problem_of(answer: HttpResponse) -> ServiceError:
 
 
 def with_static(access: Access, **given: Any) -> Access:
-    """With what somebody says himself in place of what files say."""
+    """The access with the user's own settings in place of those from files."""
     return evolve(access, **{name: value for name, value in given.items() if value})

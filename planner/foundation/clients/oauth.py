@@ -25,7 +25,7 @@ _LARGEST_TARGET = 1 << 14
 
 @frozen
 class LoginService:
-    """What a host says about its login service. `ports`: the first and the last one that it leads back to."""
+    """The login service of a host. `ports`: the first and the last port for its redirects."""
 
     client: str
     authorization: str
@@ -70,7 +70,7 @@ def login_service(said: Mapping[str, Any], base: str) -> LoginService:
 
 
 def token_by_code(service: LoginService, opened: Callable[[str], None]) -> str:
-    """A token, after somebody has logged in at the URL that `opened` is told. Raises ServiceError."""
+    """A token, obtained after the user has logged in at the URL that is passed to `opened`. Raises ServiceError."""
     state, key = secrets.token_urlsafe(24), secrets.token_urlsafe(48)
     challenge = urlsafe_b64encode(sha256(key.encode()).digest()).decode("ascii").rstrip("=")
     server = _listening(service.ports, state)
@@ -116,7 +116,7 @@ class _Callback(HTTPServer):
     state = code = ""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """What strangers send is nobody's business."""
+        """Ignore errors caused by unrelated requests."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -25,7 +25,7 @@ Items = list[tuple[tuple[str, ...], Any]]
 
 
 class SettingsError(ValueError):
-    """A text is not in this syntax, or says what makes no sense."""
+    """The string is not valid in this syntax, or its content makes no sense."""
 
 
 def read_settings(text: str) -> Items:

@@ -28,7 +28,7 @@ _STRING = 3
 
 @frozen(repr=False)
 class TablestoreTable:
-    """A table, as somebody asks it. `key`: the name of its primary key."""
+    """A client for a table. `key`: the name of its primary key."""
 
     endpoint: str
     name: str
@@ -81,7 +81,7 @@ class TablestoreTable:
 
 
 def signature(action: str, headers: Mapping[str, str], keys: AliyunKeys) -> str:
-    """That of a request with these headers."""
+    """The signature of a request with these headers."""
     text = f"/{action}\nPOST\n\n" + "".join(f"{name}:{value}\n" for name, value in sorted(headers.items()))
     return b64encode(hmac.digest(keys.secret.encode(), text.encode(), "sha1")).decode("ascii")
 
@@ -107,7 +107,7 @@ def number(tag: int, value: int) -> bytes:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The numbered fields of a message: numbers and bytes. What is no message ends where it stops being one."""
+    """The numbered fields of a message: numbers and bytes. Reading stops where the message is malformed."""
     at = 0
     while at < len(data):
         tag, at = _read(data, at)

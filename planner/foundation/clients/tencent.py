@@ -1,4 +1,4 @@
-"""Who asks Tencent Cloud, and how requests are signed: COS (q-sign), and calls of its API (TC3-HMAC-SHA256).
+"""Credentials and signatures for Tencent Cloud: COS (q-sign), and calls of its API (TC3-HMAC-SHA256).
 
 https://www.tencentcloud.com/document/product/436/7778
 """
@@ -25,7 +25,7 @@ _VALID = 3600
 
 @frozen(repr=False)
 class TencentKeys:
-    """Keys of Tencent Cloud; `token` with those that somebody lent."""
+    """Keys of Tencent Cloud; `token` for temporary keys."""
 
     id: str
     secret: str
@@ -59,7 +59,7 @@ def cos_bucket(url: str, keys: TencentKeys, http: Http) -> BucketClient:
 def authorization(
     method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], keys: TencentKeys, span: str
 ) -> str:
-    """What the header Authorization says for a span of time ("1700000000;1700003600"); all of `headers` are signed."""
+    """The Authorization header for a span of time ("1700000000;1700003600"); all of `headers` are signed."""
 
     def listed(pairs: Mapping[str, str]) -> tuple[str, str]:
         coded = sorted((quote(n, safe="-_.~").lower(), quote(v, safe="-_.~")) for n, v in pairs.items())
@@ -78,7 +78,7 @@ def authorization(
 
 
 def proof(service: str, host: str, data: bytes, now: int, keys: TencentKeys) -> str:
-    """What the header Authorization says for a call with this JSON at a moment (seconds since 1970)."""
+    """The Authorization header for a call with this JSON at a moment (seconds since 1970)."""
     day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
     kind = "application/json"
     asked = f"POST\n/\n\ncontent-type:{kind}\nhost:{host}\n\ncontent-type;host\n{hashlib.sha256(data).hexdigest()}"
@@ -94,7 +94,7 @@ def proof(service: str, host: str, data: bytes, now: int, keys: TencentKeys) -> 
 def call(
     service: str, action: str, version: str, region: str, body: Mapping[str, Any], keys: TencentKeys, http: Http
 ) -> dict[str, Any]:
-    """What a call of the API answers. Raises ServiceError, with the service's code."""
+    """The result of a call of the API. Raises ServiceError, with the service's code."""
     host, now = f"{service}.tencentcloudapi.com", int(time.time())
     data = json.dumps(body, separators=(",", ":")).encode()
     headers = {

@@ -43,7 +43,7 @@ def settings() -> CliConfig:
 
 
 class Host:
-    """What a host says of itself. Asked when it is needed."""
+    """The services that a host declares. Requested on first use."""
 
     def __init__(self, name: str, config: CliConfig, http: Http | None = None) -> None:
         self.name = host_name(name)
@@ -107,7 +107,7 @@ def _followed(http: Http, url: str, headers: Mapping[str, str], known: str) -> t
 
 
 class Tfe:
-    """Asks the API at a URL. May be used by several threads."""
+    """A client for the API at a URL. May be used by several threads."""
 
     def __init__(self, url: str, token: str, http: Http | None = None) -> None:
         self.url, self._token = url, token
@@ -122,8 +122,8 @@ class Tfe:
         /,
         **query: str,
     ) -> Any:
-        """What stands in the answer, None when there is no such thing. `on_headers` gets the headers of the answer.
-        Raises ServiceError, whose code is the status."""
+        """The content of the response, None when the object does not exist. `on_headers` gets the headers of the
+        response. Raises ServiceError, whose code is the status."""
         headers = self._headers("application/vnd.api+json")
         if body is not None:
             headers["Content-Type"] = "application/vnd.api+json"
@@ -163,7 +163,8 @@ class Tfe:
         return answer.body
 
     def upload(self, url: str, data: bytes) -> None:
-        """Put a document where the API said: without credentials, which are in the URL. Raises ServiceError."""
+        """Upload a document to a URL returned by the API: without credentials, which are in the URL. Raises
+        ServiceError."""
         answer = self._http.ask("PUT", urljoin(self.url, url), {"Content-Type": "application/octet-stream"}, data)
         if not 200 <= answer.status < 300:
             raise problem_of(answer)
@@ -178,7 +179,7 @@ def path_of(*parts: str) -> str:
 
 
 def problem_of(answer: HttpResponse) -> ServiceError:
-    """What the API says is wrong."""
+    """The problem that the API reports."""
     said = []
     try:
         for one in json.loads(answer.body)["errors"]:

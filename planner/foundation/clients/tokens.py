@@ -11,7 +11,7 @@ EARLY = 300.0
 
 
 class Tokens(ABC):
-    """A token for whoever asks; a new one before the last expires. May be used by several threads."""
+    """A token for all requests; a new one before the last expires. May be used by several threads."""
 
     def __init__(self) -> None:
         self._token, self._expires = "", 0.0

@@ -1,9 +1,9 @@
-"""Envelopes: what stands in a file in the place of what was encrypted. They are OpenTofu's, to the byte:
+"""Envelopes: the content of encrypted files. They are OpenTofu's, to the byte:
 
-    {"serial":7,"lineage":"...","meta":{"key_provider.pbkdf2.k":"BASE64"},"encrypted_data":"BASE64","encryption_version":"v0"}
+{"serial":7,"lineage":"...","meta":{"key_provider.pbkdf2.k":"BASE64"},"encrypted_data":"BASE64","encryption_version":"v0"}
 
-Serial and lineage stand in those of states only. In `meta` each key provider has, under its address or alias, the JSON
-of what it has to know to give the key again.
+Only those of states have serial and lineage. In `meta` each key provider has, under its address or alias, the JSON
+that it needs to produce the key again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VERSION = "v0"
 
 
 class NotAnEnvelopeError(Exception):
-    """Bytes are no envelope: maybe what they hold was never encrypted. `reason` is empty when they are JSON."""
+    """The bytes are not an envelope: maybe their content was never encrypted. `reason` is empty when they are JSON."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
@@ -30,7 +30,7 @@ class NotAnEnvelopeError(Exception):
 
 @frozen(eq=False)
 class Envelope:
-    """What was encrypted, and the metadata of the key providers by their names. `head`: the other members."""
+    """The encrypted data, and the metadata of the key providers by their names. `head`: the other members."""
 
     metadata: Mapping[str, bytes]
     data: bytes
@@ -105,7 +105,7 @@ def _text(value: Any, what: str) -> str:
 
 
 class Base64Error(ValueError):
-    """A text is no base64; says where."""
+    """The text is not valid base64; the message has the position."""
 
 
 def encode(data: bytes) -> str:

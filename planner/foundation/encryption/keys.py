@@ -1,11 +1,11 @@
-"""Keys, and what gives them. Each type of key provider is a module of planner.foundation.encryption.key_providers with
-its name:
+"""Keys and key providers. Each type of key provider is a module of planner.foundation.encryption.key_providers with its
+name:
 
-    SETTINGS                 what may stand in its block (planner.foundation.encryption.keys)
+SETTINGS                 the arguments of its block (planner.foundation.encryption.keys)
     build(settings)          a KeyProvider. Raises ProviderError
 
-What a provider has to know to give the same key again is its metadata, which stand beside what was encrypted: a JSON
-object, whose names and order OpenTofu reads.
+The metadata of a provider are all that it needs to produce the same key again. They are stored next to the encrypted
+data: a JSON object, whose names and order OpenTofu reads.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class MetadataError(Exception):
 
 
 class Key:
-    """A key: how long it is is known at once, the bytes when somebody asks for them. Raises ProviderError then."""
+    """A key: its length is known at once, the bytes on first use. Raises ProviderError then."""
 
     __slots__ = ("_bytes", "_make", "length")
 
@@ -53,8 +53,8 @@ class Key:
 
 @frozen(eq=False, repr=False)
 class Keys:
-    """What a key provider gives: a key to encrypt with, and one to decrypt what has its metadata. `without_decryption`
-    says why there is none."""
+    """The keys of a key provider: one to encrypt with, and one to decrypt data that has its metadata.
+    `without_decryption`: the reason why there is none."""
 
     encryption: Key | None
     decryption: Key | None = None
@@ -110,7 +110,7 @@ def text_of(metadata: Metadata, name: str) -> str:
 
 
 def bytes_of(metadata: Metadata, name: str) -> bytes:
-    """Bytes in metadata, where they stand as base64. Raises MetadataError."""
+    """Bytes in metadata, stored as base64. Raises MetadataError."""
     try:
         return decode(text_of(metadata, name))
     except Base64Error as bad:
@@ -132,7 +132,7 @@ def number_of(metadata: Metadata, name: str) -> int:
 
 @frozen
 class Setting:
-    """An argument. `keys`: it takes the keys of a key provider, whatever `type` says. `nullable`: null is the same as
+    """An argument. `keys`: it takes the keys of a key provider, regardless of `type`. `nullable`: null is the same as
     leaving it out; elsewhere it is a mistake."""
 
     type: Type = STRING
@@ -143,7 +143,7 @@ class Setting:
 
 @frozen(eq=False)
 class EncryptionArguments:
-    """The arguments by name, and those of the blocks that may stand there once."""
+    """The arguments by name, and those of the blocks that are allowed once."""
 
     arguments: Mapping[str, Setting]
     blocks: Mapping[str, Mapping[str, Setting]] = field(factory=dict)

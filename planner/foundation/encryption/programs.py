@@ -1,4 +1,4 @@
-"""Programs of the user that give keys or encrypt: one line that says what they are, then one JSON object."""
+"""Programs of the user that produce keys or encrypt: one line with their kind and version, then one JSON object."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECONDS = 60.0
 
 @frozen
 class Kind:
-    """A kind of program: what stands in its first line, and how sentences call it."""
+    """A kind of program: the content of its first line, and its name in sentences."""
 
     magic: str
     name: str
@@ -38,7 +38,7 @@ class ExitError(Exception):
 
 
 class AnswerError(Exception):
-    """What it printed is not the answer of its kind."""
+    """The output of a program is not a valid response of its kind."""
 
     def __init__(self, reason: str, stderr: str) -> None:
         super().__init__(reason)
@@ -46,7 +46,7 @@ class AnswerError(Exception):
 
 
 def ask(kind: Kind, command: Sequence[str], request: bytes) -> tuple[dict[str, Any], str]:
-    """What a program answers, and what it printed beside it. It runs in the working directory, without a shell. Raises
+    """The response of a program, and its other output. It runs in the working directory, without a shell. Raises
     ProtocolError, ExitError and AnswerError."""
     output, errors, status, has_code = _run(command, request)
     stderr = errors.decode("utf-8", "replace")
@@ -65,7 +65,7 @@ def ask(kind: Kind, command: Sequence[str], request: bytes) -> tuple[dict[str, A
 
 
 def _run(command: Sequence[str], request: bytes) -> tuple[bytes, bytes, str, bool]:
-    """What the program printed, and how it failed ("" if it did not)."""
+    """The output of the program, and the reason of its failure ("" if it did not fail)."""
     try:
         process = subprocess.Popen(
             list(command),
@@ -137,5 +137,5 @@ def only(answer: Mapping[str, Any], names: frozenset[str], stderr: str) -> None:
 
 
 def stderr_of(text: str) -> str:
-    """What a program printed beside its answer, as errors show it."""
+    """The standard error of a program, as errors show it."""
     return f"Stderr:\n-------\n{text}"

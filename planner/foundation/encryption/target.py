@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.records import frozen
 
 
 class TargetError(Exception):
-    """Something cannot be encrypted or decrypted, or may not stand there in clear. Its text is shown."""
+    """Data cannot be encrypted or decrypted, or must not be in clear. Its text is shown."""
 
 
 @frozen(eq=False, repr=False)
@@ -32,7 +32,7 @@ class Candidate(Protocol):
 
     @property
     def is_unencrypted(self) -> bool:
-        """Whether it stands for what is kept in clear."""
+        """Whether this is the method for unencrypted data."""
 
     def set_up(self, metadata: Mapping[str, bytes]) -> Ready:
         """The method with its keys: those that these metadata of an envelope lead to, too. Raises Failure."""
@@ -40,7 +40,7 @@ class Candidate(Protocol):
 
 @frozen(eq=False, repr=False)
 class Decrypted:
-    """What was encrypted. `is_pending`: it would be encrypted in another way today."""
+    """Decrypted data. `is_pending`: it would be encrypted in another way today."""
 
     data: bytes
     is_pending: bool
@@ -49,8 +49,8 @@ class Decrypted:
 
 
 class Target:
-    """How one kind of thing is kept. `is_clear` says what keeps bytes from being such a thing in clear ("": nothing).
-    Raises Failure when the first method cannot be set up."""
+    """The encryption of one kind of data. `is_clear` returns the reason why bytes are not such data in clear ("": they
+    are). Raises Failure when the first method cannot be set up."""
 
     def __init__(self, name: str, candidates: Sequence[Candidate], is_clear: Callable[[bytes], str]) -> None:
         self.name = name
@@ -81,8 +81,9 @@ class Target:
         return write_envelope(self._first.metadata, encrypted, head)
 
     def decrypt(self, data: bytes, is_clear: Callable[[bytes], str] | None = None) -> Decrypted:
-        """What is in an envelope, or the data themselves where they are in clear and may be; `is_clear` as for all of
-        the target. Raises TargetError, and Failure when a method cannot be set up with the metadata of the envelope."""
+        """The content of an envelope, or the data themselves where they are in clear and may be; `is_clear` as for all
+        of the target. Raises TargetError, and Failure when a method cannot be set up with the metadata of the
+        envelope."""
         try:
             envelope = read_envelope(data)
         except NotAnEnvelopeError as bad:

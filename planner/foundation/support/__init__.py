@@ -1,1 +1,1 @@
-"""What every stage may need of the machine: files, archives, JSON, signals, where things are."""
+"""Services of the machine for all stages: files, archives, JSON, signals, paths."""

@@ -59,7 +59,7 @@ class Member(NamedTuple):
 
 
 class ArchiveLimits(NamedTuple):
-    """What an archive may have at most, all members together."""
+    """Limits of an archive, for all members together."""
 
     bytes: int
     members: int
@@ -101,7 +101,7 @@ def allowed_bytes(size: int) -> int:
 
 
 def members(package: ZipFile, size: int, links: bool = False) -> list[tuple[ZipInfo, Member]]:
-    """What is in a zip archive of this size (in bytes), when all of it can be had without harm. Raises InstallError."""
+    """The members of a zip archive of this size (in bytes), if all of it is safe to unpack. Raises InstallError."""
     entries = package.infolist()
     _few(len(entries))
     listed = [(entry, _zip_member(package, entry)) for entry in entries]
@@ -251,7 +251,7 @@ class _UnpackDirectory:
             os.fchmod(file.fileno(), 0o755 if is_program else 0o644)
 
     def _same(self, member: Member, folder: int) -> None:
-        """What a hard link names, once more: a file that is there already."""
+        """Create the target of a hard link again: a file that is there already."""
         parts = _parts(member.target)
         number = -1
         try:

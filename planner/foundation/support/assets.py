@@ -36,7 +36,7 @@ def cache_folder() -> str | None:
 
 
 def state_folder() -> str | None:
-    """The same for what is to stay (`$XDG_STATE_HOME`, else `~/.local/state`)."""
+    """The directory for files to keep (`$XDG_STATE_HOME`, else `~/.local/state`)."""
     return _own_directory("XDG_STATE_HOME", ".local/state")
 
 
@@ -85,6 +85,6 @@ def _own_directory(variable: str, usual: str) -> str | None:
 
 
 def _may_hold(status: os.stat_result) -> bool:
-    """Whether what the user has in a folder stays his: it is his, or the system's; where all may write, as in /tmp,
-    nobody takes away what belongs to others."""
+    """Whether the user's files in a directory are safe from others: the directory is the user's, or the system's; where
+    all may write, as in /tmp, files cannot be removed by other users."""
     return status.st_uid in (os.geteuid(), 0) and (not status.st_mode & 0o022 or bool(status.st_mode & stat.S_ISVTX))

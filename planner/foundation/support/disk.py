@@ -1,4 +1,5 @@
-"""Files that are read or replaced as a whole; the latter are on the disk when that is said: states, backups, plans."""
+"""Reading and replacing of whole files; replaced ones are flushed to disk before they are reported as written: states,
+backups, plans."""
 
 from __future__ import annotations
 
@@ -25,13 +26,13 @@ def replace_file(
     ready: Callable[[int], bool] | None = None,
     durable: bool = True,
 ) -> None:
-    """Put these bytes in place of a file at once: whatever happens meanwhile, the file is the old or the new one.
+    """Replace a file with these bytes atomically: whatever happens meanwhile, the file is the old or the new one.
 
-    A file that exists keeps its permissions, a new one gets `mode` without the bits of the umask; what is no ordinary
-    file, such as a device, is just written to. `ready` is called
-    with the descriptor of the new file just before that takes the place; with True the descriptor stays open.
-    `durable`: the bytes are on the disk when this returns. Raises OSError; the file is the old one then, except when
-    its folder could not be flushed at the end."""
+    A file that exists keeps its permissions, a new one gets `mode` without the bits of the umask; a file that is not
+    regular, such as a device, is just written to. `ready` is called with the descriptor of the new file just before
+    that takes the place; with True the descriptor stays open. `durable`: the bytes are on the disk when this returns.
+    Raises OSError; the file is the old one then, except when its directory could not be flushed at the end.
+    """
     try:
         _replace(path, data, mode, ready, durable)
     except OSError as problem:
@@ -73,9 +74,8 @@ def _replace(path: str, data: bytes, mode: int, ready: Callable[[int], bool] | N
 
 
 def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
-    """What is in a file of which only the name is known. A pipe or a device could keep us waiting or go on for ever and
-    is refused; only the null device is a file without content. Raises OSError, and ValueError for a name that none can
-    have."""
+    """The content of a file of which only the name is known. A pipe or a device could block or go on for ever and is
+    refused; only the null device is a file without content. Raises OSError, and ValueError for an impossible name."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         check_kind(descriptor, path)
@@ -85,8 +85,8 @@ def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
 
 
 def read_given(path: str | os.PathLike[str], most: int = MOST_STREAMED) -> bytes:
-    """What is in a file that somebody named himself: that may be a pipe (`<(...)`, `/dev/stdin`), which is waited for.
-    Raises OSError, and ValueError for a name that none can have."""
+    """The content of a file that the user named: it may be a pipe (`<(...)`, `/dev/stdin`), which is waited for. Raises
+    OSError, and ValueError for an impossible name."""
     mode = os.stat(path).st_mode
     if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
         return read_whole(path)
@@ -98,8 +98,8 @@ def read_given(path: str | os.PathLike[str], most: int = MOST_STREAMED) -> bytes
 
 
 def read_text(path: str | os.PathLike[str], given: bool = False) -> str:
-    """The same as text in UTF-8 with plain line ends; `given`: somebody named the file himself. Raises OSError, and
-    ValueError (UnicodeDecodeError is one)."""
+    """The content of a file as text in UTF-8 with plain line ends; `given`: the user named the file. Raises OSError,
+    and ValueError (UnicodeDecodeError is one)."""
     return (read_given if given else read_whole)(path).decode("utf-8").replace("\r\n", "\n")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _NoUtf8(dict[int, int]):
-    """What str.translate makes of each character."""
+    """The replacement of each character for str.translate."""
 
     def __missing__(self, code: int) -> int:
         return 0xFFFD if 0xD800 <= code < 0xE000 else code
@@ -37,7 +37,7 @@ _NO_UTF8 = _NoUtf8()
 
 
 class JsonError(ValueError):
-    """A text is no JSON: why, and the offset (bytes) where that shows."""
+    """The text is not valid JSON: the reason, and the offset (bytes) where it shows."""
 
     def __init__(self, reason: str, offset: int) -> None:
         super().__init__(f"{reason} (byte offset {offset})")
@@ -56,7 +56,7 @@ def loads(data: bytes) -> Any:
 
 
 def reader() -> Callable[[bytes], Any]:
-    """Reads JSON texts that have no wide numbers, as somebody has made sure. It raises ValueError."""
+    """A reader of JSON texts that are known to have no wide numbers. It raises ValueError."""
     read: Callable[[bytes], Any] = orjson.loads
     return read
 
@@ -89,7 +89,7 @@ def _no_constant(name: str) -> Any:
 
 
 def has_wide_numbers(data: bytes) -> bool:
-    """Whether a number may stand in the text that the fast reader would round. Says yes too often, never too seldom."""
+    """Whether the text may contain a number that the fast reader would round. True too often, never too seldom."""
     if data[:1] not in (b"{", b"[", b'"'):
         return True
     return (_wide() if len(data) < _LARGE else _wide_in_much()).search(data) is not None
@@ -97,7 +97,7 @@ def has_wide_numbers(data: bytes) -> bool:
 
 @cache
 def _wide_in_much() -> Any:
-    """The same pattern for a searcher that is five times as fast and takes its time to begin."""
+    """The pattern of wide numbers for a searcher that is five times as fast and takes its time to begin."""
     import re2
 
     return re2.compile(rb"[:\[,][ \t\r\n]*-?(?:[0-9][0-9.]{15}|[0-9.]+[eE])")
@@ -139,9 +139,9 @@ def _plain(value: Any) -> Any:
 
 
 def _fragments(value: Any, depth: int = 0) -> Any:
-    """The same value with whole numbers beyond 64 bits as ready-made text, and U+FFFD for what UTF-8 has not: bytes of
-    names and variables that were no UTF-8 are such characters (PEP 383). What is nested deeper than the fast writer
-    goes is ready-made text, too."""
+    """The value with whole numbers beyond 64 bits as ready-made text, and U+FFFD for characters that UTF-8 cannot
+    encode: bytes of names and variables that are not UTF-8 are such characters (PEP 383). Values nested deeper than the
+    fast writer goes are ready-made text, too."""
     if value.__class__ is str:
         return value.translate(_NO_UTF8)
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:

@@ -47,7 +47,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 class _Orjson:
-    """The module, which is loaded when somebody first uses it: that takes longer than to read most files."""
+    """The module, loaded on first use: that takes longer than to read most files."""
 
     def __getattr__(self, name: str) -> Any:
         with uninterrupted():

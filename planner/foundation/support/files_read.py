@@ -1,5 +1,5 @@
-"""What the functions of a configuration have looked at: files, names in folders, the time; and how often services were
-asked for states: what they say is no file that could be compared."""
+"""The reads of a configuration's functions: files, names in directories, the time; and how often states were read from
+services, which leaves no file to compare."""
 
 from __future__ import annotations
 
@@ -26,31 +26,30 @@ def files_read() -> tuple[str, ...]:
 
 
 def note_look(path: str) -> None:
-    """A function asks whether there is such a file."""
+    """A function checks whether there is such a file."""
     _LOOKED[path] = None
     sys.audit(LOOKED, path)
 
 
 def note_listing(path: str, are_all: bool) -> None:
-    """A function asks for names in a folder; `are_all`: those of our own files, too."""
+    """A function lists names in a directory; `are_all`: those of our own files, too."""
     _LOOKED[path] = None
     if are_all:
         sys.audit(LISTED, path)
 
 
 def looked_at() -> tuple[str, ...]:
-    """The files that functions have asked for, whether they are there or not, and the folders whose names they have
-    asked for, sorted."""
+    """The files that functions looked up, whether they exist or not, and the directories that they listed, sorted."""
     return tuple(sorted(_LOOKED))
 
 
 def note_time() -> None:
-    """A function has asked for the time of the plan."""
+    """A function read the time of the plan."""
     _TIME[0] = True
 
 
 def has_asked_time() -> bool:
-    """Whether a function of this configuration has asked for the time of the plan."""
+    """Whether a function of this configuration read the time of the plan."""
     return _TIME[0]
 
 

@@ -1,6 +1,5 @@
-"""Pieces of work that forks of this process take one after the other. Other than in `forks` a piece may reach the
-world, so none is ended in its middle: when it is asked to stop, no fork takes another piece, and each finishes the one
-that it has."""
+"""Work items that forks of this process take one after the other. Unlike in `forks` an item may change the world, so
+none is interrupted: on a stop request no fork takes another item, and each finishes the one that it has."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ _PATIENCE = 5.0
 
 
 class StopFlag:
-    """Something that this process tells its forks: that they are to stop."""
+    """A stop request from this process to its forks."""
 
     def __init__(self) -> None:
         self._shared = mmap(-1, 1)
@@ -55,8 +54,8 @@ class Forks:
         os.close(self._tasks)
 
     def results(self) -> Iterator[tuple[int, Any]]:
-        """(index, what came of it) as they come; nothing of work that a fork died of. When this is interrupted, the
-        forks are, too: what they still say comes first."""
+        """(index, result) as they come; nothing for work during which a fork died. When this is interrupted, the forks
+        are, too: their remaining results come first."""
         parts: dict[int, bytearray] = {fork.results: bytearray() for fork in self._forks}
         try:
             while parts:

@@ -1,5 +1,5 @@
-"""Work that is shared out to forks of this process: they see all data without a copy, and nothing that they do is seen
-here but their results. A fork ends with its result, when somebody interrupts it, or when this process is gone."""
+"""Work distributed to forks of this process: they see all data without a copy, and only their results come back. A fork
+ends with its result, on an interrupt, or when this process ends."""
 
 from __future__ import annotations
 

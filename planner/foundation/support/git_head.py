@@ -12,8 +12,8 @@ _MOST = 1 << 24
 
 
 def head_commit(directory: str) -> str:
-    """The commit (hexadecimal) that HEAD names in the repository of a directory; "" where there is none, or where it
-    cannot be told."""
+    """The commit (hexadecimal) that HEAD names in the repository of a directory; "" where there is none, or where it is
+    unknown."""
     folder = _git_folder(os.path.realpath(directory))
     if folder is None:
         return ""

@@ -1,4 +1,4 @@
-"""Values that are worked out when somebody reads them."""
+"""Values that are computed on first use."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MOST_NESTED = 1000
 
 
 def is_too_deep(pattern: str) -> bool:
-    """Whether more groups stand within each other than anybody can mean. In doubt, a bracket counts as one."""
+    """Whether groups are nested deeper than any reasonable pattern. In doubt, a bracket counts as one."""
     if pattern.count("(") <= MOST_NESTED:
         return False
     depth = 0

@@ -14,7 +14,7 @@ LEAST = 1 << 20
 
 
 class Ahead:
-    """What is in a file that somebody named himself, at most so many bytes; being read already, if that is much."""
+    """The content of a file that the user named, at most so many bytes; reading has begun already, if it is long."""
 
     def __init__(self, path: str, most: int) -> None:
         self._path, self._most = path, most

@@ -1,10 +1,10 @@
-"""Interrupts: the first one asks a running walk to start nothing more, the second one ends the process.
+"""Interrupts: the first one makes a running walk start nothing more, the second one ends the process.
 
 A handler runs on the main thread between any two of its steps, perhaps while that holds a lock. So by construction it
 takes none: it sets a flag or raises KeyboardInterrupt. It runs only when the main thread comes to it, which a signal
-that arrives just before that waits for something does not make it do. So the system itself also writes each signal into
-a pipe; a thread of its own reads them there, tells the listeners of the stop request, and nudges the main thread with a
-harmless signal until that has answered.
+that arrives just before that waits for something does not make it do. So the system itself also writes each signal
+into a pipe; a separate thread reads them there, notifies the listeners of the stop request, and nudges the main thread
+with a harmless signal until that has responded.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _PATIENCE = 1.0
 
 
 class StopSignal:
-    """Asks what runs to start nothing more.
+    """A request to start nothing more.
 
     A signal handler interrupts the main thread anywhere, also where it holds a lock, so it may take none: it sets
-    `requested` and nothing else, and another thread calls `tell`. Whoever is not a signal handler calls `request`.
+    `requested` and nothing else, and another thread calls `tell`. All other code calls `request`.
     """
 
     __slots__ = ("_heard", "_listeners", "_lock", "_told", "requested")
@@ -53,12 +53,12 @@ class StopSignal:
             self._listeners.remove(listener)
 
     def request(self) -> None:
-        """Stop, and tell everybody. Takes locks: not for signal handlers."""
+        """Stop, and notify all listeners. Takes locks: not for signal handlers."""
         self.requested = True
         self.tell()
 
     def withdraw(self) -> None:
-        """The request counts no more, and the next one is told again. Only while nothing runs that might hear it."""
+        """Withdraw the request; the next one is announced again. Only while nothing runs that might notice it."""
         with self._lock:
             self.requested = False
             self._told.clear()
@@ -93,7 +93,7 @@ _READING = _Reading()
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """What this thread waits for meanwhile changes nothing anywhere, so a stop ends the waiting."""
+    """A wait of this thread that changes nothing anywhere, so a stop ends it."""
     _READING.depth += 1
     try:
         yield

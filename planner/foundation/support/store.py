@@ -1,18 +1,18 @@
-"""The one store of what this program keeps for itself in the user's cache: parsed files, tables of grammars, compiled
-rules, schemas of plugins, check sums. It is believed only when this user wrote it.
+"""The one store of this program's own data in the user's cache: parsed files, tables of grammars, compiled rules,
+schemas of plugins, checksums. It is trusted only when this user wrote it.
 
-Some of what is kept is run (compiled rules), and all of it decides what a command does (parsed files, schemas), so it
-has to be as trustworthy as the program. Two things see to that. The folder counts only if it belongs to the user and
-nobody else may write there. And each entry begins with a sum that only he can make: its key is not in the cache but
-with the user's state (`$XDG_STATE_HOME`, else `~/.local/state`), so that what comes with a cache from elsewhere, such
-as one that a CI server restored, is not looked at. Nothing is unpickled or unmarshalled before its sum is found right.
+Some of the data is run (compiled rules), and all of it decides what a command does (parsed files, schemas), so it has
+to be as trustworthy as the program. Two things ensure that. The directory counts only if it belongs to the user and is
+not writable by others. And each entry begins with a checksum that only this user can make: its key is not in the cache
+but with the user's state (`$XDG_STATE_HOME`, else `~/.local/state`), so entries of a cache from elsewhere, such as one
+that a CI server restored, are ignored. Nothing is unpickled or unmarshalled before its checksum is verified.
 
-What is kept stands on shelves, a folder for each kind. All shelves make the names of their entries in one way: a digest
-of the program's version, the interpreter's, the files of code that make such entries, and what the entry is made from.
-So nothing has to be declared out of date; what is not asked for any more is trimmed, oldest first.
+The entries are on shelves, a directory for each kind. All shelves make the names of their entries in one way: a digest
+of the program's version, the interpreter's, the files of code that make such entries, and the data that the entry is
+made from. So nothing has to be declared out of date; entries not used any more are trimmed, oldest first.
 
-Whatever is wrong with the cache, the key or an entry, the answer is the same: it is not there, and is made anew.
-`PLANNER_NO_CACHE=1` says that of all entries.
+Whatever is wrong with the cache, the key or an entry, the result is the same: the entry is missing, and is made anew.
+`PLANNER_NO_CACHE=1` makes all entries missing.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Shelf:
         return number is not None
 
     def load(self, name: str) -> memoryview | None:
-        """What is kept under a name."""
+        """The data stored under a name."""
         number = _open_entry(self.folder, name)
         if number is None:
             return None
@@ -91,12 +91,12 @@ class Shelf:
         return head if _is_sealed(self.folder, name, data[:SEAL], head) else None
 
     def store(self, name: str, head: bytes, rest: bytes = b"") -> None:
-        """Keep something, where that is possible. Readers see the old or the new entry. Only the head is under the sum:
-        what is said there of the rest has to say how to know it again."""
+        """Store data, where that is possible. Readers see the old or the new entry. Only the head is under the
+        checksum: it has to contain the means to verify the rest."""
         self.store_parts(name, (head,), rest)
 
     def store_parts(self, name: str, head: tuple[bytes, ...], rest: bytes = b"") -> None:
-        """The same of a head in parts."""
+        """Store data with a head in parts."""
         sealed = seal(self.folder, name, *head) if _is_on() else None
         if sealed is not None:
             _write_entry(self.folder, name, (sealed, sum(map(len, head)).to_bytes(_LENGTH, "little"), *head, rest))
@@ -104,7 +104,7 @@ class Shelf:
                 self.trim()
 
     def open(self, name: str) -> StoreEntry | None:
-        """What is kept under a name, to be read in parts."""
+        """The data stored under a name, to be read in parts."""
         number = _open_entry(self.folder, name)
         if number is None:
             return None
@@ -315,7 +315,7 @@ def _environment() -> tuple[str | None, ...]:
 
 @lru_cache(8)
 def _home(*environment: str | None) -> str | None:
-    """What the environment makes it; a process asks for every file that it reads."""
+    """The home directory according to the environment; a process needs it for every file that it reads."""
     return cache_folder()
 
 
@@ -344,7 +344,7 @@ def _read_key(path: str) -> bytes | None:
 
 
 def _make_key(path: str) -> bytes | None:
-    """A key that is there whole, whoever else makes one at the same time. Raises OSError."""
+    """Create a key that is complete even if another process makes one at the same time. Raises OSError."""
     fresh = f"{path}.{os.getpid()}.tmp"
     with suppress(FileNotFoundError):
         os.unlink(fresh)

@@ -199,7 +199,7 @@ def _attributes(t: Type) -> Iterable[Type]:
 
 
 def _unknown(value: Unknown, wanted: Type) -> Value:
-    """An unknown value after conversion, with what can still be said of it."""
+    """An unknown value after conversion, with the refinements that remain valid."""
     given, known = value.type, value.refinement
     not_null = known is not None and known.not_null
     if isinstance(given, ObjectType) and isinstance(wanted, MapType):

@@ -42,16 +42,17 @@ from planner.foundation.values.value import (
 
 
 class CodecError(ValueError):
-    """A value that has no JSON form, or JSON that is no value of the type; the text says why."""
+    """The value has no JSON form, or the JSON is not a value of the type; the text gives the reason."""
 
 
 # ---------------------------------------------------------------- to JSON
 
 
 def to_json(value: Value, wanted: Type = DYNAMIC) -> Any:
-    """The JSON form of a value of a type: where the type is dynamic, an object {"value", "type"} says what it is.
+    """The JSON form of a value of a type: where the type is dynamic, an object {"value", "type"}.
 
-    Marks must be gone. Raises CodecError for unknown and infinite values."""
+    Marks must be gone. Raises CodecError for unknown and infinite values.
+    """
     cls = value.__class__
     if cls is str or cls is bool:
         if wanted is not DYNAMIC:

@@ -77,7 +77,7 @@ def infinity(negative: bool = False) -> Any:
 
 
 def has_inexact_numbers() -> bool:
-    """Whether this process has had any number that is no int; without them none is infinite."""
+    """Whether this process has had any number that is not an int; without them none is infinite."""
     return "gmpy2" in sys.modules
 
 
@@ -118,7 +118,7 @@ def from_float(x: float) -> Any:
 
 def same_number(a: Any, b: Any) -> bool:
     """Whether two numbers are equal: whole ones when their digits are, others when their shortest texts are. So the
-    float64 that a provider answers equals the decimal that it stands for (go-cty, rawNumberEqual)."""
+    float64 that a provider returns equals the decimal that it represents (go-cty, rawNumberEqual)."""
     if a.__class__ is int or b.__class__ is int or a.precision == b.precision:
         return bool(a == b)
     g = _load()

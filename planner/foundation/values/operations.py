@@ -47,7 +47,7 @@ from planner.foundation.values.value import (
 
 
 class OperationError(ValueError):
-    """An operation that its operands do not allow; the text says why."""
+    """The operands are not valid for an operation; the text gives the reason."""
 
 
 # ---------------------------------------------------------------- equality

@@ -1,4 +1,4 @@
-"""Where in a value something stands: marks and unknown parts by path, and as structures of true.
+"""Positions in a value: marks and unknown parts by path, and as structures of true.
 
 A path is a tuple of steps: ("attr", name) into an object, ("index", key) into a map, list or tuple (and with the
 element itself as key into a set).
@@ -47,7 +47,7 @@ def parts(value: Value) -> Iterator[tuple[tuple[str, Any], Value]]:
 
 
 def marked_paths(value: Value) -> list[PathMarks]:
-    """The paths at which marks stand, outer before inner, with the marks."""
+    """The paths of marks, outer before inner, with the marks."""
     marked: list[PathMarks] = []
     if is_marked_deep(value):
         _marked(value, (), marked)
@@ -122,7 +122,7 @@ def _apply(value: Value, path: Path, depth: int, marks: frozenset[Mark]) -> Valu
 
 
 def get(value: Value, path: Path) -> Value:
-    """The part at a path, with the marks of what it stands in. Raises KeyError when the path leads nowhere."""
+    """The part at a path, with the marks of the parts around it. Raises KeyError when the path leads nowhere."""
     for kind, key in path:
         marks: frozenset[Mark] = frozenset()
         if value.__class__ is Marked:

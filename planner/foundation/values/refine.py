@@ -126,7 +126,8 @@ _ENDS = frozenset("-_:;/\\,.(){}[]|?!~ \t@#$%^&*+\"'")  # cannot be changed by w
 def safe_prefix(text: str) -> str:
     """The part of a known prefix that no following text can change (a combining mark changes the letter before it).
 
-    A line break ends what go-cty can tell, unless the last letter is one that may change."""
+    A line break ends the part that go-cty knows, unless the last letter is one that may change.
+    """
     if not text:
         return text
     if _may_change(text[-1]):
@@ -161,8 +162,8 @@ _WITHOUT_PARTS = frozenset((str, bool, int, Null))
 
 
 def with_documents(value: Value, other: Value) -> Value:
-    """The unmarked value; texts in it that are as unknown as they are in the other, which it was made from, have their
-    documents (see Unknown). Elements of sets cannot be told from each other, and stay as they are."""
+    """The unmarked value; unknown strings in it get their documents (see Unknown) from the other value, which it was
+    made from. Elements of sets are indistinguishable and stay unchanged."""
     cls = value.__class__
     if cls is Unknown:
         is_same = other.__class__ is Unknown and other.document is not None and value.type == other.type

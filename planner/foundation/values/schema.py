@@ -76,7 +76,7 @@ class NestedBlock:
 
 @frozen(eq=False)
 class BlockSchema:
-    """What may stand in a body. `ephemeral`: ephemeral values may be used in it."""
+    """The permitted content of a body. `ephemeral`: ephemeral values may be used in it."""
 
     attributes: dict[str, AttributeSchema] = field(factory=dict)
     blocks: dict[str, NestedBlock] = field(factory=dict)

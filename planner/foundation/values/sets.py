@@ -1,4 +1,4 @@
-"""Sets: which items are the same, and the order they stand in.
+"""Sets: which items are the same, and their order.
 
 After go-cty (set_internals.go, set/ops.go): strings by code point, numbers by size, false before true, everything else
 by a text made from the value; known before unknown before null; what that leaves undecided by the CRC-32 of the text.
@@ -73,7 +73,7 @@ def _ordered(element: Type, values: list[Value]) -> tuple[Value, ...]:
 
 
 def set_text(value: Value) -> str:
-    """The text that stands for a value in set order; equal values have equal texts, different ones may."""
+    """The text that represents a value in set order; equal values have equal texts, different ones may."""
     parts: list[str] = []
     _append(value, parts)
     return "".join(parts)

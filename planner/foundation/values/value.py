@@ -62,7 +62,7 @@ NULL = Null()
 
 
 class Refinement:
-    """What is known of an unknown value. All None/empty: nothing. Bounds are (number, inclusive)."""
+    """The known properties of an unknown value. All None/empty: nothing. Bounds are (number, inclusive)."""
 
     __slots__ = ("lower", "max_length", "min_length", "not_null", "prefix", "upper")
 
@@ -99,9 +99,9 @@ class Refinement:
 
 
 class Unknown:
-    """A value that will be known later; `refinement` narrows it (None: nothing is known but the type). Of a text that
-    is the JSON of a value with unknown parts, `document` is that value, without marks. It is told to policies, and is
-    nothing that two values could differ in."""
+    """A value that will be known later; `refinement` narrows it (None: nothing is known but the type). Of a string that
+    is the JSON of a value with unknown parts, `document` is that value, without marks. It is for policies, and makes no
+    difference when two values are compared."""
 
     __slots__ = ("document", "refinement", "type")
 
@@ -130,7 +130,7 @@ NOT_NULL = Refinement(not_null=True)
 
 
 class Marked:
-    """A value with marks. Never nested directly (marks are merged), but may stand inside containers."""
+    """A value with marks. Never nested directly (marks are merged), but may occur inside containers."""
 
     __slots__ = ("marks", "value")
 
@@ -341,7 +341,8 @@ def is_null(value: Value) -> bool:
 def number_from_text(text: str) -> Value:
     """The number a decimal text denotes, rounded to 512 bits like OpenTofu's (int when whole).
 
-    Raises ValueError when the text is no number."""
+    Raises ValueError when the text is not a number.
+    """
     if text.isascii() and text.isdigit() and len(text) < 150:
         return int(text)
     return parse_number(text)

@@ -21,8 +21,8 @@ _UNESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
 
 
 class AddressError(Exception):
-    """Why a text is no address: a title, an explanation, the offsets [start, end) of the offending piece, and the steps
-    that were read before it."""
+    """The text is not a valid address: a title, an explanation, the offsets [start, end) of the offending piece, and
+    the steps that were read before it."""
 
     def __init__(self, summary: str, detail: str, start: int, end: int) -> None:
         super().__init__(f"{summary}: {detail}")
@@ -108,7 +108,7 @@ def join(module: str, relative: str) -> str:
 @frozen
 class ModuleAddress:
     """A module instance: the calls from the root, each with its key. No steps: the root module. With no keys at all it
-    also stands for the module's configuration."""
+    also denotes the module's configuration."""
 
     steps: tuple[tuple[str, InstanceKey], ...] = ()
 
@@ -121,7 +121,7 @@ class ModuleAddress:
 
     @property
     def config(self) -> ModuleAddress:
-        """The same path without keys."""
+        """This path without keys."""
         return ModuleAddress(tuple((name, None) for name, _ in self.steps))
 
     @cached_property
@@ -154,7 +154,8 @@ class ModuleAddress:
         return other.module.steps[: len(self.steps)] == self.steps
 
     def covers(self, other: Address) -> bool:
-        """The same for an address that somebody typed: without a key in its last step it means all instances."""
+        """Whether this address, as typed by the user, covers another: without a key in its last step it means all
+        instances."""
         if not self.steps or self.steps[-1][1] is not None:
             return self.contains(other)
         steps, last = other.module.steps, len(self.steps) - 1
@@ -231,7 +232,7 @@ Address: TypeAlias = ModuleAddress | ResourceAddress
 
 
 def sort_key(address: str) -> tuple[Any, ...]:
-    """Sort key of an address in text form; texts that are no addresses come last, by code point."""
+    """Sort key of an address in text form; texts that are not addresses come last, by code point."""
     for parse in (parse_resource_instance, parse_address):  # most are of resources, and those are remembered
         try:
             return (0, *parse(address).sort_key)
@@ -244,9 +245,10 @@ def sort_key(address: str) -> tuple[Any, ...]:
 
 
 def address_of(steps: Sequence[TraversalStep]) -> Address:
-    """The address that a traversal denotes. A resource without a key stands for the resource and its only instance.
+    """The address that a traversal denotes. A resource without a key denotes the resource and its only instance.
 
-    Raises AddressError."""
+    Raises AddressError.
+    """
     module, rest = _module_prefix(steps)
     if not rest:
         return module

@@ -1,7 +1,7 @@
-"""Sets of addresses that are kept small until somebody reads them.
+"""Sets of addresses in a compact form until they are read.
 
-What thousands of objects depend on is mostly the same addresses again and again. One list of all addresses, shared, and
-one whole number for each set (bit n: the n-th address) take a hundredth of the room that tuples of texts would.
+Thousands of objects mostly depend on the same addresses. One list of all addresses, shared, and one whole number for
+each set (bit n: the n-th address) take a hundredth of the room that tuples of strings would.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ NO_ADDRESSES = AddressSet(Addresses(()), 0)
 
 
 class Numbered:
-    """A graph for walks: nodes as numbers in the order of their `names`, with how many nodes each waits for, and which
-    ones wait for it. Whoever changes anything makes a copy."""
+    """A graph for walks: nodes as numbers in the order of their `names`, with the number of nodes that each waits for,
+    and those that wait for it. Copy it before changing anything."""
 
     __slots__ = ("dependents", "names", "numbers", "waits_for")
 

@@ -31,8 +31,8 @@ class CheckedObject:
 
 @frozen
 class Deprecation:
-    """What is deprecated (`module.a.old`), what its author says about it, if anything, and whether it belongs to a
-    module from elsewhere. As a mark: the value comes from it."""
+    """A deprecated object (`module.a.old`), its author's message, if any, and whether it belongs to a module from
+    elsewhere. As a mark: the value comes from it."""
 
     by: str
     message: str = ""
@@ -42,12 +42,12 @@ class Deprecation:
 @frozen
 class Diagnostic:
     """One problem. `code` is stable and short (`config.duplicate_resource`); `summary` is a title without a full stop;
-    `detail` says what, why and what to do; `subject` is the span the caret points at; `context` the wider block shown;
-    `address` the object concerned; `values` are lines like `var.x is 5` about expression operands; `called` is the
-    function whose call failed; `is_check`: a check block says so, which never stands for others; `checked` is the
-    object whose condition says so; `difference`: the two values that were to be equal; `because`: where the values come
-    from, step by step (planner.answers.explain.assertions); `deprecation` is what the warning is about, which people
-    are told of once; `group`: it stands for others of its summary only if they have the same group."""
+    `detail` explains what, why and what to do; `subject` is the span the caret points at; `context` the wider block
+    shown; `address` the object concerned; `values` are lines like `var.x is 5` about expression operands; `called` is
+    the function whose call failed; `is_check`: it comes from a check block, and never represents others; `checked` is
+    the object whose condition failed; `difference`: the two values that were to be equal; `because`: where the values
+    come from, step by step (planner.answers.explain.assertions); `deprecation` is the subject of the warning, which is
+    reported once; `group`: it represents others of its summary only if they have the same group."""
 
     severity: Severity
     code: str
@@ -70,7 +70,7 @@ class Diagnostic:
         return self.severity == "error"
 
     def at(self, address: str) -> Diagnostic:
-        """The same diagnostic, about the object with this address unless it already names one."""
+        """This diagnostic, about the object with this address unless it already names one."""
         return self if self.address else evolve(self, address=address)
 
 
@@ -104,17 +104,17 @@ T = TypeVar("T")
 
 
 class Diagnostics(list[Diagnostic]):
-    """The diagnostics of a command, in the order in which they came up. Whoever cannot go on raises Failure with what
-    has not been told yet; `until_an_error` catches it, once for the whole command."""
+    """The diagnostics of a command, in the order in which they came up. Code that cannot continue raises Failure with
+    the diagnostics not reported yet; `until_an_error` catches it, once for the whole command."""
 
     def check(self, problems: Iterable[Diagnostic] = ()) -> None:
-        """Tell these, and end the work if there are errors among all that was told. Raises Failure."""
+        """Report these, and end the work if any reported diagnostic is an error. Raises Failure."""
         self += problems
         if has_errors(self):
             raise Failure(())
 
     def take(self, answer: tuple[T | None, Iterable[Diagnostic]]) -> T:
-        """The value of an answer whose problems are told. Raises Failure when there is none, or with an error."""
+        """The value of a result whose problems are reported. Raises Failure when there is none, or with an error."""
         value, problems = answer
         self.check(problems)
         if value is None:
@@ -123,7 +123,7 @@ class Diagnostics(list[Diagnostic]):
 
     @contextmanager
     def until_an_error(self) -> Iterator[None]:
-        """Work that may end with Failure: what it carries is told."""
+        """Work that may end with Failure: the diagnostics in it are reported."""
         try:
             yield
         except Failure as failure:
@@ -141,7 +141,8 @@ _REFUSED = frozenset(
 
 
 def defect(problem: Exception, address: str = "") -> Diagnostic:
-    """What to say of an exception; with PLANNER_DEBUG also where it happened. `address`: what was being worked on."""
+    """A diagnostic for an exception; with PLANNER_DEBUG also where it happened. `address`: the object being worked
+    on."""
     debugging = os.environ.get("PLANNER_DEBUG")
     if isinstance(problem, RecursionError) and not debugging:
         detail = "Something in the configuration or in the state is nested deeper than planner can follow."

@@ -49,8 +49,8 @@ _FEW = 6
 
 
 def instead(text: str, known: Collection[str]) -> str:
-    """What there is in place of an address, ready to append to a sentence: one that is written alike, else the same
-    thing in another module, else what there is of the same type. Empty when there is nothing of the kind."""
+    """A suggestion in place of an address, ready to append to a sentence: one that is written alike, else the same
+    object in another module, else those of the same type. Empty when there is nothing of the kind."""
     names = sorted(known)
     alike = did_you_mean(text, names)
     if alike:

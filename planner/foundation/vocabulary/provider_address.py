@@ -15,7 +15,7 @@ BUILTIN = "terraform.io/builtin/terraform"
 
 
 def is_builtin(source: str) -> bool:
-    """Whether a provider's full address says that it comes with the program; there may be none of that name."""
+    """Whether a provider's full address is that of a builtin one; there may be none of that name."""
     return source.startswith("terraform.io/builtin/")
 
 
@@ -66,7 +66,8 @@ def parse_provider_configuration(text: str) -> ProviderConfiguration:
 
 
 def provider_source(text: str) -> str:
-    """The full `host/namespace/type` that `type`, `namespace/type` or the full form stands for. Raises ValueError."""
+    """The full `host/namespace/type` of a provider written as `type`, `namespace/type` or in full. Raises
+    ValueError."""
     parts = text.split("/")
     if not 1 <= len(parts) <= 3 or not all(parts) or not all(p.isascii() for p in parts):
         raise ValueError(text)

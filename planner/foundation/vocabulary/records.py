@@ -1,9 +1,9 @@
-"""Records: what `attrs.frozen` and `attrs.define` make, at a tenth of the price.
+"""Records: replacements for `attrs.frozen` and `attrs.define`, at a tenth of the price.
 
 A command that plans one resource imports some 150 records, and makes objects of a third of them, most of these less
 than ten times. So nothing is generated when a class is made: it gets its slots, and methods that do their work by
-looking at the fields. Whatever is called often is then compiled, once, as attrs does it for all at once. To those who
-check types they are attrs, and they mean the same; `attrs.fields`, `attrs.asdict` and the like understand them.
+looking at the fields. A method that is called often is then compiled, once, as attrs does it for all at once. Type
+checkers see attrs classes, with the same meaning; `attrs.fields`, `attrs.asdict` and the like understand them.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _get = object.__getattribute__
 
 
 class FrozenError(AttributeError):
-    """Somebody assigns to a field of a frozen record."""
+    """Assignment to a field of a frozen record."""
 
 
 class Field:
-    """One field: its name, what it is called in calls, its annotation as written, and what `field` says."""
+    """One field: its name, its name as a parameter, its annotation as written, and the arguments of `field`."""
 
     __slots__ = ("alias", "default", "eq", "factory", "init", "kw_only", "name", "repr", "type")
 
@@ -46,7 +46,7 @@ class Field:
         self.name, self.alias = name, name.lstrip("_")
 
     def initial(self) -> Any:
-        """What the field holds when nothing is given; `_MISSING`: something has to be given."""
+        """The default value of the field; `_MISSING`: the argument is required."""
         return self.factory() if self.factory is not None else self.default
 
 
@@ -93,7 +93,7 @@ class _Record:
 
 
 class _Attributes:
-    """The fields as attrs has them, for its functions and those that build on them; made when they are asked for."""
+    """The fields as attrs has them, for its functions and libraries that build on them; made on first use."""
 
     __slots__ = ()
 
@@ -206,7 +206,7 @@ _METHODS = frozenset((FunctionType, property, classmethod, staticmethod))
 
 
 def _point(value: Any, old: type, new: type) -> None:
-    """What a method means by `super()` is a cell that holds its class: the new one."""
+    """Point `super()` of a method to the new class: its cell holds the class."""
     if value.__class__ is property:
         value = value.fget
     elif value.__class__ in (classmethod, staticmethod):
@@ -417,7 +417,7 @@ def _decorator(is_frozen: bool) -> Any:
 
 
 def _evolve(inst: Any, **changes: Any) -> Any:
-    """Another record that has other values in some fields. Raises TypeError for a name that is no field."""
+    """A copy of a record with other values in some fields. Raises TypeError for a name that is not a field."""
     record: _Record | None = inst.__class__.__dict__.get("__record__")
     if record is None:
         import attrs

@@ -1,4 +1,4 @@
-"""Span: a piece of a source text, with its position computed only when somebody asks.
+"""Span: a piece of a source text, with its position computed only on first use.
 
 Offsets count code points of the decoded text. Positions follow the ecosystem's diagnostics: lines and columns start at
 1, columns count grapheme clusters, bytes are 0-based offsets into the UTF-8 file, ends are exclusive.

@@ -131,8 +131,8 @@ _PRIORITY = {">": 1, ">=": 2, "=": 3, "~>": 4, "<=": 6, "<": 7, "!=": 8}
 
 
 def normal_constraints(text: str) -> str:
-    """The same constraints without duplicates, by version and then from lower to upper bounds, in the spelling of lock
-    files (`>= 1.2.0, < 2.0.0`, `~> 1.4`, `1.5.0`). A text that cannot be read stays as it is."""
+    """The constraints without duplicates, by version and then from lower to upper bounds, in the spelling of lock files
+    (`>= 1.2.0, < 2.0.0`, `~> 1.4`, `1.5.0`). Text that cannot be read stays unchanged."""
     try:
         items = parse_constraints(text).items
     except ValueError:

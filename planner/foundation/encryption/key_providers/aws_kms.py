@@ -1,4 +1,4 @@
-"""`aws_kms`: keys that AWS KMS makes and keeps readable for those who may use one of its own."""
+"""`aws_kms`: keys that AWS KMS generates, readable for all who may use one of its own."""
 
 from __future__ import annotations
 

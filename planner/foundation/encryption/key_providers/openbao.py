@@ -66,7 +66,7 @@ class OpenBao:
         return Keys(Key.of(encryption), Key.of(decryption)), {"ciphertext": encode(ciphertext.encode())}
 
     def _write(self, what: str, operation: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        """What an operation of the engine answers. Raises ServiceError."""
+        """The response to an operation of the engine. Raises ServiceError."""
         path = posixpath.normpath(f"/v1/{self.engine}/{operation}/{quote(self.key_name, safe='')}")
         url = f"{self.address.rstrip('/')}/{path.lstrip('/')}"
         try:
@@ -125,7 +125,7 @@ def build(settings: Given) -> OpenBao:
 
 
 def _http() -> Http:
-    """As the variables of the environment say."""
+    """A client configured by the variables of the environment."""
     proxies = proxies_of(os.environ)
     proxy = _variable("PROXY_ADDR") or _variable("HTTP_PROXY")
     if proxy:
