@@ -1,4 +1,4 @@
-"""Asking for a yes before something is changed."""
+"""Prompting for approval before a change."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ QUESTIONS = {
 
 
 def approved(mode: str, start: Start, terminal: Terminal, may_ask: bool) -> bool:
-    """Ask whether a plan of this mode shall be applied where it was made, which is said; only the word `yes`
-    approves. Raises Failure when nobody can be asked."""
+    """Prompt for approval of a plan of this mode, naming the workspace; only the word `yes` approves. Raises Failure
+    when prompting is not possible."""
     question, remark = QUESTIONS[mode]
     inside = f' in workspace "{start.workspace}"' if start.workspace != DEFAULT_WORKSPACE else ""
     remark += f"\nWorkspace: {start.workspace}. State: {start.store.place} (backend {start.backend.type})."
@@ -41,8 +41,8 @@ def approved(mode: str, start: Start, terminal: Terminal, may_ask: bool) -> bool
 
 
 def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: bool = False) -> str:
-    """The answer to a question, without blanks around it; `hidden`: what is typed is not shown. Raises Failure when
-    nobody can be asked."""
+    """The answer to a question, without blanks around it; `hidden`: the input is not shown. Raises Failure when
+    prompting is not possible."""
     if not may_ask:
         raise Failure(
             error(
@@ -67,7 +67,7 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: b
 
 
 def asking(settings: OperationOptions, terminal: Terminal, may_ask: bool) -> OperationOptions:
-    """The options, with a way to ask for variables that have no value, where questions are welcome."""
+    """The options, with a prompt for variables that have no value, where that is allowed."""
     if not may_ask:
         return settings
 

@@ -1,4 +1,4 @@
-"""How a batch tells what happens while it runs: a line for everything."""
+"""Progress of a batch as lines."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def share_text(share: Share, selected: int) -> str:
 
 
 def goes_on_text(applied: list[str], begun: list[str]) -> str:
-    """What is said when a saved plan was applied in part before."""
+    """The message when a saved plan was applied in part before."""
     lines = [f"Applied from this plan before: {few(applied)}."] if applied else []
     lines += [f"{unit}: was being applied when an earlier run was cut off or failed" for unit in begun]
     return "\n".join(lines)
@@ -76,7 +76,7 @@ def few(names: list[str]) -> str:
 
 
 def stopping_text(units: list[str]) -> str:
-    """What is said after an interrupt."""
+    """The message after an interrupt."""
     rest = f" {', '.join(units)}: coming to an end. Interrupt again to end at once." if units else ""
     return f"Interrupted: no further unit begins.{rest}"
 

@@ -80,7 +80,7 @@ last run); deps(...) of a set adds its dependencies and rdeps(...) its dependent
 
 
 def batch_options(arguments: Arguments) -> BatchOptions:
-    """What the flags of a batch command say. Raises UsageError."""
+    """The options set by the flags of a batch command. Raises UsageError."""
     if arguments.get("workers", 0) < 0:
         raise UsageError("Option -workers must not be negative", "0 means one for each processor.")
     if arguments.get("parallelism", 10) < 1:
@@ -116,7 +116,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
 
 
 def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
-    """What stands for services of stacks, as Request has it. Raises UsageError."""
+    """The stand-ins for services of stacks, in the form of Request. Raises UsageError."""
     found = []
     for flag, kind in (("identity-token", "token"), ("upstream", "upstream")):
         for name, value in named_values(arguments, flag).items():
@@ -141,7 +141,7 @@ def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], st
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """Number and count of `3/20`; (0, 0) when nothing is said. Raises UsageError."""
+    """Number and count of `3/20`; (0, 0) for the empty string. Raises UsageError."""
     return _shard_of(text) if text else (0, 0)
 
 

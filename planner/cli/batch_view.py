@@ -23,7 +23,7 @@ MANY = 40
 
 
 def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
-    """Who tells how the batch goes on: nobody with -json, a live table on a terminal, else lines."""
+    """The listener that shows the progress of a batch: none with -json, a live table on a terminal, else lines."""
     if arguments["json"]:
         return BatchListener()
     show = bool(arguments.get("show"))
@@ -46,7 +46,7 @@ def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
 
 
 def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, terminal: Terminal) -> int:
-    """The same of a document that is there already; `report` has the diagnostics and how it ended."""
+    """Conclude with an existing document; `report` has the diagnostics and the result."""
     written = _write_reports(document, report, arguments, terminal)
     if arguments["json"]:
         terminal.data(json_text(document))
@@ -58,7 +58,7 @@ def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, t
 
 
 def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
-    """Whether units are gone and their objects are not, or nobody can say."""
+    """Whether units were removed and their objects still exist, or this is unknown."""
     return bool(document["orphaned"]) or any(d.code == "batch.manifest" for d in report.diagnostics)
 
 
@@ -83,7 +83,7 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
 
 
 def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
-    """What went wrong comes last, where it is seen, with what it holds up."""
+    """Print the errors last, where they are seen, with the units that wait because of them."""
     held_up = blocked(document)
     beside = document["shard"]["beside"] if document["shard"] is not None else []
     for unit in [*document["units"], *beside]:
@@ -109,7 +109,7 @@ def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
-    """On GitHub's machines, where the lines of a change get what is said of them."""
+    """On GitHub's runners, annotate the lines of a change with their diagnostics."""
     analysis = getattr(report, "analysis", None)  # what is joined was annotated by the jobs
     if os.environ.get("GITHUB_ACTIONS") == "true" and analysis is not None:
         _github(document, analysis.fleet.root, terminal)
@@ -146,7 +146,7 @@ def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
 
 
 def table(document: dict[str, Any]) -> str:
-    """A row for each unit, of many units for each that has something to say."""
+    """A row for each unit; of many units only those with something to report."""
     rows, units = [], document["units"]
     if len(units) > MANY:
         units = [unit for unit in units if unit["outcome"] != "unchanged"]
@@ -219,13 +219,13 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
 
 
 def texts(report: Any) -> dict[str, str]:
-    """What the units' runs printed, where that was asked for."""
+    """The output of the units' runs, where requested."""
     done = getattr(report, "done", {})  # what is joined has no texts
     return {unit: end.result.text for unit, end in done.items() if end.result is not None and end.result.text}
 
 
 def edge_grounds(report: Any) -> dict[Any, Any]:
-    """What the edges between units stand on."""
+    """The reasons of the edges between units."""
     from planner.workflows.batch.questions import grounds
 
     analysis = getattr(report, "analysis", None)
@@ -340,7 +340,7 @@ class Live(BatchLines):
 
 
 def is_live(no_color: bool) -> bool:
-    """Whether somebody sees a terminal that can be drawn on: not where output is collected or plain text is wanted."""
+    """Whether the output is a terminal that can be drawn on: not where it is collected or plain text is wanted."""
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
     return not no_color and not in_ci and os.environ.get("TERM", "dumb") not in ("", "dumb")
 

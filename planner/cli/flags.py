@@ -23,8 +23,8 @@ class UsageError(Exception):
 
 class Flag:
     """One flag. `kind` is bool, string, int, duration (seconds), list (may be repeated) or ordered (repeated, and kept
-    with the flag's name in the order of the command line, for -var and -var-file). `value` is the word that stands for
-    its value in help texts; a flag without `help` is accepted and not shown."""
+    with the flag's name in the order of the command line, for -var and -var-file). `value` is the placeholder of its
+    value in help texts; a flag without `help` is accepted and not shown."""
 
     __slots__ = ("default", "help", "kind", "name", "value")
 
@@ -54,8 +54,8 @@ COMMON = (
 
 
 class Arguments:
-    """What the words said: `arguments["out"]` is a flag's value (or default), `given` the names that occurred, `words`
-    the positional words, `ordered` the (flag, value) pairs of ordered flags, `command` the command's name."""
+    """The parsed words: `arguments["out"]` is a flag's value (or default), `given` the names that occurred, `words` the
+    positional words, `ordered` the (flag, value) pairs of ordered flags, `command` the command's name."""
 
     __slots__ = ("command", "given", "ordered", "values", "words")
 

@@ -42,8 +42,9 @@ _MOST = 8
 
 @frozen
 class Layout:
-    """The layout of one kind of files: how their names end, what such a file is, and the title of an error for one that
-    is none; the text of a file in the layout, None where mistakes, which are told, could make it go badly wrong."""
+    """The layout of one kind of files: their extensions, the name of the kind, and the title of an error for a file of
+    another kind; a function for the text of a file in the layout, None where mistakes, which are reported, could make
+    it go badly wrong."""
 
     endings: tuple[str, ...]
     what: str
@@ -119,7 +120,7 @@ class _KnownLayouts:
         return bool(self._before) and _digest(file) in self._before
 
     def add(self, file: FormattedFile) -> None:
-        """For the next run, if nothing is to be said of the file."""
+        """Remember a file for the next run, if it has no diagnostics."""
         if file.result is file.data and not file.problems:
             self._found.add(_digest(file))
 
@@ -194,7 +195,7 @@ def _shared_out(layout: Layout, files: list[FormattedFile], most: int) -> bool:
 def _read_files(
     layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal, problems: list[Diagnostic]
 ) -> Iterator[FormattedFile]:
-    """The files that the words name, read; what cannot be is one without data that says so."""
+    """The files that the words name, read; an unreadable one has diagnostics instead of data."""
     found: list[Diagnostic] = []
     names = iter(words) if words == [STDIN] else _files(layout, words, arguments["recursive"], found)
     for name in names:

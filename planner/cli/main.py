@@ -43,7 +43,7 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
 
 
 def _is_stopped() -> bool:
-    """Whether an interrupt asked a walk to stop."""
+    """Whether an interrupt has stopped a walk."""
     stop = getattr(sys.modules.get("planner.foundation.support.signals"), "STOP", None)
     return stop is not None and bool(stop.requested)
 
@@ -58,8 +58,8 @@ def _waits_for_threads() -> bool:
 
 def _handle_interrupts() -> None:
     """Ctrl-C and SIGTERM raise KeyboardInterrupt on this thread, so that locks and other files are given back. Python
-    drops one that is raised in a callback of its import system, so who waits for long is told as well. Commands that
-    run walks handle both in their own way."""
+    drops one that is raised in a callback of its import system, so long waits are notified as well. Commands that run
+    walks handle both in their own way."""
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         stop = getattr(sys.modules.get("planner.foundation.support.signals"), "STOP", None)  # it may be half imported
@@ -171,8 +171,8 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
 
 
 def _look_for_settings(terminal: Terminal) -> None:
-    """A file of settings that somebody names but that is not there is left aside, not silently. Standard output may be
-    data, so this never goes there."""
+    """Warn of a named settings file that does not exist and is ignored. Standard output may be data, so this never goes
+    there."""
     for name in ("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"):
         path = os.environ.get(name)
         if path:
@@ -204,7 +204,7 @@ def _load(command: str) -> ModuleType:
 
 
 def _failed(problem: Exception, terminal: Terminal) -> int:
-    """An exception that reached the top: Failures say what they mean, anything else is our own mistake."""
+    """Report an exception that reached the top: Failures have their own message, anything else is our own mistake."""
     from planner.foundation.vocabulary.diagnostic import Failure, defect
     from planner.render.diagnostics import show
 
@@ -266,7 +266,7 @@ def _before_end(words: list[str]) -> list[str]:
 
 
 def _environment_words(command: str) -> list[str]:
-    """What TF_CLI_ARGS_COMMAND and TF_CLI_ARGS add before the words of the command line."""
+    """The words that TF_CLI_ARGS_COMMAND and TF_CLI_ARGS add before the words of the command line."""
     words: list[str] = []
     for name in (f"TF_CLI_ARGS_{command.replace('-', '_').replace(' ', '_')}", "TF_CLI_ARGS"):
         text = os.environ.get(name)

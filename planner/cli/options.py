@@ -86,19 +86,19 @@ def may_ask(arguments: Arguments) -> bool:
 
 
 def load_options(arguments: Arguments, directory: str = ".") -> Options:
-    """What the flags ask of a command that reads a configuration."""
+    """The options of a command that reads a configuration, from its flags."""
     return Options(**_loading(arguments, directory))
 
 
 def state_options(arguments: Arguments, directory: str = ".") -> StateOptions:
-    """What the flags ask of a command that reads or writes a state."""
+    """The options of a command that reads or writes a state, from its flags."""
     return StateOptions(**_loading(arguments, directory), **_storing(arguments))
 
 
 def operation_options(
     arguments: Arguments, mode: Mode = "normal", directory: str = ".", needs_configuration: bool = False
 ) -> OperationOptions:
-    """What the flags ask of a command that plans, or asks about plans. Raises UsageError, and Failure for bad
+    """The options of a command that plans, or explains plans, from its flags. Raises UsageError, and Failure for bad
     addresses."""
     mode = _mode(arguments, mode)
     targets = _addresses(arguments, "target")
@@ -144,7 +144,7 @@ def _loading(arguments: Arguments, directory: str) -> dict[str, Any]:
 
 
 def policy_options(arguments: Arguments, directory: str = ".") -> dict[str, Any]:
-    """What commands are asked that judge plans on the way."""
+    """The options of commands that also check plans by policies."""
     return {"policies": _policies(arguments, directory), "standing_policies": _standing(arguments)}
 
 
@@ -159,7 +159,7 @@ def _storing(arguments: Arguments) -> dict[str, Any]:
 
 
 def _mode(arguments: Arguments, mode: Mode) -> Mode:
-    """The kind of plan that -destroy and -refresh-only ask for. Raises UsageError."""
+    """The kind of plan according to -destroy and -refresh-only. Raises UsageError."""
     if arguments.get("destroy") and arguments.get("refresh-only"):
         raise UsageError(
             "Conflicting options", "-destroy and -refresh-only are two different kinds of plan: choose one."
@@ -268,7 +268,7 @@ def _addresses(arguments: Arguments, name: str) -> tuple[Address, ...]:
 
 
 def named_values(arguments: Arguments, flag: str) -> dict[str, str]:
-    """What a flag of the form NAME=VALUE says. Raises UsageError."""
+    """The values of a flag of the form NAME=VALUE. Raises UsageError."""
     pairs = {}
     for text in arguments.get(flag, ()):
         name, equals, value = text.partition("=")

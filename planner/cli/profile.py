@@ -35,8 +35,8 @@ STAGES = {
 
 
 def profiled(path: str, command: Callable[[], int], terminal: Terminal) -> int:
-    """Run a command, and say on standard error where its time went; with a path, write all of it there for speedscope
-    (https://www.speedscope.app/file-format-schema.json). Raises Failure when the file cannot be written."""
+    """Run a command, and report on standard error where its time went; with a path, write the whole profile there for
+    speedscope (https://www.speedscope.app/file-format-schema.json). Raises Failure when the file cannot be written."""
     path = os.path.abspath(path) if path else ""
     _write(path, "")
     before = time.process_time()
@@ -76,7 +76,7 @@ def _about(frame: FrameType) -> str:
 
 
 def _stage(stack: Stack, functions: Mapping[str, str]) -> str:
-    """The innermost stage of a stack; what stands outside of all of them by its room."""
+    """The innermost stage of a stack; outside of all stages, the name of its room."""
     found = "rest"
     for code in stack:
         if isinstance(code, str):

@@ -1,6 +1,5 @@
-"""`plan` of a large configuration: from what is kept of the last one, where that says what this one comes to; else
-made, and kept. Smaller ones are planned in less time than looking takes.
-"""
+"""`plan` of a large configuration: derived from the stored data of the last one, where that determines the result; else
+made, and stored. Smaller ones are planned in less time than looking takes."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ _ENVIRONMENT = ("TF_", "TOFU_", "PLANNER_", "XDG_", "HOME", "NO_COLOR", "TERM", 
 
 @define(eq=False)
 class Watched:
-    """What happens while a plan is made that may be kept."""
+    """Events while a plan is made that may be stored."""
 
     pieces: list[str]
     errors: list[str]
@@ -49,7 +48,7 @@ class Watched:
     gathered: KeepingFacts | None = None
 
     def gathers(self, made: MadePlan[Start], has_remarks: bool, needs_values: bool) -> MadePlan[Start]:
-        """A plan was made; the same without its values and its graph, unless somebody still needs them."""
+        """A plan was made; returns it without its values and its graph, unless they are still needed."""
         self.gathered = gathered(made, has_remarks)
         if not needs_values and made.context is not None:
             made.context.take_apart()
@@ -59,7 +58,7 @@ class Watched:
         return made
 
     def begins(self, text: PlanText) -> None:
-        """A plan is going to be told."""
+        """A plan is about to be printed."""
         told: list[tuple[Any, int]] = []
         self.before, self.text = len(self.pieces), text
         self.told = told
@@ -72,7 +71,7 @@ def planned_again(
     settings: OperationOptions,
     make: Callable[[Watched | None], int],
 ) -> int:
-    """The exit code of the plan, which is told. `make` makes one and tells it."""
+    """The exit code of the plan, which is printed. `make` makes and prints one."""
     at = shelf()
     name = at.name(rules_stamp(), os.getcwd(), *_asked(arguments, terminal))
     known = read(at, name)
@@ -84,7 +83,7 @@ def planned_again(
 
 
 def _asked(arguments: Arguments, terminal: Terminal) -> tuple[str, ...]:
-    """What decides the plan and how it is told, besides files."""
+    """The inputs that determine the plan and its output, other than files."""
     around = sorted((k, v) for k, v in os.environ.items() if k.startswith(_ENVIRONMENT))
     flags = sorted((flag, repr(arguments[flag])) for flag in arguments.given)
     looks = (terminal.width, terminal.error_width, terminal.paint.enabled, terminal.error_paint.enabled, terminal.boxed)
@@ -95,7 +94,7 @@ def _asked(arguments: Arguments, terminal: Terminal) -> tuple[str, ...]:
 
 
 def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, arguments: Arguments) -> int | None:
-    """The exit code, when what is kept says what the plan comes to; else nothing is told."""
+    """The exit code, when the stored data determine the plan; else nothing is printed."""
     changed = _changed(known)
     texts = _edited(known, changed)
     if texts is None:
@@ -119,7 +118,7 @@ def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, argu
 
 
 def _changed(known: KeptPlan) -> set[str]:
-    """What of all that the plan was made from is not as it was."""
+    """The inputs of the plan that have changed."""
     comparison = ReadComparison()
     return {entry[0] for entry in known.reads if not comparison.is_same(*entry)}
 
@@ -140,7 +139,7 @@ def _edited(known: KeptPlan, changed: set[str]) -> dict[str, str] | None:
 
 
 def _lock(known: KeptPlan) -> Callable[[], object] | None:
-    """What gives back the lock of the state, which is taken; None when that is not to be had at once."""
+    """Take the lock of the state; returns the function that releases it, None when it cannot be had at once."""
     if not known.lock:
         return lambda: None
     lock = FileLock(known.lock)
@@ -153,7 +152,7 @@ def _renewed(known: KeptPlan, texts: dict[str, str], settings: OperationOptions)
 
 
 def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
-    """The exit code, when all that is to be told is known; else nothing is told."""
+    """The exit code, when all output is known; else nothing is printed."""
     parts = known.parts
     assert parts is not None
     lookup = SchemaLookup(renewed.made.loaded.schemas).resource_schema
@@ -223,7 +222,7 @@ def _var_files(settings: OperationOptions) -> list[str]:
 
 
 def _asks(watched: Watched) -> bool:
-    """Whether a variable has a value that somebody typed."""
+    """Whether a variable has a value that was typed at a prompt."""
     assert watched.made is not None
     given = watched.made.loaded.given
     declared = watched.made.loaded.config.root.variables

@@ -217,7 +217,7 @@ def _view(job: Job, terminal: Terminal, lines: io.StringIO) -> View:
 
 
 def _opened(job: Job) -> tuple[OpenedStack, DeploymentPolicies | None]:
-    """The stack; what there is to say of it, the command has said. Raises Failure."""
+    """The stack; its diagnostics were reported by the command. Raises Failure."""
     if job.command not in _OPENED:
         _OPENED.clear()
         told = Diagnostics()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @frozen
 class TestJobResult:
-    """What a file came to. `written` are pieces of text with the number of the stream; for each run there are its
+    """The result of a file. `written` are pieces of text with the number of the stream; for each run there are its
     status, when it began and how long it took, and the texts of its problems."""
 
     written: tuple[tuple[int, str], ...]
@@ -173,8 +173,8 @@ Run = Callable[[Callable[[Suite], Suite], Covered], "tuple[int, SuiteRunner | No
 
 @frozen(eq=False)
 class _KnownTests:
-    """What is known after a round: what each file reads, what functions read of it, which files were carried out as
-    they are now, and what their runs have reached."""
+    """The knowledge after a round: the inputs of each file, those of functions, which files were run in their present
+    form, and the objects that their runs have reached."""
 
     reads: dict[str, TestInputs] = field(factory=dict)
     read: dict[str, tuple[str, ...]] = field(factory=dict)
@@ -182,8 +182,8 @@ class _KnownTests:
     covered: Covered = field(factory=dict)
 
     def may_read(self, path: str) -> bool:
-        """Whether a change of a path may reach a file, known or not. What nobody reads, such as what a round writes
-        itself, begins none."""
+        """Whether a change of a path may affect a file, known or not. Changes of paths that are not read, such as those
+        written by a round itself, start none."""
         if kind_of(path) != "other" or is_test_file(os.path.basename(path)):
             return True
         return any(path in one.paths for one in self.reads.values())
@@ -196,7 +196,7 @@ class _KnownTests:
 
 
 def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
-    """Until somebody interrupts: 0, or the exit code of what was under way then."""
+    """Watch until interrupted: 0, or the exit code of the work under way then."""
     looking = Watch()
     looking.also((".", options.test_directory or "tests"))
     known, changed = _KnownTests({"": TestInputs(read_by_all(options), frozenset())}), frozenset[str]()

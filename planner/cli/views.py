@@ -1,4 +1,4 @@
-"""The view that the flags of a command ask for, and what is told through it."""
+"""The view that the flags of a command select, and the output through it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that the flags -json and -json-into ask for, of a command that walks: the first interrupt stops the
-    walk. Raises UsageError when the file cannot be written."""
+    """The view that the flags -json and -json-into select, of a command that walks: the first interrupt stops the walk.
+    Raises UsageError when the file cannot be written."""
     view = open_plain_view(arguments, terminal)
     if terminal.owns_process:
         hear_interrupts(view)
@@ -29,13 +29,13 @@ def open_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 def hear_interrupts(view: View) -> None:
-    """Let the first interrupt stop the walk, and say so."""
+    """Let the first interrupt stop the walk, and report it."""
     signals.STOP.listen(view.hooks.stopping)
     signals.install()
 
 
 def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that the flags ask for, of a command that does not walk. Failures that end the command go there too.
+    """The view that the flags select, of a command that does not walk. Failures that end the command go there too.
     Raises UsageError when the file cannot be written."""
     terminal.view = view = _made_view(arguments, terminal)
     return view
@@ -56,19 +56,19 @@ MOST_EXPLAINED = 200
 
 
 def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether somebody may be told the causes of the changes."""
+    """Whether the causes of the changes may be shown."""
     how = arguments.get("why")
     return bool(arguments.get("summary")) or (how or "none") != "none" or (not how and is_terminal(terminal.stdout))
 
 
 def told_causes(made: MadePlan[Any], arguments: Arguments, terminal: Terminal) -> Causes | None:
-    """The causes that stand under the changes of a plan."""
+    """The causes to print under the changes of a plan."""
     how = how_told(sum(change.action != "no-op" for change in made.plan.changes), arguments, terminal)
     return None if how == "none" or made.plan.errored else causes_told(made, how)
 
 
 def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
-    """How the causes of so many changes are told: none, line or full."""
+    """The form for the causes of so many changes: none, line or full."""
     how: str = arguments.get("why") or ""
     is_quiet = arguments.get("json") or not is_terminal(terminal.stdout) or changes > MOST_EXPLAINED
     return how or ("none" if is_quiet else "line")
@@ -88,7 +88,7 @@ def show_summary(made: MadePlan[Any], terminal: Terminal, everything: bool = Fal
 
 
 def summary_document(made: MadePlan[Any]) -> dict[str, Any]:
-    """The same as a document."""
+    """The summary as a document."""
     from planner.operations.explanations import causes, changed_actions
     from planner.render.cause_summary import groups_of, summary_json
 
@@ -97,7 +97,7 @@ def summary_document(made: MadePlan[Any]) -> dict[str, Any]:
 
 
 def causes_told(made: MadePlan[Any], how: str) -> Causes:
-    """The causes of the changes of a plan, to be told in a line or in full. Its values are let go."""
+    """The causes of the changes of a plan, for one line or in full. Its values are released."""
     from planner.operations.explanations import causes, changed_actions
     from planner.render.cause_line import Causes
 
@@ -126,18 +126,18 @@ def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
 
 
 def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:
-    """A usage error of a command that was asked for JSON lines."""
+    """Print a usage error of a command with JSON lines."""
     return failure_lines([error("cli.usage", problem.summary, problem.detail)], terminal)
 
 
 def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
-    """What stopped a command that was asked for JSON lines before it had begun."""
+    """Print the diagnostics that stopped a command with JSON lines before it had begun."""
     JsonView(terminal.stdout).diagnostics(diagnostics)
     return 1
 
 
 def judge(made: MadePlan[L], view: View) -> tuple[MadePlan[L], list[Diagnostic]]:
-    """Judge a plan by the policies that its options name, and tell how it fared."""
+    """Check a plan by the policies that its options name, and show how it fared."""
     from planner.operations import policies
 
     made, verdict, problems = policies.judged(made)

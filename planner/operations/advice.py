@@ -1,4 +1,4 @@
-"""`advice`: what somebody should know about a plan before it is applied."""
+"""`advice`: remarks about a plan before it is applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apply` and `refresh`: do what a plan says, or record only what looking at the real objects has shown."""
+"""`apply` and `refresh`: execute a plan, or only record the refreshed objects."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ class Applied:
 
 
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
-    """Do what a plan says (one just made, or the one in a file). The state is saved as far as it came, whatever
-    happens."""
+    """Execute a plan (one just made, or the one in a file). The state is saved as far as it came, whatever happens."""
     told = Diagnostics()
     applied = Applied(None)
     with told.until_an_error():
@@ -67,7 +66,7 @@ def refuse(made: MadePlan[Start]) -> None:
 
 
 def _guard(made: MadePlan[Start], told: Diagnostics) -> PolicyGuard | None:
-    """What watches over the apply, when there are policies. Raises Failure where they deny it or are wrong."""
+    """The guard of the apply, when there are policies. Raises Failure where they deny it or are wrong."""
     if made.plan.policy is None and not made.loaded.options.judges:
         return None
     return _guard_of(made)

@@ -1,7 +1,7 @@
-"""Which backend keeps the state: what the configuration says now, and what `init` set up.
+"""The backend that keeps the state: in the present configuration, and as `init` set it up.
 
-Every command but `init` demands that the two agree; `init` makes them agree, and copies states where they are kept
-somewhere else from now on.
+Every command but `init` requires that the two agree; `init` makes them agree, and copies states when the storage
+changes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class BackendRequest:
-    """What a backend block asks for; `written` are its own settings, without those of -backend-config."""
+    """The backend block with its options; `written` are its own settings, without those of -backend-config."""
 
     type: str
     settings: dict[str, Any]
@@ -44,12 +44,12 @@ class BackendRequest:
 
     @property
     def hash(self) -> int:
-        """The number that stands for the block."""
+        """The hash of the block."""
         schema = schema_of(self.type)
         return 0 if schema is None else settings_hash(self.type, schema, self.written)
 
     def matches(self, pointer: BackendPointer) -> bool:
-        """Whether this is the backend that was set up, as far as the block and the options say."""
+        """Whether this is the backend that was set up, as far as the block and the options determine it."""
         given = {name: value for name, value in self.settings.items() if value not in (None, [])}
         saved = {name: value for name, value in pointer.settings.items() if value not in (None, [])}
         return self.type == pointer.type and given == saved
@@ -58,7 +58,7 @@ class BackendRequest:
 def wanted_backend(
     config: Config | None, given: RawVariables, workspace: str, overrides: Overrides | None = None
 ) -> tuple[BackendRequest | None, list[Diagnostic]]:
-    """What the root module's backend block asks for; None when there is no block, or with errors."""
+    """The backend block of the root module; None when there is no block, or with errors."""
     if config is None or config.root.backend is None:
         return None, []
     return _wanted(config, config.root.backend.type, given, workspace, overrides)
@@ -141,8 +141,8 @@ def _init_required(reason: str, mark: str) -> Diagnostic:
 
 @frozen(eq=False)
 class BackendInit:
-    """How `init` treats the backend: how states are kept, the values of -backend-config, the other flags, whom to ask
-    (None: nobody) and whom to tell."""
+    """How `init` treats the backend: the encryption of states, the values of -backend-config, the other flags, and
+    functions for prompts (None: not interactive) and for output."""
 
     options: StateOptions
     seal: Seal
@@ -214,7 +214,7 @@ def _as_before(
 
 
 def _asked(how: BackendInit, wanted: BackendRequest) -> BackendRequest:
-    """With what is required and not given, as far as somebody can be asked."""
+    """The request completed with required settings, as far as the user can be prompted for them."""
     schema = schema_of(wanted.type)
     if how.ask is None or schema is None:
         return wanted
@@ -226,7 +226,7 @@ def _asked(how: BackendInit, wanted: BackendRequest) -> BackendRequest:
 
 
 def _is_in_environment(kind: str, name: str) -> bool:
-    """Whether a variable of the environment says it."""
+    """Whether a variable of the environment sets it."""
     variables = getattr(module_of(kind), "REQUIRED_VARIABLES", {}).get(name, ())
     return any(os.environ.get(variable) for variable in variables)
 

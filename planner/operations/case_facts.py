@@ -1,4 +1,4 @@
-"""What `.given "PATH"` gives in a case of policies: a plan or state that others wrote, or a configuration, planned."""
+"""`.given "PATH"` in a case of policies: a plan or state written by others, or a configuration, planned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from planner.world.state.workspace import data_directory
 
 
 def given_facts(case: Case, reads: PolicyInputs) -> PolicyFacts | None:
-    """What policies read of what a case gives; None if it gives nothing. Raises Failure."""
+    """The facts of a case for policies; None if it has no `.given`. Raises Failure."""
     if len(case.given) > 1:
         detail = "A case is about one plan: give one, and the rest as facts."
         raise Failure(error("rules.case", "Two plans in a case", detail, case.given[1][1]))

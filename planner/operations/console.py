@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
-    """What names mean in the root module, from configuration and state; with `planning`, as a plan sees it: objects
-    that do not exist yet have their planned values."""
+    """The scope of the root module, from configuration and state; with `planning`, as a plan sees it: objects that do
+    not exist yet have their planned values."""
     told = Diagnostics()
     with told.until_an_error():
         start, variables = load_with_values(options, told)

@@ -20,7 +20,7 @@ class Encryption(Protocol):
     """The seals of one command. Nothing is evaluated before `check`."""
 
     def check(self) -> list[Diagnostic]:
-        """What there is to say about the configuration of encryption. The seals may be used when there is no error."""
+        """The diagnostics of the configuration of encryption. The seals may be used when there is no error."""
 
     @property
     def state(self) -> Seal:
@@ -56,7 +56,8 @@ UNENCRYPTED = Unencrypted()
 
 
 def encryption_of(config: Config | None, given: RawVariables, workspace: str) -> Encryption:
-    """What a root module and TF_ENCRYPTION say. `config` is None where there is no configuration."""
+    """The encryption configured by a root module and TF_ENCRYPTION. `config` is None where there is no
+    configuration."""
     text = os.environ.get(VARIABLE, "").strip()
     if not text and (config is None or config.root.encryption is None):
         return UNENCRYPTED
@@ -66,7 +67,8 @@ def encryption_of(config: Config | None, given: RawVariables, workspace: str) ->
 
 
 def encryption_of_directory(directory: str, given: RawVariables, workspace: str) -> Encryption:
-    """The same for the root module of a directory, which is only read where it may say something. Raises Failure."""
+    """The encryption of the root module in a directory, which is only read where it may configure any. Raises
+    Failure."""
     if not is_secret_directory(directory):
         return encryption_of(None, given, workspace)
     return _of_root(directory, given, workspace)

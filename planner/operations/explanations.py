@@ -59,13 +59,13 @@ DEPENDENCY = "recorded_dependency"
 
 
 def is_word(text: str) -> bool:
-    """Whether a word of `why` names a planned action, or what is asked of a value."""
+    """Whether a word of `why` names a planned action or the question about an unknown value."""
     return text == UNKNOWN or text in verbs()
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
-    """The fact that a short word says of a vertex or an instance, in the rule language. Raises Failure for an unknown
-    vertex."""
+    """The fact about a vertex or an instance that a short word refers to, in the rule language. Raises Failure for an
+    unknown vertex."""
     from planner.logic.graph.why import find_node
 
     if word in INSTANCE_WORDS and is_single_instance(graph, what):
@@ -74,7 +74,7 @@ def vertex_fact(graph: Graph, word: str, what: str) -> str:
 
 
 def is_single_instance(graph: Graph, what: str) -> bool:
-    """Whether an address is of an instance that has no vertex of its own, because one stands for its whole resource."""
+    """Whether an address is of an instance that has no vertex of its own, because one represents its whole resource."""
     meant = Names.of(graph.database, SPOKEN_AT_FIRST).meant
     if what in meant:
         return False
@@ -93,7 +93,7 @@ def facts_with_instances(facts: FactBase, made: MadePlan[Unstored]) -> FactBase:
 
 
 def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
-    """The graph with what somebody wants to know about recorded dependencies, and the fact to ask it for."""
+    """The graph with facts about recorded dependencies for a question, and the fact to look up."""
     from planner.logic.graph.why import read_query
 
     facts = FactBuilder(graph.database.facts)
@@ -105,7 +105,7 @@ def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
 
 
 def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """What the rules about moves derive, in a graph without vertices. None when there is no state to ask about."""
+    """The derivations of the rules about moves, in a graph without vertices. None when there is no state."""
     told = Diagnostics()
     loaded, state = None, None
     with told.until_an_error():
@@ -125,7 +125,7 @@ def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tup
 
 
 def relevance_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """What the rules derive about what contributed to a plan, in a graph without vertices. None without a plan."""
+    """The derivations of the rules about contributions to a plan, in a graph without vertices. None without a plan."""
     from planner.engine.plan.findings import block_lookup, changed_outputs
     from planner.logic.facts.relevance import RelevanceFacts
     from planner.logic.facts.unknowns import UnknownFacts
@@ -149,9 +149,8 @@ def relevance_ground(options: OperationOptions, plan_file: str | None = None) ->
 def decision_ground(
     options: OperationOptions, what: str, plan_file: str | None = None
 ) -> tuple[Graph | None, str, list[Diagnostic]]:
-    """What the rules of decisions derive about one address, in a graph without vertices; and what has happened to the
-    object outside of any plan, as an action ("" for nothing). None when there is no plan to ask about. Raises
-    Failure."""
+    """The derivations of the rules of decisions about one address, in a graph without vertices; and the change of the
+    object outside of any plan, as an action ("" for none). None when there is no plan. Raises Failure."""
     answers, problems = explainer(options, plan_file)
     if answers is None:
         return None, "", problems
@@ -161,14 +160,14 @@ def decision_ground(
 
 
 def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
-    """What answers questions about a plan: the one in a file, or one made for the purpose, without locking the state.
-    None when there is no plan to ask about."""
+    """The explainer of a plan: the one in a file, or one made for the purpose, without locking the state. None when
+    there is no plan."""
     answer = planned(options, plan_file)
     return (explainer_of(answer.made) if answer.made is not None else None), list(answer.diagnostics)
 
 
 def explainer_of(made: MadePlan[Unstored]) -> Explainer:
-    """What answers questions about a plan that is there."""
+    """The explainer of an existing plan."""
     from planner.answers.explain.why import Explainer
     from planner.engine.evaluation.planned_values import planned_values, with_outputs
 
@@ -183,7 +182,7 @@ def explainer_of(made: MadePlan[Unstored]) -> Explainer:
 
 
 def known_values(made: MadePlan[Unstored]) -> KnownValues | None:
-    """What is on record of the values from before a plan; None where nothing is."""
+    """The recorded values from before a plan; None where there are none."""
     from planner.answers.explain.known_values import KnownValues
     from planner.operations.value_record import digester, recorded
 
@@ -214,7 +213,7 @@ def why_planned(
 def why_in_plan(
     answer: Planned[Unstored], verb: str, what: str, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The same of a plan that is there. Raises Failure."""
+    """Why an existing plan has an action or value. Raises Failure."""
     problems = list(answer.diagnostics)
     if answer.made is None:
         return None, problems
@@ -254,12 +253,12 @@ def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, An
 
 
 def plan_graph(made: MadePlan[Unstored]) -> Graph:
-    """The graph that a plan was made by, to ask."""
+    """The graph that a plan was made by, for questions."""
     return build_graph(graphs.planning_facts(made.plan, made.loaded), own=made.loaded.rules, more=ASKED)
 
 
 def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The problems of a question; of what is left out because of -target or -exclude it is said."""
+    """The problems of a question; those about parts left out by -target or -exclude mention it."""
     from planner.logic.graph.nearest_miss import left_out
     from planner.logic.graph.why import vertices_meant
 
@@ -280,7 +279,8 @@ def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]
 
 
 def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
-    """The same with the block that is left for a later plan, or all of them, since what depends on one is, too."""
+    """The problem, naming the block that is left for a later plan, or all of them, since the objects that depend on one
+    are, too."""
     if problem.code != "why.no_change":
         return problem
     meant = [row for row in plan.deferred if what == row[0] or what.startswith((f"{row[0]}.", f"{row[0]}["))]
@@ -292,7 +292,7 @@ def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
 
 
 def _as_warning(problem: Diagnostic) -> Diagnostic:
-    """An error of planning does not keep anybody from asking about what was planned."""
+    """An error of planning as a warning: the planned changes can still be explained."""
     return evolve(problem, severity="warning") if problem.is_error else problem
 
 
@@ -300,7 +300,7 @@ def _as_warning(problem: Diagnostic) -> Diagnostic:
 
 
 def causes(made: MadePlan[Any]) -> Mapping[str, Because]:
-    """What set off each change and each output that changes, by name."""
+    """The causes of each change and each changing output, by name."""
     return explainer_of(made).causes()
 
 

@@ -1,4 +1,4 @@
-"""`why -fix`: the smallest sets of places that make what somebody asks about go away, each checked where it can be."""
+"""`why -fix`: the smallest sets of changes to the configuration that remove an action, each checked where it can be."""
 
 from __future__ import annotations
 

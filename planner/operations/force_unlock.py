@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def force_unlock(
     options: StateOptions, lock_id: str, confirm: Callable[[LockInfo], bool]
 ) -> tuple[bool, list[Diagnostic]]:
-    """Remove the lock of the state that has this id, and whether that was done: `confirm` is asked when there is such a
-    lock and nobody holds it any more."""
+    """Remove the lock of the state that has this id, and return whether that was done: `confirm` is called when there
+    is such a lock and its process has released it."""
     told = Diagnostics()
     with told.until_an_error():
         store = kept_state(options, told).store

@@ -1,4 +1,4 @@
-"""`graph`: the graph of an operation, to draw, to ask and to prove by."""
+"""`graph`: the graph of an operation, for drawing, queries and proofs."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def graph(
     as_planned: bool = False,
     asked_about: str | None = None,
 ) -> Graph:
-    """The graph of an operation: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: exactly as the
-    operation itself builds it, with moves done and import blocks read; otherwise the way it is drawn, from the
-    configuration and the state as they stand, and only with what a walk needs. `asked_about`: the vertex whose waiting
-    vertices are asked for. Problems are in the graph's diagnostics."""
+    """The graph of an operation: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: exactly as the operation
+    itself builds it, with moves done and import blocks read; otherwise as it is drawn, from the unchanged configuration
+    and state, and only with the parts that a walk needs. `asked_about`: the vertex whose waiting vertices are
+    requested. Problems are in the graph's diagnostics."""
     if plan_file is not None:
         return _of_plan(options, kind, plan_file, asked_about)
     told = Diagnostics()
@@ -115,8 +115,8 @@ def _apply_knots(options: OperationOptions) -> tuple[list[Knot] | None, list[Dia
 
 @frozen(eq=False)
 class Explored:
-    """A plan; the graph that it was made by and, if there is something to do, the one of applying it, both built with
-    what edges stand on; the cause of each change, by name."""
+    """A plan; the graph that it was made by and, if there are changes, the one of applying it, both built with the
+    reasons of their edges; the cause of each change, by name."""
 
     plan: Plan
     graphs: tuple[tuple[str, Graph], ...]
@@ -129,8 +129,8 @@ class Explored:
 def explore(
     options: OperationOptions, plan_file: str | None, kinds: tuple[str, ...], hooks: Hooks
 ) -> tuple[Explored | None, list[Diagnostic]]:
-    """What there is to explore about the plan in a file, or about one made for it; `kinds` of graphs: plan, apply.
-    Policies that the options name, and those on record, have judged it. None without a plan."""
+    """The data for exploring the plan in a file, or one made for it; `kinds` of graphs: plan, apply. It has been
+    checked by policies that the options name, and those on record. None without a plan."""
     answer = planned(options, plan_file, hooks)
     made = answer.complete
     if made is None:
@@ -146,7 +146,7 @@ def explore(
 
 
 def _judged(made: MadePlan[Unstored]) -> tuple[MadePlan[Unstored], list[Diagnostic]]:
-    """The plan with what policies say of it; a denial is no problem here, as it is to be looked at."""
+    """The plan with the results of policies; a denial is not a problem here, because the plan is only viewed."""
     judged_plan, _, problems = judged(made)
     return judged_plan, problems
 

@@ -47,7 +47,7 @@ def graph_facts(
 
 
 def _declared(loaded: Loaded[Any], imports: bool) -> FactBase:
-    """What the configuration says; made once a command."""
+    """The facts of the configuration; made once a command."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_config import from_config
 
@@ -60,12 +60,12 @@ def _declared(loaded: Loaded[Any], imports: bool) -> FactBase:
 
 
 def declared(loaded: Loaded[Any]) -> FactBase:
-    """What the configuration declares and mentions."""
+    """The facts of the declarations and references of the configuration."""
     return _declared(loaded, True)
 
 
 def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: bool) -> FactBase:
-    """The same with what a state says; kept for the next graph over the same state."""
+    """The facts with those of a state; kept for the next graph over this state."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_state import from_state
 
@@ -94,12 +94,12 @@ def walkable(facts: FactBase, loaded: Loaded[Any]) -> Graph:
 
 
 def apply_facts(plan: Plan, loaded: Loaded[Any], asked_about: str | None = None) -> FactBase:
-    """What the graph rules read to apply a plan; `loaded` is what it was made from."""
+    """The facts that the graph rules read to apply a plan; `loaded` is its source."""
     return graph_facts(walk_of("apply", plan.mode), loaded, plan.prior_state, plan.limits, plan.changes, asked_about)
 
 
 def planning_facts(plan: Plan, loaded: Loaded[Any], asked_about: str | None = None) -> FactBase:
-    """What the graph rules read to make a plan again that is there; `loaded` is what it was made from."""
+    """The facts that the graph rules read to make an existing plan again; `loaded` is its source."""
     return graph_facts(walk_of("plan", plan.mode), loaded, plan.prior_state, plan.limits, (), asked_about)
 
 

@@ -52,7 +52,7 @@ def import_object(
 
 
 def _looked_up(loaded: Loaded[OperationOptions], target: ResourceAddress) -> list[Diagnostic]:
-    """Whether the state has no such object yet, as far as that can be seen before anybody is asked for variables."""
+    """An error if the state already has such an object, as far as that can be seen before prompting for variables."""
     options, workspace = loaded.options, loaded.workspace
     backend, problems = current_backend(options.directory, loaded.config, workspace, loaded.given, loaded.encryption)
     if backend is None or has_errors(problems):
@@ -140,7 +140,7 @@ def _has(state: State, target: ResourceAddress) -> bool:
 
 
 def _block(address: str, id: str) -> ImportDecl:
-    """What an import block with this address and id would be."""
+    """The import block for this address and id."""
     source = Source("<import>", address)
     to, _ = parse_expression(source)
     assert to is not None

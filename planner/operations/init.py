@@ -52,8 +52,8 @@ def init(
     test_directory: str = "",
 ) -> list[Diagnostic]:
     """Set up the backend, install modules, select and install providers. Running it again is harmless. `ask` answers
-    questions about states that have to move (None: they are not to be asked); `progress` is told about downloads (what,
-    bytes done, bytes in all); `read` is the configuration, if somebody has just read it."""
+    questions about states that have to move (None: no questions); `progress` is called during downloads (what, bytes
+    done, bytes in all); `read` is the configuration, if it was just read."""
     from planner.foundation.clients.cli_config import cache_warnings
 
     say = hooks.log if hooks is not None else (lambda text: None)
@@ -121,7 +121,7 @@ def _stored(
 
 
 def _refreshing(problem: Diagnostic) -> Diagnostic:
-    """What a service does not let us read, in the words that `init` has for it."""
+    """A diagnostic about unreadable data of a service, in the words that `init` has for it."""
     from planner.world.state.remote.store import LOADING, READ
 
     if problem.code != READ or not problem.summary.startswith(LOADING):

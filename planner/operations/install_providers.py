@@ -58,7 +58,7 @@ class Choices:
 
 @frozen(eq=False)
 class InstalledConnections:
-    """The user's settings, and what asks other hosts according to them."""
+    """The user's settings, and the client for other hosts according to them."""
 
     config: CliConfig
     web: Web
@@ -223,7 +223,7 @@ def _readonly(new: Locks, before: Locks) -> list[Diagnostic]:
 
 
 def module_installer(directory: str, data_dir: str, say: Say, progress: Progress | None = None) -> ModuleInstaller:
-    """What installs modules that are not local. Raises Failure when the settings cannot be read."""
+    """The installer of modules that are not local. Raises Failure when the settings cannot be read."""
     net = connections()
     return ModuleInstaller(Path(directory), data_dir, net.web, net.hosts, Fetcher(net.web, progress), say)
 

@@ -39,8 +39,8 @@ def judged_document(
     processes: int = 0,
     ahead: Ahead | None = None,
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """What policies say about the document in a file, or on standard input; `kind` is what it has to be: a plan or a
-    state. With `processes` a large plan is judged piece by piece where that comes to the same, in at most so many.
+    """The result of policies for the document in a file, or on standard input; `kind` is its required kind: a plan or a
+    state. With `processes` a large plan is checked piece by piece where that has the same result, in at most so many.
     `ahead`: the file is being read."""
     overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
     try:
@@ -122,7 +122,7 @@ Known: TypeAlias = "list[tuple[Policies | None, list[Diagnostic]]]"
 def check_document(
     options: OperationOptions, path: str, kind: str, processes: int = 1, known: Known | None = None
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """What policies say about what `show -json` prints of a plan, or about a state; `kind` says which. For several
+    """The result of policies for a plan in the format of `show -json`, or for a state; `kind` is which. For several
     documents they are loaded once, into `known`."""
     ahead = Ahead(path, MOST_BYTES) if path != STDIN else None
     return _judged(options, path, kind, processes, ahead, [] if known is None else known)

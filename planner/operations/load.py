@@ -36,7 +36,7 @@ UserRules = tuple[tuple[str, str], ...]
 
 @frozen(eq=False)
 class RunInputs(Generic[O]):
-    """What is known before any configuration is read: the selected workspace, and what was given for variables."""
+    """The input of a run before any configuration is read: the selected workspace, and the values of variables."""
 
     options: O
     workspace: str
@@ -45,8 +45,8 @@ class RunInputs(Generic[O]):
 
 @define(eq=False)
 class Derived:
-    """What was derived for one graph and serves the next one of the same command. Facts of the configuration are kept
-    with and without its import blocks (True, False)."""
+    """Derived facts of one graph, for the next one of the same command. Facts of the configuration are kept with and
+    without its import blocks (True, False)."""
 
     declared: dict[bool, FactBase] = field(factory=dict)
     with_state: dict[bool, tuple[State, FactBase]] = field(factory=dict)
@@ -69,7 +69,7 @@ class Loaded(RunInputs[O]):
 
 @frozen(eq=False)
 class ConfigurationReading(Generic[O]):
-    """What came of reading a configuration, which may be wrong, or not be there at all."""
+    """The result of reading a configuration, which may be wrong or missing."""
 
     begun: RunInputs[O]
     config: Config | None
@@ -77,7 +77,7 @@ class ConfigurationReading(Generic[O]):
     problems: tuple[Diagnostic, ...]
 
     def loaded(self) -> Loaded[O]:
-        """Raises Failure, with everything that there is to say, when something is wrong."""
+        """Raises Failure, with all diagnostics, if there are errors."""
         if self.config is None or has_errors(self.problems):
             raise Failure(self.problems)
         options, begun = self.begun.options, self.begun
@@ -149,7 +149,7 @@ def _load_rules(options: Options) -> tuple[UserRules, list[Diagnostic]]:
 
 
 def load_values(loaded: Loaded[Any]) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The values of the root variables. Those without any are asked for, where questions are welcome."""
+    """The values of the root variables. For those without any the user is prompted, where that is allowed."""
     given, declared = dict(loaded.given), loaded.config.root.variables
     ask = loaded.options.ask_variable
     for name in sorted(declared) if ask is not None else ():

@@ -1,4 +1,4 @@
-"""`login` and `logout`: the token that tells a host who asks, got from the host and kept for all commands."""
+"""`login` and `logout`: the token for a host, obtained from the host and kept for all commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SEVERAL_SERVICES = ("tfe.v2", "tfe.v2.1", "tfe.v2.2")
 
 
 class Ask(Protocol):
-    """Asks somebody. Raises Failure when nobody can be asked."""
+    """Prompts the user. Raises Failure when that is not possible."""
 
     def __call__(self, question: str, remark: str, hidden: bool = False) -> str: ...
 
@@ -109,7 +109,7 @@ def _login_service(host: Host, base: str, said: object) -> tuple[LoginService | 
 
 
 def _api(host: Host) -> str:
-    """The URL of the API whose tokens somebody can copy from a page. Raises Failure."""
+    """The URL of the API whose tokens can be copied from a page. Raises Failure."""
     try:
         return host.service(*_SEVERAL_SERVICES)
     except ServiceError:
@@ -160,7 +160,7 @@ def _by_code(host: Host, service: LoginService, ask: Ask, say: Say) -> str:
 
 
 def _by_hand(host: Host, address: str, ask: Ask, say: Say) -> str:
-    """A token that somebody copies from a page."""
+    """A token that the user copies from a page."""
     _consent(host, "your browser", ask, say)
     url = f"https://{shown_host(address)}/app/settings/tokens?source=terraform-login"
     _show(f"the tokens page for {host.name}", url, say)

@@ -1,7 +1,7 @@
-"""The options of commands, by what these do: read a configuration, work on a state, plan and apply.
+"""The options of commands, by purpose: read a configuration, work on a state, plan and apply.
 
-An option with `eq=False` has no influence on what a plan says: a plan that was kept may be used again whatever the
-option is (planner/workflows/batch/cache.py). All other options are compared.
+An option with `eq=False` does not influence the plan: a plan that was kept may be used again whatever the option is
+(planner/workflows/batch/cache.py). All other options are compared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAM
 
 @frozen
 class Options:
-    """What every command is asked that reads a configuration. `var_args` are ("var", text) and ("var-file", path) in
+    """Options of every command that reads a configuration. `var_args` are ("var", text) and ("var-file", path) in
     order."""
 
     directory: str = "."
@@ -47,7 +47,7 @@ class Options:
 
 @frozen
 class StateOptions(Options):
-    """What commands are asked that read or write a state."""
+    """Options of commands that read or write a state."""
 
     lock: bool = field(default=True, eq=False)
     lock_timeout: float = field(default=0.0, eq=False)
@@ -59,7 +59,7 @@ class StateOptions(Options):
 
 @frozen
 class OperationOptions(StateOptions):
-    """What commands are asked that plan, or ask about plans."""
+    """Options of commands that plan, or explain plans."""
 
     command: str = ""
     """what was called: `plan`, `apply`, `policy check`"""

@@ -51,7 +51,7 @@ class MadePlan(Generic[L]):
 
 @frozen(eq=False)
 class Planned(Generic[L]):
-    """What planning came to: a plan, which may have failed half-way, or none; and what there is to say."""
+    """The result of planning: a plan, which may have failed half-way, or none; and the diagnostics."""
 
     made: MadePlan[L] | None
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -70,8 +70,8 @@ def plan(
     options: OperationOptions, hooks: Hooks, to_apply: bool = False, remarks: Remarks = lambda state: ()
 ) -> Planned[Start]:
     """Compare configuration, state and real objects, and decide what to do. The state is locked meanwhile; `to_apply`:
-    when there is a plan, it stays locked until `release`, so that nobody can change it before the plan is applied.
-    `remarks`: what is to be said first of the state that planning starts from, whether it comes to a plan or not."""
+    when there is a plan, it stays locked until `release`, so that it cannot be changed before the plan is applied.
+    `remarks`: the first diagnostics, about the state that planning starts from, with or without a plan."""
     told = Diagnostics()
     made = None
     with told.until_an_error():
@@ -130,8 +130,8 @@ def _locked(
 def plan_opened(
     opened: Opened[OperationOptions], variables: Variables, hooks: Hooks, to_apply: bool = False
 ) -> Planned[Start]:
-    """The same of a configuration that is loaded, with the store and the values that somebody else gives it. Its
-    providers stay open for more."""
+    """Plan a loaded configuration, with the store and the values that the caller provides. Its providers stay open for
+    more."""
     told = Diagnostics()
     made = None
     with told.until_an_error():
@@ -142,7 +142,7 @@ def plan_opened(
 
 
 def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Start]:
-    """The same with a state that is known, which nobody locks."""
+    """Plan with a known state, which is not locked."""
     told = Diagnostics()
     made = None
     with told.until_an_error():
@@ -253,7 +253,8 @@ def _make_plan(
 
 
 def _check_snapshots() -> None:
-    """Raises Failure when the environment does not say how often the state is written while it is applied."""
+    """Raises Failure when the interval for writing the state while it is applied, set in the environment, is not
+    valid."""
     from planner.world.state.snapshots import persist_interval
 
     persist_interval(os.environ)
@@ -298,7 +299,7 @@ def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
 
 
 def plan_options(start: Start) -> PlanOptions:
-    """What was asked, as the plan walk reads it. Raises Failure."""
+    """The options of the plan walk. Raises Failure."""
     from planner.engine.plan.options import PlanOptions
     from planner.operations.value_record import digester
 

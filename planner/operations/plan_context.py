@@ -1,5 +1,5 @@
-"""What is around a plan when policies judge it: the run, what is installed and locked, where values came from, and the
-values of data sources."""
+"""The context of a plan for policies: the run, installed and locked providers, origins of values, and the values of
+data sources."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def save_plan(made: MadePlan[Unstored], path: str, mode: int = 0o666) -> list[Di
 
 
 def planned(options: OperationOptions, plan_file: str | None = None, hooks: Hooks | None = None) -> Planned[Unstored]:
-    """The plan in a file, or one made to be asked about: without locking the state."""
+    """The plan in a file, or one made to be explained: without locking the state."""
     from planner.engine.walk.hooks import Hooks
 
     if plan_file is None:
@@ -146,8 +146,8 @@ Differences = tuple[tuple[str, str], ...]
 
 
 def compared(approved: Plan, now: Plan) -> Differences:
-    """(address, action or value) of what a plan does that the approved one did not say. What that one announced and is
-    not needed any more is no difference."""
+    """(address, action or value) of the changes in a plan that the approved one did not announce. Announced changes
+    that are no longer needed do not count."""
     # decided in Python: whether a plan made again equals the approved one -- a comparison of plans, value by value
     found: set[tuple[str, str]] = set()
     known = {change_name(change): change for change in counted(approved)}
@@ -171,7 +171,7 @@ def compared(approved: Plan, now: Plan) -> Differences:
 
 
 def counted(plan: Plan) -> list[ResourceChange]:
-    """What is done to objects; reading data is nothing that anybody approves."""
+    """The changes of objects; reading data needs no approval."""
     return [c for c in plan.changes if c.mode != "data" and (c.action != "no-op" or c.importing is not None)]
 
 

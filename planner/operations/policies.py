@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 def check(
     options: OperationOptions, plan_file: str | None, hooks: Hooks, processes: int = 1
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """What policies say about the plan in a file (our own, or what `show -json` prints), or about one made for it.
-    Those that a plan file was made with count as well. A large document is judged in at most so many processes; with 0
-    as a whole, which tells what each rule costs."""
+    """The result of policies for the plan in a file (our own, or the output of `show -json`), or for one made for it.
+    Those that a plan file was made with count as well. A large document is checked in at most so many processes; with 0
+    as a whole, which measures the cost of each rule."""
     if plan_file is not None and is_document(plan_file):
         return check_document(options, plan_file, "plan", processes)
     answer = planned(options, plan_file, hooks)
@@ -54,8 +54,8 @@ def check(
 
 
 def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
-    """What policies say about a plan, with proofs by the rules as they are written; no verdict when a policy is wrong,
-    or there is none. Raises Failure."""
+    """The result of policies for a plan, with proofs by the rules as they are written; no verdict when a policy is
+    wrong, or there is none. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
 
     policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace)
@@ -66,7 +66,7 @@ def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | Non
 
 
 def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """A plan with its policies and what they say on record; no verdict when a policy is wrong."""
+    """A plan with its policies and their results on record; no verdict when a policy is wrong."""
     from planner.operations.plan_context import recorded
 
     try:
@@ -84,7 +84,7 @@ def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnos
 
 
 def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:
-    """What watches over an apply; no guard when policies deny the plan or are wrong."""
+    """The guard of an apply; none when policies deny the plan or are wrong."""
     from planner.answers.policy.apply_guard import PolicyGuard
 
     options, record = made.loaded.options, made.plan.policy
@@ -110,12 +110,12 @@ def pack_text(name: str) -> str:
 
 
 def diagnostics(verdict: Verdict) -> list[Diagnostic]:
-    """What policies say as errors and warnings."""
+    """The findings of policies as errors and warnings."""
     return [diagnostic(finding) for finding in verdict.findings]
 
 
 def facts_of(made: MadePlan[L], reads: PolicyInputs) -> PolicyFacts:
-    """What policies read of a plan."""
+    """The facts of a plan for policies."""
     return plan_facts(made.plan, made.loaded.config, reads, lambda: plan_graph(made), surroundings(made))
 
 
@@ -146,7 +146,7 @@ def _time_of(made: MadePlan[L]) -> int | None:
 
 
 def surroundings(made: MadePlan[L]) -> PlanSurroundings:
-    """What is known around a plan: as its record has it, else as it is now."""
+    """The context of a plan: from its record if it has one, else the present one."""
     from planner.operations.plan_context import recorded, values_read
 
     rows = recorded(made)

@@ -96,7 +96,7 @@ change("b", "terraform_data", "b", "", "p", "managed"). action("b", "update").
 
 
 def first_policy(say: Callable[[str], None]) -> None:
-    """Write a policy to begin with, and its cases, where each plan asks it. Raises Failure."""
+    """Write a first policy with its cases, at the place where each plan uses it. Raises Failure."""
     for name, text in (("no_destroy.dl", FIRST), ("no_destroy.case", FIRST_CASES)):
         path = os.path.join(POLICIES, name)
         try:
@@ -161,7 +161,7 @@ def _is_as_locked(place: Path, known: Locked) -> bool:
 
 
 def _checked(use: PackUse, folder: Path) -> Locked:
-    """What a fetched folder is. Raises Failure when it is not the pack."""
+    """The lock entry of a fetched directory. Raises Failure when it is not the pack."""
     found = folder_hash(folder)
     path = folder / MANIFEST
     if not path.is_file():

@@ -1,8 +1,8 @@
-"""What policies read and derive, for questions and for `why`: one space of relations with those of graphs.
+"""Relations that policies read and derive, for queries and for `why`: one space of relations with those of graphs.
 
-A relation of policies is named as policies name it, `planned(A, P, V)`, or with `policy.` in front, `policy.deny(C, A,
-M)`: so it is meant also where users' rules for graphs have one of the same name. Its rows are what certainly holds,
-however values that are not known yet turn out; what is sensitive in them is not shown.
+A relation of policies is named as in policies, `planned(A, P, V)`, or with `policy.` in front, `policy.deny(C, A, M)`,
+which always means this one even where users' rules for graphs have one of the same name. Its rows hold for all
+possible unknown values; sensitive values in them are not shown.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ class Mentioned:
         return self._rows(made, self.own)
 
     def shared_rows(self, made: MadePlan[Unstored]) -> dict[str, list[Row]]:
-        """The rows of those that graphs have, too, and that a plan says."""
+        """The rows of relations that graphs have, too, and that a plan defines."""
         return self._rows(made, {name: p for name, p in self.shared.items() if p.is_input})
 
     @property
     def warnings(self) -> list[Diagnostic]:
-        """A question about what policies say, where there are none, has no answer: so nobody takes it for a pass."""
+        """A warning that a question about policies has no answer where there are none, so that this is not taken for a
+        pass."""
         asked = sorted(name for name, predicate in self.own.items() if predicate.is_open)
         if not asked or self.policies.files:
             return []
@@ -75,8 +76,8 @@ class Mentioned:
 def mentioned(
     options: OperationOptions, program: RuleProgram, text: str, record: PolicyRecord | None = None
 ) -> Mentioned | None:
-    """The relations of policies in a question that is otherwise asked of `program`; None where it mentions none, or
-    cannot be read: who parses it says why. Raises Failure for policies that are wrong."""
+    """The relations of policies in a question that otherwise refers to `program`; None where it mentions none, or
+    cannot be parsed: the parser reports why. Raises Failure for policies that are wrong."""
     names = _names(text)
     if all(name in program.predicates for name in names):
         return None

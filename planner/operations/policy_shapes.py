@@ -1,4 +1,4 @@
-"""Policies beside the schemas of a plan's providers: what they ask of objects that never have it."""
+"""Policies compared with the schemas of a plan's providers: conditions on attributes that objects never have."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def shapes_of(schemas: Schemas, config: Config) -> Shapes:
 
 
 class _Shapes:
-    """What the schemas of some providers say."""
+    """The types in the schemas of some providers."""
 
     def __init__(self, schemas: Schemas, sources: list[str]) -> None:
         self._schemas, self._sources = schemas, sources

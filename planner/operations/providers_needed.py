@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @frozen
 class Needed:
-    """What rules/graph/needed_providers.dl derives: providers to install and lock, those to start, those that the state
-    has objects of, and for each module (by its address) those that it names itself."""
+    """Providers derived by rules/graph/needed_providers.dl: those to install and lock, those to start, those that the
+    state has objects of, and for each module (by its address) those named in it."""
 
     all: frozenset[str]
     started: frozenset[str]
@@ -106,7 +106,7 @@ def _override_warnings() -> list[Diagnostic]:
 
 
 def selection_problems(config: Config, directory: str) -> list[Diagnostic]:
-    """What is wrong with the dependency lock file: it must select every provider of the configuration."""
+    """Problems of the dependency lock file: it must select every provider of the configuration."""
     if (addresses := needed_providers(config).all) <= {BUILTIN}:
         return []
     return _unselected(config, directory, set(addresses))

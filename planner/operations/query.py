@@ -1,7 +1,7 @@
 """`query`: questions in Datalog about what the rules derive, and verbs about the graph.
 
-A question is asked of a directory, a saved plan or a state alone. What it reads is loaded here (and planned, when it is
-about actions); deriving and answering happen in a process of their own, which ends when the time has passed.
+A query is about a directory, a saved plan or a state alone. Its input is loaded here (and planned, for queries about
+actions); deriving and answering happen in a separate process, which ends at the time limit.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ CLOSURE = "waits_for"
 
 @frozen
 class QueryTarget:
-    """What is asked: of which operation (`kind` as in `graph`) or plan file, or only of a state file; for how many
-    seconds at most, how many paths, and whether there is to be a picture."""
+    """The subject of a query: an operation (`kind` as in `graph`) or plan file, or only a state file; its time limit in
+    seconds, the maximum number of paths, and whether to draw a picture."""
 
     kind: str = ""
     plan_file: str | None = None
@@ -74,7 +74,7 @@ class QueryTarget:
 
 @frozen(eq=False)
 class _Ground:
-    """What a question is asked of: the facts of an operation, and the planned actions if there is a plan."""
+    """The data of a query: the facts of an operation, and the planned actions if there is a plan."""
 
     facts: FactBase
     actions: Actions = field(factory=dict)
@@ -83,9 +83,8 @@ class _Ground:
 def query(
     options: OperationOptions, words: tuple[str, ...], asked: QueryTarget | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a question, and what else there is to say. `words` are a question in Datalog, an expression for a
-    set of vertices, or a verb and its arguments. Raises Failure for a question that makes no sense or takes too long.
-    """
+    """The answer to a query, and the diagnostics. `words` are a query in Datalog, an expression for a set of vertices,
+    or a verb and its arguments. Raises Failure for a query that makes no sense or takes too long."""
     asked = asked or QueryTarget()
     if asked.state_file is not None:
         return _ask_state(options, words, asked, asked.state_file)
@@ -208,7 +207,7 @@ def _ground(
     needs_plan: bool,
     instances: bool = False,
 ) -> tuple[_Ground | None, list[Diagnostic]]:
-    """The facts of the operation that is asked about: of a plan that is there, or made where only a plan can answer."""
+    """The facts of the operation of a query: of an existing plan, or one made where only a plan can answer."""
     kind = asked.kind or ("apply" if made or needs_plan else "plan")
     if made is None and (needs_plan or instances or kind == "apply"):
         answer = plan_of_kind(options, kind)
@@ -319,7 +318,7 @@ def _state_program() -> RuleProgram:
 
 
 def _of_the_graph(problem: Diagnostic, program: RuleProgram) -> Diagnostic:
-    """A relation that a state alone does not have is known to a graph: say so."""
+    """A diagnostic for a relation that graphs have and a state alone does not."""
     if problem.code == "rules.unknown_predicate" and problem.subject is not None:
         name = problem.subject.text.partition("(")[0].strip()
         if name in program.predicates:
@@ -340,8 +339,8 @@ def _ask_graph(
     asked: QueryTarget,
     made: MadePlan[Unstored] | None,
 ) -> tuple[Answers, list[Diagnostic]]:
-    """An expression for a set of vertices, or a verb. How far a change reaches is asked of the graph of planning, as
-    what does not change has no vertex in that of applying; but its actions need a plan."""
+    """Answer an expression for a set of vertices, or a verb. The reach of a change is looked up in the graph of
+    planning, because unchanged objects have no vertex in that of applying; but its actions need a plan."""
     is_blast = verb_of(expression) == "blast"
     if is_blast and not asked.kind and made is None:
         asked = evolve(asked, kind=walk_of("plan", options.mode))
@@ -362,7 +361,7 @@ def _ask_graph(
 
 
 def is_about_changes(predicate: Predicate) -> bool:
-    """Whether a relation of ours is one of planned changes or of applying them, which only a plan can tell."""
+    """Whether a relation of ours is about planned changes or applying them, which only a plan has."""
     return predicate.span.filename.startswith(("apply/", "inputs/changes", "shared/action.", "shared/deposed."))
 
 
@@ -384,7 +383,7 @@ def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[
 
 
 def known_elsewhere(problems: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The problems of a question; what other rules than those of graphs have is said to be theirs."""
+    """The problems of a query; relations that belong to other rules than those of graphs are reported as theirs."""
     from planner.operations.rulebook import not_of_graphs
 
     return [not_of_graphs(problem) for problem in problems]
@@ -397,7 +396,7 @@ def plan_of_kind(options: OperationOptions, kind: str) -> Planned[Unstored]:
 
 
 def facts_of_plan(made: MadePlan[Unstored], kind: str, instances: bool) -> FactBase:
-    """What the graph rules read to apply a plan, or to make it again; with what is known of instances."""
+    """The facts that the graph rules read to apply a plan, or to make it again; with facts about instances."""
     facts_of = graphs.apply_facts if kind == "apply" else graphs.planning_facts
     facts = facts_of(made.plan, made.loaded)
     return facts_with_instances(facts, made) if instances else facts

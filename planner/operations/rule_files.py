@@ -47,7 +47,7 @@ OWN_FOLDER = os.path.join(".planner", "rules")
 
 
 def default_words() -> list[str]:
-    """What is meant when nothing is named: the folder for rules if there is one, else the working directory."""
+    """The default when no path is named: the directory for rules if there is one, else the working directory."""
     return [OWN_FOLDER] if os.path.isdir(OWN_FOLDER) else ["."]
 
 
@@ -83,7 +83,8 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
 
 
 def _packs_among(words: Iterable[str]) -> list[str]:
-    """The folders of the packs that words name, or files in which they name, or that stand below the folders."""
+    """The directories of the packs that words name, or that contain named files, or that are below named
+    directories."""
     roots: dict[str, None] = {}
     for word in words:
         at = os.path.normpath(word)
@@ -115,7 +116,7 @@ def _paths(words: Iterable[str], endings: tuple[str, ...], problems: list[Diagno
 
 
 def _text(data: bytes) -> str:
-    """Raises ValueError for lines that nobody wrote."""
+    """Decode a rule file. Raises ValueError for lines that are too long to be written by hand."""
     text = data.decode("utf-8")
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:

@@ -29,7 +29,7 @@ class Noticed:
 
 @frozen
 class Quality:
-    """`coverage` rule by rule, and the mutants that were tried (those that are no rules any more are left out)."""
+    """`coverage` rule by rule, and the mutants that were tried (those that are not valid rules are left out)."""
 
     coverage: tuple[RuleCoverage, ...] = ()
     mutants: tuple[Noticed, ...] = ()

@@ -82,7 +82,7 @@ class CaseFile:
 
 
 def cases_of(program: RuleProgram, path: str, text: str, packs: Packs) -> tuple[list[Case], list[Diagnostic]]:
-    """The cases of a file, which have what the packs bring where they say nothing of it."""
+    """The cases of a file, with the content of packs as the default."""
     cases, problems = load_cases(program, path, text, packs.space_of(path))
     return [evolve(case, facts=packs.with_defaults(case.facts, program)) for case in cases], problems
 
@@ -214,7 +214,7 @@ def _own(program: RuleProgram, names: set[str]) -> list[Rule]:
 
 
 def in_three_values(rules: Files) -> Derive:
-    """What holds in a case of policies, whose values need not all be known. Raises Failure."""
+    """The derivations in a case of policies, whose values need not all be known. Raises Failure."""
     policies, problems = load_policies(tuple(rules))
     if policies is None:
         raise Failure(problems)

@@ -183,7 +183,7 @@ def entries() -> list[PredicateEntry]:
 
 
 def _entry(described: dict[str, Description]) -> PredicateEntry:
-    """What the programs say of one predicate, together."""
+    """The entry for one predicate, combined from all programs."""
     first = next(iter(described.values()))
     rules = {rule.name: rule for d in described.values() for rule in d.rules}
     readers = {rule.name: rule for d in described.values() for rule in d.readers}
@@ -211,7 +211,7 @@ def entry_of(name: str) -> PredicateEntry:
 
 
 def _own_entries() -> list[PredicateEntry]:
-    """The predicates of the policies that stand in the working directory; none where these cannot be read."""
+    """The predicates of the policies in the working directory; none where these cannot be read."""
     try:
         words = own(os.curdir)
         policies, _ = load_policies(policy_files(words)) if words else (None, ())
@@ -224,7 +224,7 @@ def _own_entries() -> list[PredicateEntry]:
 
 
 def built_in(name: str | None = None) -> list[BuiltinPredicate]:
-    """What the language has built in under this name, at most one; without a name all, by family."""
+    """The builtins of the language with this name, at most one; without a name all, by family."""
     found = [*TESTS.values(), *FUNCTIONS.values(), *RELATIONS.values()]
     if name is not None:
         return [one for one in found if one.name == name]
@@ -233,7 +233,7 @@ def built_in(name: str | None = None) -> list[BuiltinPredicate]:
 
 
 def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
-    """What is built in as `rules doc -json` writes it, format 1.0."""
+    """A builtin as `rules doc -json` writes it, format 1.0."""
     kind = "relation" if one.outputs else "function" if one.result else "test"
     return {
         "name": one.name,
@@ -250,8 +250,8 @@ def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
 
 
 def not_of_graphs(problem: Diagnostic) -> Diagnostic:
-    """A relation that graphs do not have, but another program has, is not unknown: say whose it is and who asks it. Of
-    one that nobody has, the nearest that policies have is named where graphs have none that is near."""
+    """A better diagnostic for a relation that graphs do not have: if another program has it, its name and command. For
+    an unknown relation, the nearest of policies is named where graphs have none that is near."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
     name = problem.subject.text.removeprefix("not ").partition("(")[0].strip().removeprefix("policy.")

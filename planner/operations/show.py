@@ -31,7 +31,7 @@ S = TypeVar("S", bound=StateOptions)
 
 @frozen(eq=False)
 class StateLocation(Generic[S]):
-    """Where the state of the selected workspace is kept; the configuration only says where."""
+    """The store of the selected workspace's state; from the configuration only its location is read."""
 
     options: S
     schemas: Schemas
@@ -138,7 +138,7 @@ def _opened_state(options: OperationOptions, data: bytes, told: Diagnostics) -> 
 
 
 def shown_json(shown: Shown) -> dict[str, Any]:
-    """What `show -json` prints. Raises Failure."""
+    """The output of `show -json`. Raises Failure."""
     if isinstance(shown, ShownState):
         return state_json(shown.state, shown.schemas.schema)
     from planner.answers.documents.json_plan import plan_json

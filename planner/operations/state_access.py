@@ -30,7 +30,7 @@ class Opened(Loaded[O]):
 
 @frozen(eq=False)
 class Stored(Opened[O]):
-    """The same with the state that is in the store."""
+    """A loaded configuration with the state in the store."""
 
     state: State
 
@@ -73,7 +73,7 @@ def load_stored(options: A, told: Diagnostics) -> Stored[A]:
 
 
 def load_with_values(options: A, told: Diagnostics) -> tuple[Stored[A], dict[str, RootVariable]]:
-    """The same, and the values of the root variables. Raises Failure."""
+    """The loaded configuration with its state, and the values of the root variables. Raises Failure."""
     loaded = load(options, told)
     variables = told.take(load_values(loaded))
     return read_state(open_backend(loaded, told), told), variables

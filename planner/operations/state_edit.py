@@ -40,9 +40,9 @@ def edit(
     exactly: bool = False,
     usual_backup: bool = False,
 ) -> tuple[list[str], list[Diagnostic]]:
-    """Lock and read the state, change it, and write it if there is no error. Gives what `change` says that it did.
-    The former state is kept in a file of its own, or (`usual_backup`) where plans keep it. `exactly`: with the serial
-    and lineage that `change` gave it."""
+    """Lock and read the state, change it, and write it if there is no error. Returns the result of `change`. The former
+    state is kept in a separate file, or (`usual_backup`) where plans keep it. `exactly`: with the serial and lineage
+    set by `change`."""
     told = Diagnostics()
     done: list[str] = []
     with told.until_an_error():
@@ -62,7 +62,7 @@ def edit_in(
     exactly: bool = False,
     usual_backup: bool = False,
 ) -> list[str]:
-    """The same of a state whose store is known. Raises Failure."""
+    """Edit a state whose store is known. Raises Failure."""
     with locked(store, options, operation, told):
         old, problems = store.read()
         if has_errors(problems):
@@ -134,7 +134,7 @@ def state_rm(
 
 
 def removal(addresses: Iterable[str]) -> Change:
-    """What forgets the instances that the addresses cover."""
+    """The change that forgets the instances covered by the addresses."""
     wanted = [(text, parse(text)) for text in addresses]
 
     def remove(state: State) -> tuple[State, list[str], list[Diagnostic]]:

@@ -32,7 +32,8 @@ def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -
 
 
 def movement(source: Address, target: Address, moved: list[Moved]) -> Change:
-    """What gives objects another address in their state, and adds to `moved` what moved as a whole."""
+    """The change that gives objects another address in their state, and adds the objects that moved as a whole to
+    `moved`."""
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         taken, rest = _taken(state, source)
@@ -110,7 +111,8 @@ def _renamed(
 
 
 def _freed(moved: list[Entry], source: Address) -> list[Entry]:
-    """Objects without their dependencies where these name what has left its address: the next apply tells them anew."""
+    """Objects without their dependencies where these name an address that was moved: the next apply records them
+    again."""
     return [
         (address, resource, evolve(instance, current=evolve(instance.current, dependencies=())))
         if instance.current is not None and _names(instance.current.dependencies, source)
@@ -120,8 +122,8 @@ def _freed(moved: list[Entry], source: Address) -> list[Entry]:
 
 
 def _names(dependencies: Sequence[str], source: Address) -> bool:
-    """Whether one of these resources is what an address stands for, has it as an instance, or is in that module. A
-    module with a key has others beside it, which stay."""
+    """Whether one of these resources is the one at an address, has it as an instance, or is in that module. A module
+    with a key has siblings, which stay."""
     within = source.config if isinstance(source, ResourceAddress) else source
     return any(within.contains(parse(text)) for text in dependencies)
 

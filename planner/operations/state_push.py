@@ -23,7 +23,7 @@ def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
 
 
 def _opened(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnostic]]:
-    """What is pushed, in clear: it may be encrypted as the state is, like one that an apply could not save."""
+    """The pushed state, in clear: it may be encrypted like the state, such as one that an apply could not save."""
     told = Diagnostics()
     if b'"encryption_version"' not in data:
         return data, told

@@ -1,4 +1,4 @@
-"""What init does with test files: it installs the modules and providers of their runs."""
+"""Test files in init: it installs the modules and providers of their runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
-    """What the test files of a root module say; None where there are none. `test_directory`: "" for the usual one."""
+    """The test files of a root module; None where there are none. `test_directory`: "" for the default one."""
     names, is_there = find_test_files(directory, test_directory or DEFAULT_DIRECTORY)
     return None if not names and (is_there or not test_directory) else _read(directory, test_directory)
 
@@ -53,7 +53,7 @@ def named_providers(tests: TestFiles | None, config: Config) -> set[str]:
 
 
 def beside_tests(of_configuration: Iterable[Diagnostic], of_tests: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """What is wrong with a configuration and with its test files, which are mended before anything is installed."""
+    """The problems of a configuration and of its test files, to be fixed before anything is installed."""
     of_tests = list(of_tests)
     if has_errors(of_tests):
         of_configuration = [d for d in of_configuration if d.code != "config.module_not_installed"]

@@ -26,8 +26,8 @@ def validate(options: Options) -> list[Diagnostic]:
 
 
 def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None) -> list[Diagnostic]:
-    """The same of a configuration that could be loaded, without what loading said. `graph`: that of a plan without
-    limits, which has every vertex that validation looks at; without it one is built."""
+    """Validate a loaded configuration, without the diagnostics of loading. `graph`: that of a plan without limits,
+    which has every vertex that validation looks at; without it one is built."""
     from planner.engine.validate.walk import validate_walk
 
     config, schemas = loaded.config, loaded.schemas

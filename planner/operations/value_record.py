@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def digester() -> Digester | None:
-    """What makes digests with the user's key; None where there is no key."""
+    """The digester with the user's key; None where there is no key."""
     key = seal(NAME, "", b"")
     return None if key is None else Digester(key)
 
@@ -91,7 +91,7 @@ def _write(store: Store, record: ValueRecord) -> None:
 
 
 def _opened(store: Store, data: bytes) -> bytes:
-    """What a record says in clear; nothing where it cannot be read."""
+    """The decrypted content of a record; empty where it cannot be read."""
     try:
         return store.seal.unseal_document(NAME, data).data
     except Failure:

@@ -1,4 +1,4 @@
-"""`why deny`, `why warn`, `why undecided`: the proof of what a policy says about a plan."""
+"""`why deny`, `why warn`, `why undecided`: the proof of a policy's finding about a plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS = ("deny", "warn", "undecided", "broken")
 def why_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """Why policies say so: `words` are a code and an address, or one of them. Raises Failure."""
+    """Proofs of findings: `words` are a code and an address, or one of them. Raises Failure."""
     from planner.answers.explain.verdicts import explain_finding
 
     answer = planned(options, plan_file)
@@ -64,7 +64,7 @@ def why_no_verdict(
 
 
 def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Verdict, PlainProofs]:
-    """What policies say about a plan, and proofs of it. Raises Failure when there are none, or one is wrong."""
+    """The verdict of policies on a plan, and its proofs. Raises Failure when there are none, or one is wrong."""
     recorded = made.plan.policy is not None and made.plan.policy.files
     if not options.judges and not recorded:
         detail = "Name policies with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
@@ -76,7 +76,7 @@ def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Ver
 
 
 def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
-    """The findings that somebody asks about. Raises Failure when there is none."""
+    """The requested findings. Raises Failure when there is none."""
     of_kind = [finding for finding in verdict.findings if kind in (finding.kind, finding.origin)]
     found = [f for f in of_kind if all(word in (f.code, f.address) for word in words)]
     if len(words) == 2:

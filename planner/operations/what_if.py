@@ -1,4 +1,4 @@
-"""`what-if`: how a plan would differ if something were asked otherwise."""
+"""`what-if`: how a plan would differ with other options."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Difference:
-    """One object or output: its action without and with what was asked, "no-op" where nothing is planned. `because`:
-    what sets off the one that is more than nothing, with what was asked if both are."""
+    """One object or output: its action without and with the options, "no-op" where nothing is planned. `because`: the
+    cause of the action that is not a no-op, of the one with the options if both are not."""
 
     name: str
     without: str
@@ -41,7 +41,7 @@ class PlanComparison:
 
 
 def what_if(options: OperationOptions, base: OperationOptions) -> tuple[PlanComparison | None, list[Diagnostic]]:
-    """The plan that `options` ask for beside the one of `base`. None where one of them cannot be made."""
+    """Compare the plan for `options` with the one for `base`. None where one of them cannot be made."""
     without = planned(base)
     if without.complete is None:
         return None, list(without.diagnostics)
@@ -53,7 +53,7 @@ def what_if(options: OperationOptions, base: OperationOptions) -> tuple[PlanComp
 
 
 class CausesOf(Protocol):
-    """What set off changes, by name."""
+    """The causes of changes, by name."""
 
     def get(self, name: str, /) -> Because | None: ...
 
@@ -66,7 +66,8 @@ def compared(
 
 
 def base_of(options: OperationOptions, base_variables: tuple[str, ...]) -> OperationOptions:
-    """The same without what is tried: no -var, -replace, -target and -exclude, but the variables of -base-var."""
+    """The options without those that are tried: no -var, -replace, -target and -exclude, but the variables of
+    -base-var."""
     given = tuple((kind, text) for kind, text in options.var_args if kind == "var-file")
     given += tuple(("var", text) for text in base_variables)
     return evolve(options, var_args=given, limits=UNLIMITED)

@@ -113,8 +113,8 @@ def _why_wait(
 def _why_forced(
     options: OperationOptions, asked: Graph, what: str, text: str, kind: str, plan_file: str | None
 ) -> Proved:
-    """Why an object is created before it is destroyed, with the whole chain of what asks for it. An apply graph does as
-    was planned: the chain is that of the plan graph. Raises Failure for what asks for it itself."""
+    """Why an object is created before it is destroyed, with the whole chain of objects that require it. An apply graph
+    follows the plan: the chain is that of the plan graph. Raises Failure for an object that requires it itself."""
     from planner.logic.graph.decision_chains import FORCED, SAFE, replacement_chain
 
     node = find_node(asked, what, pruned=True)
@@ -168,7 +168,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
 
 
 def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, kind: str) -> Graph:
-    """The graph together with a relation that only a plan can tell. Raises Failure."""
+    """The graph together with a relation that only a plan has. Raises Failure."""
     from planner.answers.explain.instances import is_about_instances
     from planner.operations.query import facts_of_plan, plan_of_kind, reads
 
@@ -193,7 +193,7 @@ def _why_moved(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_drift(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """What has happened to an object outside of any plan."""
+    """The changes of an object outside of any plan."""
     ground, action, diagnostics = decision_ground(options, what, plan_file)
     if ground is None:
         return None, diagnostics
@@ -203,7 +203,7 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _first_argument(program: RuleProgram, text: str) -> str:
-    """What a fact is about. Raises Failure."""
+    """The first argument of a fact. Raises Failure."""
     for atom in read_query(program, text)[0].literals:
         if isinstance(atom, Atom) and atom.arguments and isinstance(atom.arguments[0], Constant):
             return str(atom.arguments[0].value)

@@ -1,4 +1,4 @@
-"""`apply`: do what a plan says, after showing it and asking."""
+"""`apply`: execute a plan, after showing it and prompting."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
-    """What `apply`, `destroy` and `refresh` have in common: they differ in the mode of the plan."""
+    """The common part of `apply`, `destroy` and `refresh`: they differ in the mode of the plan."""
     from planner.operations.plan import plan, release
     from planner.operations.plan_files import saved
 
@@ -91,7 +91,7 @@ def _approve_and_carry_out(
     terminal: Terminal,
     destroyed: bool,
 ) -> int:
-    """Show the plan, ask, and apply it. `destroyed`: the command is destroy, which ends in its own words."""
+    """Show the plan, prompt, and apply it. `destroyed`: the command is destroy, which has its own final message."""
     made, problems = planned.made, list(planned.diagnostics)
     if made is not None and (made.plan.changes or made.plan.outputs or planned.complete is not None):
         view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told_causes(made, arguments, terminal))
@@ -112,7 +112,7 @@ def _approve_and_carry_out(
 
 
 def carry_out(settings: OperationOptions, planned: Planned[Start], view: View, destroyed: bool) -> int:
-    """Apply a plan and tell how it ended."""
+    """Apply a plan and report the result."""
     from planner.operations.apply import apply
 
     applied = apply(settings, planned, view.hooks)

@@ -1,4 +1,4 @@
-"""`batch apply`: create, change or destroy what a fleet asks for."""
+"""`batch apply`: create, change or destroy the objects of a fleet."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
-    """What apply and destroy have in common."""
+    """The common part of apply and destroy."""
     from planner.cli.batch_view import conclude, listener
     from planner.workflows.batch.apply import converge as carry_out
 
@@ -61,7 +61,7 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
 
 def _saved_plan(arguments: Arguments) -> str:
-    """The folder of a saved plan that is named. Raises UsageError when something else is asked with it."""
+    """The directory of a saved plan, if named. Raises UsageError when other arguments are combined with it."""
     found = next((word for word in arguments.words if is_saved_plan(word) or is_left_over(word)), "")
     more = [f"-{name}" for name in _WHOLE if arguments.get(name)] + [f"-{name}" for name, _ in arguments.ordered]
     if found and (len(arguments.words) > 1 or more):
@@ -93,7 +93,7 @@ def _apply_saved(folder: str, arguments: Arguments, terminal: Terminal, ask: Any
 
 
 def approval(command: str, terminal: Terminal) -> Any:
-    """Asks on the terminal about the plans of a wave."""
+    """A prompt on the terminal for the plans of a wave."""
 
     def approve(title: str, wave: list[FinishedUnit]) -> bool:
         from planner.cli.approval import ask

@@ -61,7 +61,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
-    """What plan and validate have in common."""
+    """The common part of plan and validate."""
     _warm_up(arguments)
     return _plan(arguments, terminal, command)
 

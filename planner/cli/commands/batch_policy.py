@@ -1,4 +1,4 @@
-"""`batch policy`: what policies say about the plans of a fleet together."""
+"""`batch policy`: results of policies for the plans of a fleet together."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def _document(verdict: CombinedVerdict, diagnostics: list[Diagnostic]) -> str:
 
 
 def tell(verdicts: list[tuple[str, CombinedVerdict]], noun: str, with_proofs: bool, terminal: Terminal) -> None:
-    """A table of what policies say (of each deployment, say, by its name, where there are several), and the proofs."""
+    """Print a table of the results of policies (with the names of deployments, where there are several), and the
+    proofs."""
     from planner.render.rows import table
 
     found = [(name, finding) for name, verdict in verdicts for finding in verdict.findings]

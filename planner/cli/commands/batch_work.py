@@ -1,4 +1,4 @@
-"""`batch work`: one unit's work on a machine that shares no files with the one that asks for it."""
+"""`batch work`: one unit's work on a machine that shares no files with the one that requests it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FLAGS: tuple[Flag, ...] = ()
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when there is an answer, whatever it says."""
+    """0 when there is an answer, whatever its content."""
     from planner.foundation.support.signals import install
     from planner.workflows.batch.bundles.host import work
 

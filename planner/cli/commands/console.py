@@ -123,8 +123,8 @@ def _ask(scope: Any, terminal: Terminal, view: View) -> int:
 
 
 def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Iterator[str]:
-    """Texts to evaluate: lines, joined while brackets are open or a line ends with a backslash. `waiting` is told how
-    many brackets are open."""
+    """Texts to evaluate: lines, joined while brackets are open or a line ends with a backslash. `waiting` is called
+    with the number of open brackets."""
     text, depth = "", 0
     while True:
         line = read()

@@ -16,7 +16,7 @@ FLAGS: tuple[Flag, ...] = ()
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when the editor has said goodbye. Raises Failure without the extra."""
+    """0 when the editor has exited properly. Raises Failure without the extra."""
     if arguments.words:
         raise UsageError("Too many words", "An editor starts this command without any.")
     if find_spec("pygls") is None:

@@ -1,4 +1,4 @@
-"""`policy check`: what policies say about a plan."""
+"""`policy check`: results of policies for a plan."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _several(
 
 
 def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
-    """What is told of several documents (kind, path, verdict)."""
+    """The report on several documents (kind, path, verdict)."""
     from planner.render.verdicts_junit import junit_of_several
     from planner.render.verdicts_markdown import markdown_of_several
     from planner.render.verdicts_sarif import sarif_of_several
@@ -152,7 +152,7 @@ def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
 
 
 def _unmet(verdict: Verdict) -> list[Diagnostic]:
-    """Errors about policies that looked at nothing, or do not say at what."""
+    """Errors about policies that looked at nothing, or do not declare their subject."""
     found = []
     for code in sorted(verdict.codes.keys() | verdict.judged.keys()):
         if code not in verdict.judged:

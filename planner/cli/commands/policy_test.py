@@ -64,7 +64,7 @@ def _once(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _quality(words: list[str], arguments: Arguments) -> Quality | None:
-    """What the cases are worth, if that is asked for."""
+    """The quality of the cases, if requested."""
     from planner.operations.rule_quality import quality
 
     if not arguments["coverage"] and not arguments["mutants"]:

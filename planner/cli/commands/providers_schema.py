@@ -15,7 +15,7 @@ FLAGS = (JSON, *VARIABLES)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when a provider cannot be asked."""
+    """0, or 1 when a provider cannot be queried."""
     from planner.answers.documents.json_schemas import schemas_json
     from planner.operations.state_access import load_with_values
 

@@ -96,7 +96,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def tell(answers: Any, diagnostics: list[Diagnostic], arguments: Arguments, terminal: Terminal) -> int:
-    """The answers in the form that is asked for; the exit code."""
+    """Print the answers in the requested form; the exit code."""
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if not any(arguments[name] for name in FORMATS):
@@ -118,7 +118,7 @@ def check_formats(arguments: Arguments) -> None:
 
 
 def _asked(arguments: Arguments) -> Any:
-    """What the flags ask about. Raises UsageError where they contradict each other."""
+    """The subject of the query according to the flags. Raises UsageError where they contradict each other."""
     from planner.operations.query import QueryTarget
 
     kind, plan_file, state_file = (arguments[name] for name in ("type", "plan", "state-only"))

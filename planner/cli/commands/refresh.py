@@ -1,4 +1,4 @@
-"""`refresh`: record in the state what changed outside, without asking."""
+"""`refresh`: record in the state what changed outside, without prompting."""
 
 from __future__ import annotations
 

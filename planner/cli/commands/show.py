@@ -48,7 +48,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
-    """A state or a plan, in the forms that are asked for."""
+    """Show a state or a plan in the requested form."""
     from planner.cli.views import open_json_into
     from planner.foundation.support.exact_json import dumps
     from planner.operations.show import ShownState, show, shown_json

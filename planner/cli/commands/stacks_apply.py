@@ -1,4 +1,4 @@
-"""`stacks apply`: do what plans of deployments say, round after round until nothing is deferred."""
+"""`stacks apply`: execute plans of deployments, round after round until nothing is deferred."""
 
 from __future__ import annotations
 

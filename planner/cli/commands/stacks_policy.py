@@ -1,4 +1,4 @@
-"""`stacks policy`: what policies say about deployments as a whole."""
+"""`stacks policy`: results of policies for deployments as a whole."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _answer(arguments: Arguments) -> list[dict[str, Any]]:
-    """The proofs: of one deployment, or those that all chosen ones have in common where components alone are asked
-    about. Raises Failure."""
+    """The proofs: of one deployment, or those that all chosen ones have in common where the question is about
+    components alone. Raises Failure."""
     from planner.cli.stack_work import plans_of
     from planner.workflows.stacks.opened_stack import several
 
@@ -94,7 +94,7 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
 
 
 def explained(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, Any]]:
-    """The proofs that were asked for. Raises Failure."""
+    """The requested proofs. Raises Failure."""
     from planner.workflows.stacks.why import why, why_approved, why_planned
 
     plan, negated = asked.plan, arguments["not"]
@@ -116,7 +116,7 @@ def explained(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, 
 
 
 def _verdicts(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, Any]]:
-    """The proofs of what policies say of the deployment as a whole. Raises Failure."""
+    """The proofs of the findings of policies for the deployment as a whole. Raises Failure."""
     if arguments["not"]:
         detail = "For the relations that they depend on use planner stacks query."
         raise UsageError("Verdicts are explained without -not", detail)

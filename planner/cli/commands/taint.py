@@ -30,7 +30,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def mark(arguments: Arguments, terminal: Terminal, change: Callable[..., list[Diagnostic]], sentence: str) -> int:
-    """What taint and untaint have in common."""
+    """The common part of taint and untaint."""
     if len(arguments.words) != 1:
         raise UsageError("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)

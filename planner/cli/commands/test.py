@@ -186,7 +186,7 @@ def _parallelism(arguments: Arguments) -> int | None:
 def _reported(
     arguments: Arguments, runner: SuiteRunner, view: TestView, covered: Mapping[str, tuple[Reached, ...]]
 ) -> bool:
-    """Write the reports that are asked for; whether that failed."""
+    """Write the requested reports; whether that failed."""
     reports = {"junit-xml": _junit(runner.results) if arguments["junit-xml"] else ""}
     if _covers(arguments):
         found, reports["coverage-json"], reports["coverage-lcov"] = _coverage(runner, covered)
@@ -236,7 +236,7 @@ def _junit(results: list[TestFileResult]) -> str:
 
 
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether failed assertions tell where values come from: to programs and on a terminal, unless told otherwise."""
+    """Whether failed assertions show the origins of values: to programs and on a terminal, unless set otherwise."""
     if arguments["why"] not in (None, "", True, False, "none", "line"):
         raise UsageError("Wrong value for option -why", "Valid values are none and line.")
     if arguments["why"]:
@@ -245,7 +245,7 @@ def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
 
 
 def _handle_interrupts(*listeners: Callable[[], None]) -> None:
-    """Let the first interrupt stop after the run that is under way, and tell who has to know."""
+    """Let the first interrupt stop after the current run, and notify the listeners."""
     for listener in listeners:
         signals.STOP.listen(listener)
     signals.install()

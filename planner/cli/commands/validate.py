@@ -39,7 +39,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def document(diagnostics: list[Diagnostic]) -> str:
-    """What -json prints."""
+    """The output of -json."""
     from planner.foundation.support.exact_json import dumps
     from planner.render.diagnostics_json import validate_json
 

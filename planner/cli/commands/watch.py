@@ -51,7 +51,7 @@ GRAIN = 20_000_000
 
 
 def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
-    """Until somebody interrupts: 0, or 1 while a plan is made. What cannot be planned is told, and compared with
+    """Watch until interrupted: 0, or 1 while a plan is made. Failures of planning are reported, and compared with
     nothing: the next plan is compared with the last one that could be made."""
     looking = Watch()
     looking.also((".",))
@@ -149,7 +149,7 @@ def _exact_paths(options: OperationOptions, made: MadePlan[Any] | None) -> Itera
 
 
 def _folders(made: MadePlan[Any] | None) -> Iterator[str]:
-    """Where files of a configuration stand, beside which there may be more."""
+    """The directories with files of a configuration, where more may appear."""
     yield "."
     if made is not None:
         for path in made.loaded.config.files:

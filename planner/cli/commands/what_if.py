@@ -1,4 +1,4 @@
-"""`what-if`: how a plan would differ if something were asked otherwise."""
+"""`what-if`: how a plan would differ with other options."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _summary(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _fix(arguments: Arguments, terminal: Terminal) -> int:
-    """What makes it go away."""
+    """Print the fixes."""
     from planner.operations.fixes import fixes
     from planner.render.why import fixes_text
 

@@ -1,1 +1,1 @@
-"""What applying does besides what all walks do: operations of providers, provisioners, the new state."""
+"""Applying: operations of providers, provisioners, the new state, in addition to the parts common to all walks."""

@@ -60,7 +60,7 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
 
 
 def judge(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
-    """What policies have against an object whose values are known as far as they can be before it is touched."""
+    """Policy violations of an object whose values are known as far as possible before it is changed."""
     guard = walk.options.guard
     return guard.decide(it.address, value) if guard is not None else []
 
@@ -81,8 +81,8 @@ def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished
 def _plan_again(
     walk: ApplyWork, it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
 ) -> Operation | None:
-    """The change with everything known that was not when it was planned; None when nothing is left to do. The decision
-    stands: only what the provider says of the values is asked anew. Raises Failure with all problems so far."""
+    """The change with the values that were unknown when it was planned; None when nothing is left to do. The decision
+    is final: only the provider plans the values again. Raises Failure with all problems so far."""
     config = configuration_of(it, problems)
     plain_config = unmark_deep(config)[0]
     if not is_wholly_known(plain_config):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Operation:
-    """What is to be done to an object: `action` is create, update or delete; `before` and `after` carry marks, `config`
-    does not (Null for a delete)."""
+    """An operation on an object: `action` is create, update or delete; `before` and `after` carry marks, `config` does
+    not (Null for a delete)."""
 
     action: str
     before: Value
@@ -40,7 +40,7 @@ class Operation:
 
 
 class OperationProgress:
-    """Tells the journal and the hooks of one operation from its start to its end, and counts it when it ends well.
+    """Reports one operation to the journal and the hooks from its start to its end, and counts it when it succeeds.
     Raises Failure when the start cannot be recorded."""
 
     def __init__(self, walk: ApplyWork, it: Instance, action: str, before: Value) -> None:

@@ -52,7 +52,7 @@ def destroy_provisioners(walk: ApplyWork, it: Instance) -> list[Provisioner]:
 
 
 def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: ModuleScope) -> list[Diagnostic]:
-    """One after the other; the first that fails ends it, unless it says that this does not matter."""
+    """Run provisioners one after the other; the first failure stops them, unless its on_failure is "continue"."""
     problems: list[Diagnostic] = []
     for provisioner in wanted:
         schema = provisioner_schema(provisioner.type)

@@ -1,4 +1,4 @@
-"""What the work of an apply walk shares: the plan, what was asked, and the record that takes what is done."""
+"""Data shared by the work of an apply walk: the plan, the options, and the record of results."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class Guard(Protocol):
     """Has the last word on an object, or on a provider configuration, when its values are known."""
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
-        """Why an object must not become this: asked before anything is done to it."""
+        """Reasons why an object must not get this value: called before anything is done to it."""
 
     def done(self, address: str, value: Value) -> None:
-        """What has become of the object; Null when there is none."""
+        """The object now has this value; Null when it does not exist any more."""
 
 
 @frozen(eq=False, kw_only=True)
 class ApplyOptions(WalkOptions):
-    """`journal`: where every change is written down at once. `snapshots`: write the state as it is, now and then.
-    `suppress_forget_errors`: it is no error when a plan that destroys everything leaves forgotten objects behind."""
+    """`journal`: records every change at once. `snapshots`: write the current state, now and then.
+    `suppress_forget_errors`: a plan that destroys everything may leave forgotten objects behind without an error."""
 
     suppress_forget_errors: bool = False
     journal: Journal | None = None
@@ -58,7 +58,8 @@ class ApplyOptions(WalkOptions):
 
 
 class ApplyWork(ConfigurationWalk):
-    """What the work on an instance may ask and tell; it gives what it found wrong, and writes to `record` alone."""
+    """The services of an apply walk for the work on an instance, which returns its problems and writes to `record`
+    alone."""
 
     def __init__(
         self,

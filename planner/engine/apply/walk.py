@@ -1,10 +1,10 @@
-"""The apply walk: the work of every vertex of an apply graph, and the state that comes of it.
+"""The apply walk: the work of every vertex of an apply graph, and the resulting state.
 
-    apply_walk(graph, plan, config, variables, schemas, options, hooks)  ->  Outcome
+apply_walk(graph, plan, config, variables, schemas, options, hooks) -> Outcome
 
-What is to be done was decided while planning; the graph says in which order. Here everything that the plan left unknown
-is evaluated, providers do their work, and the state is kept up to date after each operation, so that whatever happens
-it tells what there is.
+The actions were decided while planning; the graph determines the order. Here everything that the plan left unknown is
+evaluated, providers do their work, and the state is updated after each operation, so that whatever happens it lists
+the existing objects.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class ApplyWalk(ApplyWork):
         )
 
     def _announce(self) -> None:
-        """Say which objects with conditions there are, and what happens without any work: imports."""
+        """Report which objects with conditions there are, and the actions without any work: imports."""
         found: dict[tuple[str, str], list[str]] = {}
         for result in self.plan.checks:
             addresses = found.setdefault((result.kind, result.config_address), [])
@@ -206,7 +206,7 @@ class ApplyWalk(ApplyWork):
         return []
 
     def resource(self, node: Node) -> WorkResult:
-        """Say which instances a resource has; ephemeral ones are opened."""
+        """Report the instances of a resource; ephemeral ones are opened."""
         path = module_path(node.module)
         config = self.config.root.descendant(path)
         decl = config.resources.get(node.object) if config is not None else None

@@ -1,1 +1,1 @@
-"""What all walks over a configuration share: contexts, scopes, repetition, conditions, providers, objects."""
+"""Evaluation of a configuration, common to all walks: contexts, scopes, repetition, conditions, providers, objects."""

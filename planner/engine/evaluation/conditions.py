@@ -136,13 +136,13 @@ def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult
 
 
 def operands(rule: CheckRule, scope: Scope) -> tuple[tuple[str, str], ...]:
-    """What the names in a condition stand for."""
+    """The values of the names in a condition."""
     return operand_values(rule.condition.node, scope, rule.condition.source)
 
 
 def seen(rule: CheckRule, scope: Scope) -> dict[str, Any]:
-    """The same and, where a condition asks whether two values are equal, these: for the diagnostic that it is not
-    so."""
+    """The operand values and, where a condition compares two values for equality, these: for the diagnostic of its
+    failure."""
     node, source = rule.condition.node, rule.condition.source
     found: dict[str, Any] = {"values": operands(rule, scope)}
     if isinstance(node, Binary) and node.operator == "==":
@@ -168,7 +168,7 @@ def _raw_message(expr: Expr | None, scope: Scope) -> tuple[Value, list[Diagnosti
 
 
 def message_of(expr: Expr | None, scope: Scope) -> tuple[str, list[Diagnostic]]:
-    """What a condition says when it fails; "" when that is not known or not to be shown."""
+    """The message of a failed condition; "" when it is not known or must not be shown."""
     value, problems = _raw_message(expr, scope)
     if expr is None or has_errors(problems):
         return "", problems
@@ -347,7 +347,8 @@ def _self_references(decl: ResourceDecl, schema: BlockSchema) -> Iterator[tuple[
 
 
 def of_instance(found: Iterable[Diagnostic], address: str) -> list[Diagnostic]:
-    """What was found in the body of an instance: of what is deprecated, the body has a value, not one expression."""
+    """The problems in the body of an instance: for deprecated values, the diagnostic has the value of the body, not one
+    expression."""
     return [d.at(address) if d.deprecation is not None else d for d in found]
 
 

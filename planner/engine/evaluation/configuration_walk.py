@@ -1,6 +1,6 @@
-"""What walks over a configuration have in common: values, modules, providers and checks, and questions about instances.
+"""The common parts of walks over a configuration: values, modules, providers and checks, and queries about instances.
 
-Planning and applying differ in what they do with objects; the rest of a configuration means the same to both.
+Planning and applying treat objects differently; the rest of a configuration means the same to both.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ VertexWork: TypeAlias = Callable[[Node], "WorkResult | list[Diagnostic]"]
 
 @frozen(eq=False, kw_only=True)
 class WalkOptions:
-    """What is asked of every walk that may ask providers. `parallelism`: how many provider calls at a time,
+    """Options of every walk that may call providers. `parallelism`: how many provider calls at a time,
     `provider_limits`: how many of one provider (by its source address)."""
 
     parallelism: int = 10
@@ -82,7 +82,7 @@ class VertexWalk:
         return WorkResult(tuple(answer)) if answer else NOTHING
 
     def take_apart(self) -> None:
-        """The walk is over and will not be asked anything."""
+        """Release the data of a walk that is over."""
         self._work.clear()
         self.context.take_apart()
 
@@ -132,7 +132,7 @@ class ValueWalk(VertexWalk):
         return problems
 
     def warnings_of(self, warnings: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-        """What is told of the warnings of an expansion."""
+        """The warnings of an expansion to report."""
         return warnings
 
     WORK: ClassVar[Mapping[str, str]] = {
@@ -146,7 +146,8 @@ def module_path(module: str) -> ModulePath:
 
 
 class ConfigurationWalk(ValueWalk):
-    """The work on the vertices that are the same in every walk that asks providers, and what that work shares."""
+    """The work on the vertices that are the same in every walk that calls providers, and the data shared by that
+    work."""
 
     is_lenient = False
     """whether failed conditions are only warnings, because nothing is changed"""
@@ -186,8 +187,8 @@ class ConfigurationWalk(ValueWalk):
     # ---------------------------------------------------------------- the whole
 
     def drive(self, verb: str, interrupted: Diagnostic, *listeners: Callable[[], None]) -> list[Diagnostic]:
-        """All the work, as far as it comes: what there is to say of it. `verb`: what it is called; `interrupted`: what
-        is said when it was stopped; `listeners` hear that it is to stop."""
+        """Do all the work as far as possible and return its diagnostics. `verb`: its name; `interrupted`: the
+        diagnostic when it was stopped; `listeners` are called when it is to stop."""
         machine, options = Machine(self.graph.numbered), self.driving
         heard = (self.providers.stop, *listeners)
         for listener in heard:
@@ -213,7 +214,7 @@ class ConfigurationWalk(ValueWalk):
         return [*problems, interrupted] if result.stopped else problems
 
     def provider_of(self, node: str) -> str:
-        """The source address of the provider that the work on a vertex asks, "" for none."""
+        """The source address of the provider that the work on a vertex calls, "" for none."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------- values
@@ -263,7 +264,8 @@ class ConfigurationWalk(ValueWalk):
         return problems
 
     def _function(self, module: ModuleInstance, name: str) -> Function | None:
-        """The function that a call in a module names, of the configuration that the rules say. Raises Failure."""
+        """The function that a call in a module names, of the provider configuration that the rules derive. Raises
+        Failure."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None
@@ -342,7 +344,7 @@ class ConfigurationWalk(ValueWalk):
         return problems
 
     def meta(self, it: Instance) -> Value:
-        """What the instance's module tells its provider, None for nothing. Raises Failure."""
+        """The provider_meta of the instance's module, None if it has none. Raises Failure."""
         return provider_meta(self.schemas, it)
 
     def write(self, state: StateBuilder, it: Instance, record: ObjectState) -> None:

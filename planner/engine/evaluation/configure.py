@@ -79,12 +79,12 @@ class ConfiguredProviders:
             self._instances[address] = {key: provider for key, _ in _repetitions(block)}
 
     def values(self) -> tuple[tuple[str, Value], ...]:
-        """What was configured: (address with key, value), by address. Arguments with ephemeral parts are unknown, as
-        nobody may keep them."""
+        """The configured values: (address with key, value), by address. Arguments with ephemeral parts are unknown,
+        because they must not be kept."""
         return tuple((name, _without_ephemeral(self._values[name])) for name in sorted(self._values))
 
     def validate(self, address: str) -> list[Diagnostic]:
-        """What is wrong with a configuration, whatever unknown values turn out to be."""
+        """Problems of a configuration that do not depend on unknown values."""
         configuration, block, module = self._find(address)
         provider = self.context.schemas.provider(configuration.source)
         with self._lock:
@@ -163,7 +163,7 @@ class ConfiguredProviders:
             provider.close()
 
     def stop(self) -> None:
-        """Ask all providers to come to an end soon."""
+        """Request all providers to stop soon."""
         with self._lock:
             running = [provider for instances in self._instances.values() for provider in instances.values()]
         for provider in running:
@@ -222,8 +222,8 @@ class ConfiguredProviders:
 
 
 def _keyed(modules: Iterable[ModuleConfig | None], ref: ProviderRef) -> tuple[ProviderRef, int] | None:
-    """The reference with a key that the name `ref` stands for in the first module, and how many calls further out it
-    is written; None when it stands for a configuration without a key. `modules`: from the inside to the outside."""
+    """The reference with a key for the name `ref` in the first module, and how many calls further out it is written;
+    None when it refers to a configuration without a key. `modules`: from the inside to the outside."""
     for steps, module in enumerate(modules):
         if module is None or module.call is None:
             return None
@@ -269,7 +269,7 @@ def provider_key(ref: ProviderRef, scope: ModuleScope, address: str) -> Instance
 
 
 def _nothing(configuration: ProviderConfiguration, schema: BlockSchema) -> Value:
-    """The value of a configuration that nobody wrote down. Raises Failure when something in it is required."""
+    """The value of a configuration that is not written down. Raises Failure when something in it is required."""
     if any(a.required for a in schema.attributes.values()) or any(b.min_items for b in schema.blocks.values()):
         detail = (
             f"The provider {configuration.source} has required arguments: write a provider block in the root module."

@@ -1,11 +1,11 @@
-"""The evaluation context of a walk: what every name means in every module instance, as far as the walk has come.
+"""The evaluation context of a walk: the values of all names in every module instance, as far as the walk has come.
 
 A tree of module instances; each holds the values of its variables, locals, outputs and resource instances. Walks put
 values in as they find them (`ModuleInstance.variables`, `ResourceObjects.set`, ...), expressions read them through a
-scope (planner.engine.evaluation.scope). Objects for whole resources and module calls are built when something asks and
-kept until a value in them changes, so that reading one instance out of ten thousand copies nothing.
+scope (planner.engine.evaluation.scope). Objects for whole resources and module calls are built on first use and kept
+until a value in them changes, so that reading one instance out of ten thousand copies nothing.
 
-The same context serves planning, applying, validating (everything unknown) and the console: `operation` says which, and
+The same context serves planning, applying, validating (everything unknown) and the console: `operation` is which, and
 an `ObjectSource` gives objects that the walk itself has not set.
 """
 
@@ -113,7 +113,7 @@ class ResourceObjects:
         return found
 
     def deprecated(self, value: Value) -> Value:
-        """The value with marks where the schema says that something is deprecated."""
+        """The value with marks on the parts that are deprecated by the schema."""
         block = self.context.schemas.of(self.module.config, self.decl).block
         marks = deprecation_marks(block, value, Deprecation(self.decl.key, is_remote=self.module.config.is_remote))
         if not marks:
@@ -127,7 +127,7 @@ class ResourceObjects:
         return self.context.schemas.object_type(self.module.config, self.decl)
 
     def whole(self) -> Value:
-        """What `type.name` stands for: an object, a tuple by count or an object by for_each key."""
+        """The value of `type.name`: an object, a tuple by count or an object by for_each key."""
         if self._whole is None:
             self._whole = self._build()
         return self._whole
@@ -182,9 +182,10 @@ class ResourceObjects:
 
 
 class ModuleInstance:
-    """One instance of a module and the values in it, by name. Values carry the marks that their declarations ask for.
+    """One instance of a module and the values in it, by name. Values carry the marks that their declarations require.
 
-    `repetition` is what count.index and each mean in the arguments of its call."""
+    `repetition` has the values of count.index and each in the arguments of its call.
+    """
 
     __slots__ = (
         "_whole_calls",
@@ -260,7 +261,7 @@ class ModuleInstance:
             self.parent._whole_calls.pop(self.address.steps[-1][0], None)
 
     def call(self, name: str) -> Value:
-        """What `module.name` stands for. Raises KeyError for a call that is not declared."""
+        """The value of `module.name`. Raises KeyError for a call that is not declared."""
         found = self._whole_calls.get(name)
         if found is None:
             found = self._whole_calls[name] = self._call(self.config.calls[name])
@@ -319,7 +320,7 @@ class EvaluationContext:
         self._instances_at: dict[str, list[ModuleInstance]] = {}
 
     def provider_function(self, module: ModuleInstance, name: str) -> Function | None:
-        """The function that `provider::NAME::FUNCTION` stands for in a module. Raises Failure."""
+        """The function that `provider::NAME::FUNCTION` refers to in a module. Raises Failure."""
         if self.configured_function is not None:
             return self.configured_function(module, name)
         return self.schemas.function(module.config, name, is_late=self.operation == "validate")
@@ -339,7 +340,7 @@ class EvaluationContext:
         return found
 
     def instances_at(self, module: str) -> list[ModuleInstance]:
-        """The same by the module's address, as vertices have it. Raises AddressError."""
+        """The instances at a module's address, as vertices have it. Raises AddressError."""
         found = self._instances_at.get(module)
         if found is None:
             found = self._instances_at[module] = self.instances(parse_module(module).path)
@@ -407,7 +408,7 @@ class EvaluationContext:
 
     @property
     def call_context(self) -> CallContext:
-        """What function calls know of their surroundings."""
+        """The context of function calls."""
         if self._call_context is None:
             timestamp = None if self.operation == "validate" else self.plan_timestamp
             self._call_context = _call_context(self.is_planning, timestamp)

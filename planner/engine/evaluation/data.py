@@ -1,4 +1,4 @@
-"""Reading data sources, and configurations that no object of the state stands behind."""
+"""Reading data sources, and configurations that have no object in the state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.language.expressions.decode import decode_block
 
 
 def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
-    """What the provider reads, with the configuration's marks; None when it cannot."""
+    """The value that the provider reads, with the configuration's marks; None when it cannot."""
     plain = unmark_deep(config)[0]
     problems = in_body(it.provider.validate_resource("data", it.type, plain), it.body, it.address)
     if has_errors(problems):
@@ -88,7 +88,7 @@ def opened(walk: ConfigurationWalk, it: Instance, value: Value) -> list[Diagnost
 
 
 def open_resource(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
-    """What the resource gives, with the configuration's marks; None when it cannot be opened."""
+    """The values of an opened resource, with the configuration's marks; None when it cannot be opened."""
     plain = unmark_deep(config)[0]
     problems = in_body(it.provider.validate_resource("ephemeral", it.type, plain), it.body, it.address)
     if has_errors(problems):

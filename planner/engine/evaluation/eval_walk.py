@@ -1,5 +1,5 @@
 """The evaluation walk: variables, locals and outputs as they are now, resources as the state has them. For the console,
-and for commands that ask about values without planning anything."""
+and for commands that evaluate values without planning anything."""
 
 from __future__ import annotations
 

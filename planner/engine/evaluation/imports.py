@@ -43,7 +43,7 @@ class ImportTarget:
 
     @property
     def shown(self) -> str:
-        """What it is found by, as text."""
+        """The import ID or identity, as text."""
         return self.id or import_text(self.identity)
 
 
@@ -68,7 +68,7 @@ class Imports:
         return problems
 
     def target(self, instance: str) -> ImportTarget | None:
-        """What is to be imported into an instance."""
+        """The import target of an instance."""
         return self._targets.get(instance)
 
     def missing(self) -> list[Diagnostic]:

@@ -89,7 +89,7 @@ class Instance:
 
     @property
     def body(self) -> Body | None:
-        """What problems that the provider reports are looked up in."""
+        """The body in which problems reported by the provider are located."""
         return self.decl.body if self.decl is not None else None
 
     @property
@@ -116,7 +116,7 @@ class Instance:
 
     @property
     def unknown_scope(self) -> ModuleScope:
-        """The scope of the block when nobody knows which instance it is."""
+        """The scope of the block for an unknown instance."""
         assert self.module is not None
         assert self.decl is not None
         return self.module.with_repetition(unknown_repetition(self.decl))

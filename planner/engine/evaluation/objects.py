@@ -131,7 +131,7 @@ def _moved(
 def _read_identity(
     provider: Provider, type: str, schema: ResourceSchema, record: ObjectState
 ) -> tuple[Value, list[AttributeDiagnostic]]:
-    """What identifies a recorded object, upgraded to the present schema."""
+    """The identity of a recorded object, upgraded to the present schema."""
     if record.identity is None or schema.identity is None:
         return None, []
     if record.identity_schema_version > schema.identity_version:
@@ -151,7 +151,7 @@ def _read_identity(
 
 
 def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]:
-    """The fields of a record that say what identifies its object; unknown parts become null."""
+    """The identity fields of a record; unknown parts become null."""
     if identity is None or identity.__class__ is Null or schema.identity is None:
         return {"identity": None, "identity_schema_version": 0}
     wanted = implied_type(schema.identity)
@@ -187,7 +187,7 @@ def _recorded(record: ObjectState, schema: ResourceSchema) -> tuple[Value, list[
 
 
 def recorded_value(record: ObjectState, schema: ResourceSchema) -> Value:
-    """The object of a record as it stands there, without marks. Raises ValueError."""
+    """The object of a record, unchanged and without marks. Raises ValueError."""
     wanted = implied_type(schema.block)
     if record.attributes_flat is None:
         return from_json(record.attributes, wanted)
@@ -254,8 +254,8 @@ def _address(module: ModuleInstance, resource: ResourceDecl) -> str:
 
 
 def object_id(value: Value, key: str = "id") -> ObjectId | None:
-    """What to recognise an object by in messages: a string attribute that is known and not sensitive. Objects that have
-    no id at all are known by their name."""
+    """The attribute that identifies an object in messages: a string that is known and not sensitive. Objects that have
+    no id at all are identified by their name."""
     plain = unmark(value)[0]
     if key == "id" and plain.__class__ is dict and "id" not in plain:
         key = "name"
@@ -328,7 +328,7 @@ class _FlatReader:
         return make_set(wanted.element, items)
 
     def names(self, prefix: str) -> list[str]:
-        """What stands below a prefix, without the counts."""
+        """The names below a prefix, without the counts."""
         found = (key[len(prefix) :] for key in self.flat if key.startswith(prefix))
         return sorted(name for name in found if name not in ("%", "#"))
 

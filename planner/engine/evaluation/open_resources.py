@@ -17,7 +17,7 @@ CLOSE_SECONDS = 10.0
 
 
 class OpenResource:
-    """An open resource; a thread of its own renews it whenever its provider asked for that."""
+    """An open resource; a separate thread renews it at the times that its provider requests."""
 
     def __init__(self, it: Instance, opened: OpenedEphemeral, hooks: Hooks) -> None:
         self.it, self.hooks = it, hooks
@@ -44,7 +44,7 @@ class OpenResource:
             self.hooks.ephemeral_complete(self.it.address, "renew")
 
     def close(self) -> list[Diagnostic]:
-        """Close it; what renewing found wrong is told then too."""
+        """Close it; diagnostics of renewals are reported then, too."""
         it = self.it
         with self._changed:
             self._closing = True

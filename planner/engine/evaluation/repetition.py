@@ -47,7 +47,7 @@ Argument: TypeAlias = Literal["none", "count", "for_each", "enabled"]
 
 
 class Repetition:
-    """What stands for `count.index`, `each.key` and `each.value` in one instance; None where it means nothing."""
+    """The values of `count.index`, `each.key` and `each.value` in one instance; None where they are not available."""
 
     __slots__ = ("count_index", "each_key", "each_value")
 
@@ -65,8 +65,8 @@ UNKNOWN_REPETITION = Repetition(Unknown(NUMBER), Unknown(STRING), UNKNOWN)
 
 @frozen(eq=False)
 class Expansion:
-    """The instances of a block, by key in order, each with its repetition values, and what is to be said about the
-    argument that decides about them."""
+    """The instances of a block, by key in order, each with its repetition values, and the diagnostics of its repetition
+    argument."""
 
     argument: Argument
     instances: dict[InstanceKey, Repetition] = field(factory=dict)
@@ -77,7 +77,7 @@ SINGLE = Expansion("none", {None: NO_REPETITION})
 
 
 class Repeatable(Protocol):
-    """What ResourceDecl and ModuleCall have in common."""
+    """The common fields of ResourceDecl and ModuleCall."""
 
     @property
     def count(self) -> Expr | None: ...
@@ -97,7 +97,7 @@ def repetition_argument(block: Repeatable) -> Argument:
 
 
 def unknown_repetition(block: Repeatable) -> Repetition:
-    """What an instance of the block sees while nobody knows which instance it is (validation)."""
+    """The repetition of an unknown instance of the block (validation)."""
     if block.count is not None:
         return UNKNOWN_COUNT
     return NO_REPETITION if block.for_each is None else UNKNOWN_EACH
@@ -122,7 +122,7 @@ def expand(block: Repeatable, scope: Scope, what: str) -> Expansion:
 
 
 def repetition_problems(block: Repeatable, scope: Scope) -> list[Diagnostic]:
-    """What is wrong with count or for_each whatever unknown values turn out to be."""
+    """Problems of count or for_each that do not depend on unknown values."""
     if block.count is not None:
         value, problems = _count(block.count, scope)
     elif block.for_each is not None:

@@ -1,4 +1,4 @@
-"""The providers of one walk and their schemas: started when something first asks, each once."""
+"""The providers of one walk and their schemas: each started once, on first use."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Schemas:
         its target"""
 
     def lent(self) -> Schemas:
-        """The same schemas for work that goes on beside other work: its providers are its own, and so is their end."""
+        """These schemas for other work in parallel: it has providers of its own, and closes them itself."""
         lent = Schemas(self._start)
         lent._lock, lent._schemas, lent._failures = self._lock, self._schemas, self._failures
         lent.resolvers, lent.named = self.resolvers, self.named
@@ -77,12 +77,12 @@ class Schemas:
             return found
 
     def new_provider(self, source: str) -> Provider:
-        """A provider of its own, to be configured. The first one asked for is the one that gave the schema."""
+        """A new provider, to be configured. The first call returns the one that supplied the schema."""
         with self._lock:
             return self._providers.pop(source, None) or self._start(source)
 
     def close(self) -> None:
-        """End the providers that were started for questions about schemas; one that is asked again starts again."""
+        """Stop the providers that were started for their schemas; they start again when needed."""
         with self._lock:
             providers = list(self._providers.values())
         for provider in providers:

@@ -1,8 +1,8 @@
-"""What a reference means in a module instance: the scope of all expressions that walks evaluate.
+"""The meaning of references in a module instance: the scope of all expressions that walks evaluate.
 
-Every reference of a module is looked at once: it is parsed, checked against what is declared and against the schema of
+Every reference of a module is resolved once: it is parsed, checked against the declarations and against the schema of
 the resource it names, and turned into a resolver, a small function of the scope. A reference that is wrong in itself
-gives its diagnostics every time it is used.
+returns its diagnostics every time it is used.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class WalkScope(Protocol):
-    """What expressions ask of the walk (planner.engine.evaluation.context.EvaluationContext)."""
+    """The interface of the walk for expressions (planner.engine.evaluation.context.EvaluationContext)."""
 
     operation: Walk
     schemas: Schemas
@@ -45,11 +45,11 @@ class WalkScope(Protocol):
     @property
     def call_context(self) -> CallContext: ...
     def provider_function(self, module: Any, name: str) -> Function | None:
-        """The function that `provider::NAME::FUNCTION` stands for in a module (ModuleValues). Raises Failure."""
+        """The function that `provider::NAME::FUNCTION` refers to in a module (ModuleValues). Raises Failure."""
 
 
 class ObjectValues(Protocol):
-    """What expressions ask of a resource in a module instance."""
+    """The interface of a resource in a module instance for expressions."""
 
     argument: Argument
 
@@ -58,7 +58,7 @@ class ObjectValues(Protocol):
 
 
 class ModuleValues(Protocol):
-    """What expressions ask of a module instance (planner.engine.evaluation.context.ModuleInstance)."""
+    """The interface of a module instance for expressions (planner.engine.evaluation.context.ModuleInstance)."""
 
     address: ModuleAddress
     config: ModuleConfig
@@ -99,7 +99,7 @@ class ModuleScope(Scope):
 
     @property
     def deprecations(self) -> bool:  # type: ignore[override]
-        """Whether names may stand for values that are marked as deprecated."""
+        """Whether names may refer to values that are marked as deprecated."""
         return self.module.context.deprecations
 
     def inside(
@@ -174,7 +174,7 @@ def _declared(module: ModuleValues, kind: str) -> Mapping[str, object]:
 
 
 def _is_placed(module: ModuleValues, ref: Ref) -> bool:
-    """Whether what is to be said of a reference has its place in it: then no other one is resolved alike."""
+    """Whether the diagnostics of a reference depend on its position: then its resolver is not shared."""
     if ref.kind == "resource":
         decl = module.config.resources.get(ref.name)
         return decl is not None and decl.check is not None
@@ -354,7 +354,7 @@ def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span
 
 
 def traversal_problems(object_type: Type, steps: tuple[Step, ...], source: Source) -> list[Diagnostic]:
-    """What is wrong with steps into an object of a type, whatever its value: the first problem."""
+    """The first problem of steps into an object of a type, independent of its value."""
     if steps and not isinstance(steps[0], GetAttr):
         detail = "An object has attributes, which are named after a dot."
         span = Span(source, steps[0].start, steps[0].end)
@@ -403,7 +403,7 @@ def _word(mode: str) -> str:
 
 
 def watched(expr: Expr, repetition: Repetition) -> Ref:
-    """What an element of replace_triggered_by names in an instance with this repetition. Raises Failure."""
+    """The reference in an element of replace_triggered_by in an instance with this repetition. Raises Failure."""
     ref = parse_reference(_static(expr, expr.node, repetition))
     if isinstance(ref, BadReference):
         raise Failure(error("plan.bad_trigger", ref.summary, ref.detail, Span(expr.source, ref.start, ref.end)))

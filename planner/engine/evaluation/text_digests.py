@@ -1,9 +1,9 @@
-"""Digests of the expressions of a configuration, by what they give a value to: whether a text was changed since it was
-applied. Layout and comments do not count.
+"""Digests of the expressions of a configuration, by the objects that they set: to see whether an expression was edited
+since the last apply. Layout and comments do not count.
 
-    terraform_data.web.input    terraform_data.web.count    local.tags    module.net.var.size    output.id
+terraform_data.web.input terraform_data.web.count local.tags module.net.var.size output.id
 
-Each has digests of the whole and of every expression inside, with where it stands there. What is declared has a name of
+Each has digests of the whole and of every expression inside, with its position there. Each declaration has a name of
 its own, without digests.
 """
 
@@ -44,8 +44,8 @@ def text_digests(config: Config, digester: Digester) -> dict[str, tuple[str, ...
 
 
 def expression_digests(node: Expression, digester: Digester) -> dict[int, str]:
-    """Of an expression, and of all inside, by their identities; none where it is nested too deeply. Where something
-    stands in the whole counts, too."""
+    """Digests of an expression and of all expressions inside, by their identities; none where it is nested too deeply.
+    The position in the whole counts, too."""
     told: dict[int, str] = {}
     try:
         _digest(node, digester, "", told)
@@ -89,14 +89,14 @@ def _field(value: Any, digester: Digester, path: str, told: dict[int, str]) -> s
 
 
 def _name(item: SyntaxNode, at: int) -> str:
-    """What an item is called among others: by its key, where that is written out."""
+    """The name of an item among others: its key, where that is written out."""
     if item.__class__ is ObjectItem and item.key.__class__ is Literal:
         return f"={item.key.value}"
     return str(at)
 
 
 def _texts(module: ModuleConfig) -> Iterator[tuple[str, list[Expression]]]:
-    """What has a text: name, and the expressions there."""
+    """Names with expressions: each name, and the expressions there."""
     path = format_module((name, None) for name in module.path)
     for local in module.locals.values():
         yield join(path, f"local.{local.name}"), [local.expr.node]
@@ -178,5 +178,5 @@ def _values(module: ModuleInstance) -> Iterator[tuple[str, Value]]:
 
 
 def repetition_value(argument: str, keys: Collection[InstanceKey]) -> Value:
-    """What the record has of a repetition: how many instances there are, or their keys by themselves."""
+    """The recorded value of a repetition: the number of instances, or their keys alone."""
     return {str(key): str(key) for key in keys} if argument == "for_each" else len(keys)

@@ -180,7 +180,7 @@ def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, li
 
 
 def depends_on_problems(references: tuple[Reference, ...], scope: ModuleScope) -> list[Diagnostic]:
-    """What is wrong with the elements of a depends_on argument."""
+    """Problems of the elements of a depends_on argument."""
     problems: list[Diagnostic] = []
     for reference in references:
         ref = parse_reference(reference.node)

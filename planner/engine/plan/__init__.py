@@ -1,1 +1,1 @@
-"""What planning does besides what all walks do: moves, refreshing, decisions, changes."""
+"""Planning: moves, refreshing, decisions, changes, in addition to the parts common to all walks."""

@@ -42,7 +42,7 @@ _OTHER = "\0"
 
 @frozen
 class Decision:
-    """What the rules say: `reason` is the ecosystem's action_reason ("" for none)."""
+    """The decision of the rules: `reason` is the ecosystem's action_reason ("" for none)."""
 
     action: Action
     reason: str
@@ -61,8 +61,8 @@ def decide(facts: Facts) -> Decision:
 
 
 def derive(facts: Facts, predicate: str) -> Sequence[tuple[Any, ...]]:
-    """What else the rules derive about an object of which these facts hold: the rows of a predicate without the object
-    itself. Only words that rules look at are in them."""
+    """Further conclusions of the rules about an object with these facts: the rows of a predicate without the object
+    itself. The facts only have words that rules use."""
     return _derived(_shape(facts), predicate)
 
 
@@ -157,8 +157,8 @@ def keeps_object(decl: ResourceDecl | None) -> bool:
 
 
 def decided(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Diagnostic]]:
-    """The decision about an instance; whether prevent_destroy is true becomes one of its facts. The diagnostics say
-    why the action must not be carried out."""
+    """The decision about an instance; whether prevent_destroy is true becomes one of its facts. The diagnostics give
+    the reasons why the action is forbidden."""
     decision = decide(facts)
     decl = it.decl
     if decl is None or decl.lifecycle.prevent_destroy is None or it.deposed:

@@ -1,4 +1,4 @@
-"""Where the facts of a decision come from: the argument that says so, the state, or the command line."""
+"""Sources of the facts of a decision: the argument that sets them, the state, or the command line."""
 
 from __future__ import annotations
 

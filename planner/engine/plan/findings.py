@@ -1,4 +1,4 @@
-"""What a plan walk finds out, gathered from all its nodes: changes, the states before and after refreshing, drift."""
+"""Results of a plan walk, gathered from all its nodes: changes, the states before and after refreshing, drift."""
 
 from __future__ import annotations
 
@@ -108,12 +108,13 @@ class PlanRecord:
         return self._by_resource.get(address, [])
 
     def pending(self, config_address: str) -> set[tuple[str, str]]:
-        """What is planned for current objects of a resource (its address without keys): (action, module instance)."""
+        """The planned actions on current objects of a resource (its address without keys): (action, module
+        instance)."""
         with self._lock:
             return {found for found in self._by_config.get(config_address, ()) if does(found[0], "changes")}
 
     def saw(self, address: str, seen: Seen) -> None:
-        """What refreshing did to an object that was in the state."""
+        """Record the effect of refreshing on an object that was in the state."""
         facts: Facts = {"looked_at": ()}
         if seen.after.__class__ is Null:
             facts["vanished"] = ()
@@ -125,7 +126,7 @@ class PlanRecord:
             self._seen[address] = seen, facts, action
 
     def drift(self) -> tuple[ResourceChange, ...]:
-        """What has changed outside of any plan, and what only moved: managed objects, by address."""
+        """Changes made outside of any plan, and mere moves: managed objects, by address."""
         return tuple(self._drift(address, *self._seen[address]) for address in sorted(self._seen, key=sort_key))
 
     def _drift(self, address: str, seen: Seen, facts: Facts, action: Action) -> ResourceChange:

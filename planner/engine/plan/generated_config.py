@@ -24,7 +24,7 @@ WRITE_ONLY = " # write-only"
 
 
 def attributes_text(type: str, provider: ProviderConfiguration, schema: BlockSchema, value: Value) -> str:
-    """What stands in the resource block of an object of this type and schema."""
+    """The content of the resource block for an object of this type and schema."""
     name = provider.source.rsplit("/", 1)[-1]
     lines = []
     if name != type.split("_", 1)[0] or provider.alias:
@@ -62,7 +62,8 @@ def _attributes(value: Value, schemas: dict[str, AttributeSchema], indent: int) 
 
 
 def _is_left_out(name: str, schema: AttributeSchema) -> bool:
-    """What only the provider sets, what is deprecated, and the `id` that an old plugin library gives to every type."""
+    """Whether an attribute is left out: those that only the provider sets, deprecated ones, and the `id` that an old
+    plugin library gives to every type."""
     set_by_provider = schema.computed and not schema.optional
     return set_by_provider or schema.deprecated or (name == "id" and schema.computed and schema.optional)
 

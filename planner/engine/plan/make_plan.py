@@ -39,7 +39,8 @@ def make_plan(
     build_graph: BuildGraph,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """Plan what the options ask. With errors among the diagnostics the plan, if there is one, is marked as errored."""
+    """Make the plan that the options describe. With errors among the diagnostics the plan, if there is one, is marked
+    as errored."""
     problems = _warnings(config, variables, options)
     try:
         plan, found = _make(config, state, variables, schemas, options, build_graph, hooks or Hooks())

@@ -1,4 +1,4 @@
-"""Planning one instance of a managed resource: read, refresh, evaluate, ask the provider, let the rules decide."""
+"""Planning one instance of a managed resource: read, refresh, evaluate, call the provider, let the rules decide."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _without_plan(walk: PlanWork, it: Instance, current: RemoteObject | None) ->
 
 
 def _missing(it: Instance) -> Value:
-    """What the configuration sees of an object that does not exist and is not planned either."""
+    """The value, in the configuration, of an object that does not exist and is not planned either."""
     assert it.decl is not None
     return Unknown(it.object_type) if it.decl.enabled is None else Null(it.object_type)
 
@@ -169,8 +169,8 @@ def _plan(
 
 @frozen(eq=False)
 class Proposal:
-    """What the provider makes of a configuration: `prior` is the object it starts from (Null when there is none or it
-    is tainted), `planned` the object with marks, `config_marks` the marks that come from the configuration."""
+    """The provider's plan for a configuration: `prior` is the object it starts from (Null when there is none or it is
+    tainted), `planned` the object with marks, `config_marks` the marks that come from the configuration."""
 
     prior: Value
     answer: PlanAnswer
@@ -180,8 +180,8 @@ class Proposal:
 
 @frozen(eq=False)
 class PriorObject:
-    """What a provider plans from: the object (Null when there is none), what it keeps for itself, what identifies the
-    object, and what the module tells it."""
+    """The input of a provider's plan: the object (Null when there is none), its private data, its identity, and the
+    provider_meta of the module."""
 
     prior: Value
     private: str | None = None
@@ -223,7 +223,7 @@ def configuration_of(it: Instance, problems: list[Diagnostic]) -> Value:
 
 
 def ask_plan(it: Instance, start: PriorObject, config: Value, problems: list[Diagnostic]) -> PlanAnswer:
-    """What the provider plans. Raises Failure."""
+    """The plan of the provider. Raises Failure."""
     block, prior = it.schema.block, start.prior
     proposed = proposed_new(block, prior, config)
     request = PlanRequest(it.type, prior, proposed, config, start.private, start.identity, start.meta)
@@ -249,7 +249,7 @@ def with_marks(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
 
 
 def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
-    """What the elements of replace_triggered_by name, up to the first one that changes. Raises Failure."""
+    """The targets of the elements of replace_triggered_by, up to the first one that changes. Raises Failure."""
     assert it.decl is not None
     assert it.module is not None
     rows: set[tuple[str, str, str]] = set()

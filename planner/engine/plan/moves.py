@@ -1,7 +1,7 @@
-"""Moves: before anything is planned, every object of the state gets the address where it lives now.
+"""Moves: before anything is planned, every object of the state gets its new address.
 
-The rules of rules/plan/moves.dl decide; this module states the facts (what each statement does to each address),
-changes the state as the rules say, and turns errors that they find into diagnostics.
+The rules of rules/plan/moves.dl decide; this module states the facts (the effect of each statement on each address),
+changes the state accordingly, and turns errors that the rules derive into diagnostics.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class MoveResults:
 
 
 class ExpandedDeclarations(Protocol):
-    """What the configuration turned out to declare, once expanded."""
+    """The declarations of the configuration, once expanded."""
 
     def module_instances(self, path: ModulePath) -> list[ModuleAddress]: ...
     def declares(self, kind: str, address: Address) -> bool: ...
@@ -169,7 +169,7 @@ _DERIVED = ("moved", "arrives", "move_blocked", "move_cycle", "crowded_out", "mo
 
 
 def apply_moves(config: Config, state: State) -> MoveResults:
-    """Move every object of the state to where the configuration says it is now."""
+    """Move every object of the state to its present address in the configuration."""
     statements = explicit_statements(config)
     statements += implied_statements(config, state, statements)
     if not statements:
@@ -178,7 +178,7 @@ def apply_moves(config: Config, state: State) -> MoveResults:
 
 
 def move_facts(statements: list[MoveStatement], state: State) -> FactBase:
-    """What the rules of rules/plan/moves.dl read."""
+    """The facts that the rules of rules/plan/moves.dl read."""
     facts = FactBuilder()
     _add_moves(facts, statements, state)
     return facts.build()
@@ -246,7 +246,7 @@ def _state_statements(facts: FactBuilder, statements: list[MoveStatement]) -> No
 
 
 def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: State) -> None:
-    """What each statement does to the addresses of the state, and to those that are reached from there."""
+    """The effect of each statement on the addresses of the state, and on those that are reached from there."""
     by_resource: dict[tuple[str, str, str], list[MoveStatement]] = {}
     of_modules = [s for s in statements if s.from_.resource is None]
     for s in statements:

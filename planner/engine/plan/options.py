@@ -1,4 +1,4 @@
-"""What the user asks of a plan."""
+"""The user's options for a plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.world.state.value_record import Digester
 
 @frozen(eq=False)
 class ComingState:
-    """What a state is going to be: the unit that writes it, and its root outputs then, with unknown parts."""
+    """A planned state: the unit that writes it, and its root outputs then, with unknown parts."""
 
     unit: str
     outputs: Mapping[str, Value]
@@ -68,7 +68,7 @@ class PlanOptions(WalkOptions):
 
     @property
     def walk(self) -> Walk:
-        """What the graph of this plan is called."""
+        """The name of the graph of this plan."""
         return walk_of("plan", self.mode)
 
     @property
@@ -91,10 +91,11 @@ def command_line(walk: str, limits: Limits) -> FactBase:
 
 
 class InstanceLimits:
-    """What the command line leaves of the instances of single resources.
+    """The instances of single resources that the command line selects.
 
-    `in_part`: the vertices of resources of which it may leave some instances only (`named_in_part`), which alone are
-    asked for; None when that is not known."""
+    `in_part`: the vertices of resources of which some instances may be excluded (`named_in_part`); only these are
+    checked; None when that is not known.
+    """
 
     def __init__(self, command: FactBase, in_part: Collection[str] | None) -> None:
         self._command = command
@@ -102,7 +103,7 @@ class InstanceLimits:
         self._is_limited = bool(command.relation("target") or command.relation("exclude"))
 
     def concern(self, node: str) -> bool:
-        """Whether there is anything to ask about the resource of this vertex; if not, all its instances take part."""
+        """Whether the resource of this vertex has to be checked; if not, all its instances take part."""
         return self._is_limited and (self._in_part is None or node in self._in_part)
 
     def facts(self) -> FactBuilder:

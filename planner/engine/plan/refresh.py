@@ -83,7 +83,7 @@ def refreshed(walk: PlanWork, it: Instance, current: RemoteObject, problems: lis
 
 
 def refresh(walk: PlanWork, it: Instance, known: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
-    """Ask the provider for the object. Raises Failure."""
+    """Read the object from the provider. Raises Failure."""
     value, record = known.value, known.record
     if not walk.options.offline:
         walk.hooks.refresh_start(it.address, object_id(value), it.deposed)
@@ -135,7 +135,7 @@ def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteO
 
 
 def _with_lifecycle(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
-    """The record with what the configuration says now about replacing and destroying."""
+    """The record with the present lifecycle settings for replacing and destroying."""
     if it.decl is None or it.deposed or it.is_orphan:
         return record
     first, kept = it.created_first, keeps_object(it.decl)

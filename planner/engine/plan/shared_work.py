@@ -1,4 +1,4 @@
-"""What the work of a plan walk shares: what was asked, what the graph says, and the record that takes results."""
+"""Data shared by the work of a plan walk: the options, facts of the graph, and the record of results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from planner.logic.model.graph import Graph
 
 
 class PlanWork(ConfigurationWalk):
-    """What the work on an instance may ask and tell; it gives what it found wrong, and writes to `record` alone."""
+    """The services of a plan walk for the work on an instance, which returns its problems and writes to `record`
+    alone."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class PlanWork(ConfigurationWalk):
         return self._self_references.of(it)
 
     def changes_before(self, it: Instance) -> tuple[tuple[str, str, str], ...]:
-        """What is planned for resources that a data source has to wait for: (resource, action, where)."""
+        """The planned changes of resources that a data source has to wait for: (resource, action, where)."""
         own = parse_resource_instance(it.config_address).module
         found = set()
         for resource in self._waits.get(it.config_address, ()):

@@ -1,9 +1,9 @@
-"""The plan walk: the work of every vertex of a plan graph, and the plan that comes of it.
+"""The plan walk: the work of every vertex of a plan graph, and the resulting plan.
 
-    plan_walk(graph, config, moves, variables, schemas, options, hooks)  ->  (Plan, diagnostics)
+plan_walk(graph, config, moves, variables, schemas, options, hooks) -> (Plan, diagnostics)
 
-The graph says what waits for what; this module says what to do when a vertex's turn comes. Which action an object
-gets is not decided here but by the rules of rules/plan.
+The graph determines the order; this module does the work of each vertex. Which action an object gets is not decided
+here but by the rules of rules/plan.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def plan_walk(
     options: PlanOptions,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """Walk a plan graph. `moves` has the state after moving, which the plan starts from. With errors the plan says
-    what was planned before and is marked as errored; None when not even that makes sense."""
+    """Walk a plan graph. `moves` has the state after moving, which the plan starts from. With errors the plan has the
+    changes planned before and is marked as errored; None when not even that makes sense."""
     with collector_paused():
         walk = PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks())
         try:
@@ -141,8 +141,8 @@ class PlanWalk(PlanWork):
         )
 
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:
-        """What the changes rest on: of resources, of root outputs that change and of all outputs of child modules. Few
-        plans are asked for it."""
+        """The attributes that the changes depend on: of resources, of root outputs that change and of all outputs of
+        child modules. Rarely needed."""
         config, block_of = self.config, block_lookup(self.schemas)
         changed = changed_outputs(self.record.outputs.values(), self.context)
         return Later(lambda: relevant_attributes(config, block_of, changes, changed))
@@ -209,7 +209,7 @@ class PlanWalk(PlanWork):
 
 
 def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) -> dict[str, Value]:
-    """What a plan keeps of the root variables: values as given or defaulted, of ephemeral ones only the name."""
+    """The root variables as a plan keeps them: values as set or defaulted, of ephemeral ones only the name."""
     found: dict[str, Value] = {}
     for name, decl in sorted(config.root.variables.items()):
         given = variables.get(name)
@@ -272,7 +272,7 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
 
 
 def _facts(decl: OutputDecl, recorded: OutputState | None, before: Value, plain: Value) -> Facts:
-    """What rules/plan/outputs.dl asks about an output that the configuration has."""
+    """The facts that rules/plan/outputs.dl reads about an output in the configuration."""
     facts: Facts = {"output_declared": ()}
     if recorded is not None:
         facts["output_recorded"] = ()
@@ -291,14 +291,14 @@ def _facts(decl: OutputDecl, recorded: OutputState | None, before: Value, plain:
 
 
 def output_action(facts: Facts) -> Action:
-    """The action of an output of which these facts hold; no-op when the rules say nothing."""
+    """The action of an output with these facts; no-op when the rules derive none."""
     for (action,) in derive(facts, "output_action"):
         return str(action)
     return NO_OP
 
 
 def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Facts) -> list[Diagnostic]:
-    """A root output that nothing declares any more, or that goes with everything else, as the facts say."""
+    """Plan a root output that is no longer declared, or is destroyed with everything else, according to the facts."""
     recorded = state.outputs.get(name)
     if recorded is not None:
         facts = {"output_recorded": (), **facts}
@@ -360,7 +360,7 @@ def _recorded(walk: PlanWork, facts: FactBuilder) -> None:
 
 
 def _names(address: Address, known: Iterable[ResourceAddress]) -> list[str]:
-    """What could have been meant: modules for a module, resources and instances for the others."""
+    """Similar names: modules for a module, resources and instances for the others."""
     if isinstance(address, ModuleAddress):
         return sorted(
             {str(ModuleAddress(one.module.steps[: i + 1])) for one in known for i in range(len(one.module.steps))}

@@ -70,14 +70,14 @@ from planner.world.provider.interface import AttributeDiagnostic, ResourceSchema
 
 
 class Provisioners(Protocol):
-    """What is known of provisioners."""
+    """The schemas of provisioners."""
 
     def provisioner_schema(self, type: str) -> BlockSchema | None:
         """None for an unknown type."""
         ...
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
-        """What is wrong with a configuration; None: with any of this type."""
+        """Problems of a configuration; None: those of any with this type."""
         ...
 
 
@@ -365,7 +365,7 @@ class ValidateWalk(VertexWalk):
 
 
 def rule_problems(rule: CheckRule, scope: Scope) -> list[Diagnostic]:
-    """What is wrong with a condition or its message; whether it holds does not matter."""
+    """Problems of a condition or its message, whether or not it holds."""
     _, problems = try_evaluate(rule.condition.node, scope, rule.condition.source)
     if rule.error_message is not None:
         problems = problems + try_evaluate(rule.error_message.node, scope, rule.error_message.source)[1]
@@ -453,7 +453,7 @@ _Foundations = tuple["dict[str, VariableDecl]", "dict[str, LocalDecl]"]
 
 
 class Alike:
-    """The values of outputs and local values, by declaration; only of those about which there was nothing to say."""
+    """The values of outputs and local values, by declaration; only of those without diagnostics."""
 
     def __init__(self) -> None:
         self._first: dict[int, tuple[OutputDecl | LocalDecl, ModuleConfig, Value]] = {}

@@ -1,4 +1,5 @@
-"""Hooks: what a walk tells while it runs. The walks call these; the command line turns them into text and JSON lines.
+"""Hooks: the events of a walk while it runs. The walks call these; the command line turns them into text and JSON
+lines.
 
 A walk may call from several threads at once, so an implementation must guard what it shares. Nothing a hook does can
 change the walk; an exception in one is a bug. `Hooks` itself ignores every call: implementations override what they
@@ -19,12 +20,13 @@ class ObjectId(NamedTuple):
 
 
 class Hooks:
-    """The listener of a walk; this one says nothing.
+    """The listener of a walk; this one ignores all events.
 
     `address` is a resource instance address, `deposed` the deposed key of the object ("" for the current one),
-    `identity` what is known to recognise the object by (None when nothing is), `elapsed` seconds since the operation
-    started, `action` an action of `planner.logic.model.plan` as carried out: create, update, delete, read, no-op or
-    forget."""
+    `identity` the attribute that identifies the object (None when none is known), `elapsed` seconds since the
+    operation started, `action` an action of `planner.logic.model.plan` as done: create, update, delete, read, no-op or
+    forget.
+    """
 
     # ---- refresh
 
@@ -91,7 +93,7 @@ class Hooks:
         return False
 
     def walk_progress(self, done: int, total: int) -> None:
-        """So many nodes are done; `total` grows when nodes expand. Told to those who show it."""
+        """So many nodes are done; `total` grows when nodes expand. For displays of progress."""
 
     def walk_complete(self) -> None:
         """The walk is over."""

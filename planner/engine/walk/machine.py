@@ -3,7 +3,7 @@
 Every node is in one state:
 
     waiting    some node it depends on is not done yet
-    ready      told to start, no answer yet
+    ready      instructed to start, no answer yet
     expanded   its own work is done and it added children; it is done when they are
     done       finished well: its dependents may start
     failed     its work, or a child of it, failed: its dependents are skipped
@@ -56,7 +56,8 @@ class Expanded:
 
 @frozen
 class Stopped:
-    """Nothing new may start; what runs may end. `not_begun` are nodes that were told to start but did not yet."""
+    """Nothing new may start; running work may end. `not_begun` are nodes that were instructed to start but did not
+    yet."""
 
     not_begun: tuple[str, ...] = ()
 
@@ -73,7 +74,7 @@ class StartNode:
 
 @frozen
 class Skip:
-    """This node will never start; `because` says why, `cause` names the failed or skipped node it waited for."""
+    """This node will never start; `because` is the reason, `cause` names the failed or skipped node it waited for."""
 
     node: str
     because: SkipReason
@@ -96,7 +97,7 @@ class Machine:
     """The states of all nodes of one walk.
 
     `dependencies` maps every node to the nodes that must be done before it; with `reverse` the arrows are read the
-    other way round (dependents first). Names that are no keys are ignored. O((V + E) log V) over a whole walk.
+    other way round (dependents first). Names that are not keys are ignored. O((V + E) log V) over a whole walk.
 
     Inside, nodes are numbers: lists of a million numbers are gone through several times faster than dictionaries of
     names, which lie all over the memory.
@@ -154,7 +155,7 @@ class Machine:
         return self._answer([node for node, count in enumerate(self._waits_for) if not count], [])
 
     def handle(self, event: Event) -> list[Instruction]:
-        """What to do now that this happened. Raises ValueError for an event about a node that was not started."""
+        """The instructions after this event. Raises ValueError for an event about a node that was not started."""
         ready: list[int] = []
         skips: list[Skip] = []
         if isinstance(event, Stopped):
@@ -173,8 +174,8 @@ class Machine:
         return self._answer(ready, skips)
 
     def finish(self, name: str) -> tuple[list[str], list[Skip]]:
-        """The same as `handle(Finished(name))`, for the one event that nearly all are, without the words: which nodes
-        to start now, sorted, and which never will. Raises ValueError like it."""
+        """`handle(Finished(name))` for the most common event, without event objects: the nodes to start now, sorted,
+        and those that never will. Raises ValueError like it."""
         node, state, waits_for = self._numbers.get(name), self._state, self._waits_for
         if node is None or state[node] != _READY:
             node = self._begun(name)
@@ -200,7 +201,7 @@ class Machine:
         return [self._names[ready[0]]], skips
 
     def _begun(self, name: str) -> int:
-        """The number of a node that was told to start."""
+        """The number of a node that was instructed to start."""
         node = self._numbers.get(name)
         if node is None or self._state[node] != _READY:
             known = "unknown" if node is None else _WORDS[self._state[node]]
@@ -237,7 +238,7 @@ class Machine:
         return answer
 
     def _settle(self, work: list[tuple[int, int]], ready: list[int], skips: list[Skip]) -> None:
-        """Put nodes into their last states, release or skip what waits for them, and tell their parents."""
+        """Put nodes into their last states, release or skip the nodes that wait for them, and notify their parents."""
         state, names = self._state, self._names
         while work:
             node, last = work.pop()
@@ -312,16 +313,16 @@ class Machine:
 
 @frozen(eq=False)
 class SlotLimits:
-    """`bounds` by group, each at least 1; `group_of` tells the group of a node, and groups without a bound have none
-    but the walk's own."""
+    """`bounds` by group, each at least 1; `group_of` returns the group of a node, and groups without a bound have only
+    that of the walk."""
 
     bounds: Mapping[str, int] = field(factory=dict)
     group_of: Callable[[str], str] = lambda node: ""
 
 
 class Slots:
-    """Who runs and who waits, by group. A node waits here only while its group is full: then some node of the group
-    runs, and gives its slot to the first that waits. So nobody waits for ever."""
+    """Running and waiting nodes, by group. A node waits here only while its group is full: then some node of the group
+    runs, and passes its slot to the first one waiting. So none waits for ever."""
 
     def __init__(self, limits: SlotLimits) -> None:
         self.bounds, self._group_of = limits.bounds, limits.group_of
@@ -376,15 +377,15 @@ __all__ = [
 
 @frozen(eq=False)
 class WorkResult:
-    """What the work on one node gave: an error among the diagnostics fails the node; `children` are nodes to add, each
-    with the nodes it waits for (the node is then done when they are)."""
+    """The result of the work on one node: an error among the diagnostics fails the node; `children` are nodes to add,
+    each with the nodes it waits for (the node is then done when they are)."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     children: Mapping[str, Iterable[str]] | None = None
 
     @property
     def is_plain(self) -> bool:
-        """Whether the node is done and that is all there is to say."""
+        """Whether the node is done without diagnostics or children."""
         return self.children is None and not self.diagnostics
 
 
@@ -395,8 +396,8 @@ class Work(Protocol):
     """The work of all nodes of a walk, children included."""
 
     def is_inline(self, node: str) -> bool:
-        """True when the work only computes: it runs on the walk's own thread, without a thread hop. May be asked again,
-        with the same answer."""
+        """True when the work only computes: it runs on the walk's own thread, without a thread hop. May be called
+        again, with the same result."""
         ...
 
     def run(self, node: str) -> WorkResult:
@@ -406,7 +407,8 @@ class Work(Protocol):
 
 @frozen(eq=False)
 class WalkResult:
-    """How a walk ended. `diagnostics` are by node name, so that timing never shows; `skips` say what never ran."""
+    """The result of a walk. `diagnostics` are by node name, so that timing never shows; `skips` are the nodes that
+    never ran."""
 
     diagnostics: tuple[Diagnostic, ...]
     machine: Machine
@@ -428,7 +430,7 @@ Diagnosed: TypeAlias = dict[str, tuple[Diagnostic, ...]]
 
 
 def event_of(node: str, result: WorkResult) -> Event:
-    """What the result of a node's work means to the machine."""
+    """The event for the machine when the work on a node has this result."""
     if has_errors(result.diagnostics):
         return Failed(node)
     if result.children is not None:

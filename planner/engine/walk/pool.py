@@ -5,11 +5,11 @@ Among the ready nodes, pooled ones start first (they take longest), each kind in
 started only when they are needed; a walk that only computes starts none. A node whose group is at its bound waits
 without a thread.
 
-A deadlock is impossible by construction. The machine says of every node that it starts or is skipped (it finds cycles
-when nothing runs). A node that was told to start is in exactly one place: in one of the two queues, waiting in `Slots`
-behind a running node of its group, or running. The walk goes on while a queue has a node or one runs; a thread takes no
-lock of the walk and waits for nothing but its work, so what runs ends when its work does, and then the node behind it
-is queued again.
+A deadlock is impossible by construction. The machine starts or skips every node (it finds cycles when nothing runs). A
+node that was instructed to start is in exactly one place: in one of the two queues, waiting in `Slots` behind a
+running node of its group, or running. The walk goes on while a queue has a node or one runs; a thread takes no lock of
+the walk and waits for nothing but its work, so a running node ends when its work does, and then the node behind it is
+queued again.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Pool:
         self.answers.put(None)
 
     def take(self, wait: bool) -> tuple[str, WorkResult | BaseException] | None:
-        """The next answer; None when there is none (or somebody called `wake`)."""
+        """The next result; None when there is none (or `wake` was called)."""
         try:
             answer = self._waited() if wait else self.answers.get(block=False)
         except Empty:
@@ -111,7 +111,8 @@ def walk_pool(
     limits: SlotLimits | None = None,
 ) -> WalkResult:
     """Do all the work of the machine's nodes, at most `parallelism` pooled nodes at a time, and of each group no more
-    than `limits` allow. `progress` is told how many nodes have reached their last state, and how many there are by now.
+    than `limits` allow. `progress` receives the number of nodes that have reached their last state, and of all nodes so
+    far.
 
     After a stop request nothing new starts and the running work is waited for, but not after a KeyboardInterrupt. One
     that is raised in the work on another thread is raised here once the running work has ended.
@@ -228,7 +229,7 @@ _HERE = _Here()
 
 
 class Turns:
-    """What the threads take turns at."""
+    """Turns of threads for computing: one computes at a time."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -315,7 +316,7 @@ def run_guarded(work: Work, node: str) -> WorkResult:
 
 
 def said_by(problem: Exception, node: str) -> tuple[Diagnostic, ...]:
-    """What is told of an exception in the work on a node."""
+    """The diagnostics for an exception in the work on a node."""
     return tuple(problem.diagnostics) if isinstance(problem, Failure) else (defect(problem, node),)
 
 
@@ -324,9 +325,9 @@ def said_by(problem: Exception, node: str) -> tuple[Diagnostic, ...]:
 
 
 def walk_straight(dependencies: Mapping[str, Iterable[str]] | Numbered, work: Work) -> tuple[Diagnostic, ...]:
-    """Do the work of all nodes, always of the ready one with the smallest name; what it said, by node name. Nothing is
-    done for what depends on a node that failed, or is on a cycle. Dependencies of a node are each told once; names that
-    are no keys are ignored. Raises ValueError for work that adds nodes."""
+    """Do the work of all nodes, always of the ready one with the smallest name; return its diagnostics, by node name.
+    Nodes that depend on a failed one, or are on a cycle, are left out. Dependencies of a node are each listed once;
+    names that are not keys are ignored. Raises ValueError for work that adds nodes."""
     graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies)
     names, waits_for, dependents = graph.names, graph.waits_for.copy(), graph.dependents
     diagnosed: Diagnosed = {}
