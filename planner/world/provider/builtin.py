@@ -22,6 +22,7 @@ from planner.world.provider.interface import (
     ApplyRequest,
     AttributeDiagnostic,
     ImportedObject,
+    InlineProvider,
     MoveAnswer,
     MoveRequest,
     OpenedEphemeral,
@@ -93,10 +94,8 @@ SCHEMA = ProviderSchema(
 )
 
 
-class BuiltinProvider:
+class BuiltinProvider(InlineProvider):
     """Answers at once and keeps nothing, so one serves all configurations and threads."""
-
-    is_inline = True
 
     def __init__(self, seal_of: Callable[[str], Seal] | None = None) -> None:
         """`seal_of`: how the state is kept that the data source with an address reads; in clear where it is not
@@ -105,12 +104,6 @@ class BuiltinProvider:
 
     def schema(self) -> ProviderSchema:
         return SCHEMA
-
-    def validate_provider(self, config: Value) -> list[AttributeDiagnostic]:
-        return []
-
-    def configure(self, config: Value) -> list[AttributeDiagnostic]:
-        return []
 
     def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]:
         if mode == "managed" and type == terraform_data.NAME:
@@ -143,11 +136,6 @@ class BuiltinProvider:
             return terraform_data.move(request)
         return MoveAnswer(Null(DYNAMIC), diagnostics=(_unknown(request.target),))
 
-    def read(
-        self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
-    ) -> ReadAnswer:
-        return ReadAnswer(current, private)
-
     def plan(self, request: PlanRequest) -> PlanAnswer:
         return terraform_data.plan(request)
 
@@ -177,12 +165,6 @@ class BuiltinProvider:
 
     def function(self, name: str) -> Any:
         return SCHEMA.functions.get(name)
-
-    def stop(self) -> None:
-        """Nothing to stop: every call ends at once."""
-
-    def close(self) -> None:
-        """Nothing to close."""
 
 
 def _unknown(type: str) -> AttributeDiagnostic:

@@ -194,3 +194,42 @@ class Provider(Protocol):
 
     def stop(self) -> None: ...
     def close(self) -> None: ...
+
+
+class InlineProvider:
+    """A provider that computes its answers in this process: it is not configured, and nothing of it runs."""
+
+    is_inline = True
+
+    def validate_provider(self, config: Value) -> list[AttributeDiagnostic]:
+        return []
+
+    def configure(self, config: Value) -> list[AttributeDiagnostic]:
+        return []
+
+    def read(
+        self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
+    ) -> ReadAnswer:
+        return ReadAnswer(current, private, identity=identity)
+
+    def stop(self) -> None:
+        """Nothing to stop: every call ends at once."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class StandIn(InlineProvider):
+    """Takes the place of another provider, of which it uses the schema."""
+
+    def __init__(self, of: Provider) -> None:
+        self.of = of
+
+    def schema(self) -> ProviderSchema:
+        return self.of.schema()
+
+    def renew(self, type: str, private: bytes | None) -> OpenedEphemeral:
+        return OpenedEphemeral(None, private)
+
+    def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
+        return []

@@ -39,29 +39,19 @@ from planner.world.provider.interface import (
     PlanAnswer,
     PlanRequest,
     Provider,
-    ProviderSchema,
     ReadAnswer,
+    StandIn,
 )
 
 
-class MockedProvider:
+class MockedProvider(StandIn):
     """Stands for another provider, of which only the schema and the checks of configurations are used. `values` are
     those attributes of its objects that a test gives. `known_late`: what is made up of a new object is known when it is
-    applied."""
-
-    is_inline = True
+    applied. Closing it leaves the other provider to those who started it."""
 
     def __init__(self, of: Provider, values: Mapping[str, Value] = {}, known_late: bool = False) -> None:
-        self.of, self.values, self.known_late = of, values, known_late
-
-    def schema(self) -> ProviderSchema:
-        return self.of.schema()
-
-    def validate_provider(self, config: Value) -> list[AttributeDiagnostic]:
-        return []
-
-    def configure(self, config: Value) -> list[AttributeDiagnostic]:
-        return []
+        super().__init__(of)
+        self.values, self.known_late = values, known_late
 
     def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]:
         return self.of.validate_resource(mode, type, config)
@@ -86,11 +76,6 @@ class MockedProvider:
     def move(self, request: MoveRequest) -> MoveAnswer:
         detail = f"A mocked provider cannot make a {request.target} of a {request.source_type}."
         return MoveAnswer(Null(DYNAMIC), diagnostics=(_refused(detail),))
-
-    def read(
-        self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
-    ) -> ReadAnswer:
-        return ReadAnswer(current, private, identity=identity)
 
     def plan(self, request: PlanRequest) -> PlanAnswer:
         """Objects are known when they are planned, if not told otherwise; nothing is ever replaced."""
@@ -123,20 +108,8 @@ class MockedProvider:
         value, problems = compose(type, self.schema().ephemeral[type].block, config, self.values)
         return OpenedEphemeral(value, diagnostics=tuple(problems))
 
-    def renew(self, type: str, private: bytes | None) -> OpenedEphemeral:
-        return OpenedEphemeral(None, private)
-
-    def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
-        return []
-
     def function(self, name: str) -> Any:
         return self.of.function(name)
-
-    def stop(self) -> None:
-        """Nothing runs."""
-
-    def close(self) -> None:
-        """Whoever started the provider that this stands for ends it."""
 
 
 def _refused(detail: str) -> AttributeDiagnostic:

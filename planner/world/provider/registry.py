@@ -26,8 +26,8 @@ from planner.world.provider.interface import (
     PlanAnswer,
     PlanRequest,
     Provider,
-    ProviderSchema,
     ReadAnswer,
+    StandIn,
 )
 from planner.world.provider.propose import planned_unknown_object
 
@@ -92,22 +92,8 @@ def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
 # decides is unknown, and whatever would need it is left to the rules to name (rules/plan/undecided.dl).
 
 
-class OfflineProvider:
+class OfflineProvider(StandIn):
     """Stands for another provider, of which it only uses the schema. Nothing can be applied with it."""
-
-    is_inline = True
-
-    def __init__(self, of: Provider) -> None:
-        self.of = of
-
-    def schema(self) -> ProviderSchema:
-        return self.of.schema()
-
-    def validate_provider(self, config: Value) -> list[AttributeDiagnostic]:
-        return []
-
-    def configure(self, config: Value) -> list[AttributeDiagnostic]:
-        return []
 
     def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]:
         return []
@@ -133,11 +119,6 @@ class OfflineProvider:
         detail = f"Only the provider can make a {request.target} of a {request.source_type}. Plan without -offline."
         return MoveAnswer(Null(DYNAMIC), diagnostics=(_refused(detail),))
 
-    def read(
-        self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
-    ) -> ReadAnswer:
-        return ReadAnswer(current, private, identity=identity)
-
     def plan(self, request: PlanRequest) -> PlanAnswer:
         """A new object as its configuration says; one that changes keeps nothing that the provider decides."""
         prior, proposed = request.prior, request.proposed
@@ -161,18 +142,9 @@ class OfflineProvider:
     def open(self, type: str, config: Value) -> OpenedEphemeral:
         return OpenedEphemeral(Null(DYNAMIC), diagnostics=(_refused("Nothing can be opened without its provider."),))
 
-    def renew(self, type: str, private: bytes | None) -> OpenedEphemeral:
-        return OpenedEphemeral(None, private)
-
-    def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
-        return []
-
     def function(self, name: str) -> Any:
         """Of those that only a configured provider has, nothing is known."""
         return self.schema().functions.get(name) or unknown_function(name)
-
-    def stop(self) -> None:
-        """Nothing runs."""
 
     def close(self) -> None:
         """Its schema may have started it."""
