@@ -29,8 +29,8 @@ def _run() -> int:
 
 
 def _open_missing() -> None:
-    """Whoever starts a process may leave its standard streams closed. Then the next file that is opened would be one of
-    them, and what is printed would go into it: the null device takes their places, as in other languages."""
+    """Open closed standard streams on the null device, as in other languages. A process may be started without them;
+    then the next opened file would become one of them, and printed text would go into it."""
     for number, mode in ((0, "r"), (1, "w"), (2, "w")):
         try:
             os.fstat(number)

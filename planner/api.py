@@ -31,13 +31,14 @@ def judge(
     directory: str | os.PathLike[str] = ".",
     kind: Literal["plan", "state"] = "plan",
 ) -> Verdict:
-    """What policies say about a plan or a state.
+    """The result of policies for a plan or a state.
 
-    `document` is the path of a plan file, of what `show -json` prints (by planner, OpenTofu or Terraform), or of a
-    state; without one, a plan is made of the configuration in `directory`. `policies` are folders, files, packs and
-    builtin:NAME; those of the directory (.planner/policies, .planner/policy.toml) and of the organisation are asked as
-    always. Nothing is printed, and nothing but a plan of one's own touches providers. Raises Failure, whose
-    `diagnostics` say what is wrong with the document or the policies."""
+    `document` is the path of a plan file, of the output of `show -json` (of planner, OpenTofu or Terraform), or of a
+    state; without one, a plan is made of the configuration in `directory`. `policies` are directories, files, packs
+    and builtin:NAME; those of the directory (.planner/policies, .planner/policy.toml) and of the organisation are used
+    as always. Nothing is printed, and nothing but a plan of one's own touches providers. Raises Failure, whose
+    `diagnostics` are the problems of the document or the policies.
+    """
     folder = os.fspath(directory)
     named = tuple(dict.fromkeys((*own(folder), *policies)))
     standing = organisation("policies", os.environ)

@@ -38,14 +38,14 @@ _ASKED = ("replace_by_request", "no-call")
 
 @frozen(eq=False)
 class Causes:
-    """What is told of causes: `chains` by name of the change, `actions` of all changes, and `how`: line or full."""
+    """The causes to print: `chains` by name of the change, `actions` of all changes, and `how`: line or full."""
 
     chains: Mapping[str, Because]
     actions: Mapping[str, str]
     how: str = "line"
 
     def lines(self, name: str) -> list[str]:
-        """What stands under the headline of a change."""
+        """The lines under the headline of a change."""
         because = self.chains.get(name)
         if because is None:
             return []
@@ -55,7 +55,8 @@ class Causes:
         return [line] if line else []
 
     def json(self, name: str) -> dict[str, Any]:
-        """The same for programs: `because` (steps from the root cause on), `root_causes`, `because_is_certain`."""
+        """The causes of a change as JSON: `because` (steps from the root cause on), `root_causes`,
+        `because_is_certain`."""
         because = self.chains.get(name)
         return {} if because is None else because.json
 
@@ -74,7 +75,7 @@ def because_lines(because: Because, address: str, actions: Mapping[str, str]) ->
 
 
 def because_line(because: Because, address: str, actions: Mapping[str, str]) -> str:
-    """The sentence; empty where the headline of the change has said it. `actions`: of all changes, by name."""
+    """The sentence; empty where the headline of the change already contains it. `actions`: of all changes, by name."""
     root = because.steps[0]
     if root.what == address:
         return {"create": _NEW.format(place=_place(root.source)), "gone": _GONE}.get(root.kind, "")

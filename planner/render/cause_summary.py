@@ -90,7 +90,7 @@ def _counted(planned: Iterable[str]) -> str:
 
 
 def summary_json(groups: Sequence[RootCause], planned: Mapping[str, str]) -> dict[str, Any]:
-    """The same for programs: `causes`, each with its `root`, its `changes` and whether it is `certain`."""
+    """The summary as JSON: `causes`, each with its `root`, its `changes` and whether it is `certain`."""
     return {
         "format_version": "1.0",
         "changes": len(planned),

@@ -1,7 +1,7 @@
 """Diagnostics for people: title, place, the lines concerned with the subject marked, explanation.
 
-On a terminal each stands at a rule in the colour of its severity; elsewhere it is plain text, so that logs and scripts
-find `Error: ` at the start of a line.
+On a terminal each is printed at a rule in the colour of its severity; elsewhere it is plain text, so that logs and
+scripts find `Error: ` at the start of a line.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def render(diagnostic: Diagnostic, paint: Paint, width: int, boxed: bool) -> str
 
 
 def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
-    """The lines that say where: address, file and line, the code, and what the operands were."""
+    """The lines about the place: address, file and line, the code, and the values of the operands."""
     lines = []
     if diagnostic.address:
         lines.append(f"  with {diagnostic.address},")
@@ -108,7 +108,7 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
 
 
 def _difference(difference: tuple[Any, Any], paint: Paint) -> list[str]:
-    """What would make two values equal that were to be so."""
+    """The changes that would make two values equal that were expected to be."""
     from planner.render.diff import diff_dynamic
     from planner.render.diff_model import ValueChange
     from planner.render.diff_text import DiffText, Style
@@ -165,7 +165,7 @@ def _marked(snippet: dict[str, object], paint: Paint) -> list[str]:
 
 
 def _shortened(line: str) -> str:
-    """What is shown of a line, or of its part before, within or behind the subject, that nobody would read."""
+    """A shortened line, or shortened text before, within or behind the subject, where it is too long to read."""
     return line if len(line) <= LONGEST_LINE // 4 else f"{line[: LONGEST_LINE // 4]}..."
 
 

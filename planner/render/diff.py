@@ -1,8 +1,8 @@
-"""What changes inside an object: two values to a tree of differences, which render_diff turns into text.
+"""Changes inside an object: two values to a tree of differences, which render_diff turns into text.
 
-Absent and null are told apart the way readers expect: an attribute of an object that is null counts as absent, an
-element of a list or map that is null is there. Where the schema says nothing about a type (`dynamic`), values are
-compared by their shape, lists by their longest common subsequence.
+Absent and null are distinguished the way readers expect: an attribute of an object that is null counts as absent, an
+element of a list or map that is null is there. Where the schema declares no type (`dynamic`), values are compared by
+their shape, lists by their longest common subsequence.
 """
 
 from __future__ import annotations
@@ -348,7 +348,7 @@ def aligned(
     before: Sequence[Hashable], after: Sequence[Hashable], pair: Callable[[int, int], bool]
 ) -> list[tuple[int | None, int | None]]:
     """Positions (before, after) in order of display: common items as pairs, removed ones (i, None), added (None, j).
-    Items in a gap stand as a pair when `pair` says that they should be compared with each other."""
+    Items in a gap are a pair when `pair` returns True for them: they should be compared with each other."""
     out: list[tuple[int | None, int | None]] = []
     i = j = 0
     for common_i, common_j in [*common(before, after), (len(before), len(after))]:

@@ -1,4 +1,4 @@
-"""What changes inside an object whose schema is known: attributes and blocks, level by level."""
+"""Changes inside an object whose schema is known: attributes and blocks, level by level."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 def diff_object(change: ValueChange, schema: BlockSchema | None) -> Diff:
-    """The difference of two states of an object; without a schema it is told from the values alone."""
+    """The difference of two states of an object; without a schema it is derived from the values alone."""
     if schema is not None:
         return diff_block(change, schema)
     before, after = entries_of(change.before), entries_of(change.after)
@@ -147,7 +147,7 @@ def _of_one_side(value: Value, attribute: AttributeSchema, action: str) -> Diff 
 
 
 def _sole(value: Value, action: str) -> Diff | None:
-    """The same of a value without declared type; None for collections and what has marks."""
+    """The difference of a value without declared type; None for collections and values with marks."""
     cls = value.__class__
     if cls in _PRIMITIVE:
         if action == "create":
@@ -257,7 +257,7 @@ def _merged(change: ValueChange, parts: Iterable[Diff]) -> str:
 def _attribute_change(
     change: ValueChange, name: str, before: Mapping[str, Value], after: Mapping[str, Value]
 ) -> ValueChange:
-    """Null attributes count as absent, and so do empty texts: older providers cannot tell them apart."""
+    """Null attributes count as absent, and so do empty strings: older providers cannot distinguish them."""
     return change.child(name, _present(before.get(name, MISSING)), _present(after.get(name, MISSING)))
 
 
@@ -278,8 +278,8 @@ def _write_only(attribute: AttributeSchema) -> bool:
 
 
 class SchemaLookup:
-    """Looks schemas up by what plans and states hold. Where a provider cannot be asked, or has no such type, objects
-    are shown by the shape of their values alone."""
+    """Looks up schemas for the objects of plans and states. Where a provider cannot be queried, or has no such type,
+    objects are shown by the shape of their values alone."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas

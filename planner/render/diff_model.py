@@ -1,4 +1,4 @@
-"""What a difference is: a tree that says of every place in a value what happens to it."""
+"""Differences: a tree with the change of every place in a value."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ValueChange:
 
 
 class Diff:
-    """What happens at a place: `action` is create, update, delete or no-op; `replace` that it forces replacement."""
+    """The change of a place: `action` is create, update, delete or no-op; `replace`: it forces replacement."""
 
     __slots__ = ("action", "replace")
 
@@ -124,7 +124,7 @@ class UnknownDiff(Diff):
 
 
 class SensitiveDiff(Diff):
-    """A hidden value; `was` and `is_now` say on which sides it is sensitive."""
+    """A hidden value; `was` and `is_now`: the sides on which it is sensitive."""
 
     __slots__ = ("inner", "is_block", "is_now", "was")
 

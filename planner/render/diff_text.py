@@ -1,7 +1,7 @@
-"""Differences as text: what is added, changed and removed, in the look of the configuration language.
+"""Differences as text: additions, changes and removals, in the look of the configuration language.
 
 Each line begins with a symbol (`+`, `-`, `~` or nothing) in a column of its own; unchanged parts are only counted,
-except `id`, `name` and `tags`, which tell people what they are looking at.
+except `id`, `name` and `tags`, which identify the object for readers.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class DiffText:
         self._leads: dict[tuple[int, str], str] = {}
 
     def render(self, diff: Diff, indent: int, style: Style) -> str:
-        """The text of a difference, to stand behind `name = ` or a block header; later lines are indented by
+        """The text of a difference, for the place behind `name = ` or a block header; later lines are indented by
         `indent` levels."""
         return _RENDERERS[diff.__class__](self, diff, indent, style)
 

@@ -1,4 +1,4 @@
-"""What a walk does, told to people line by line, with a progress line on a terminal while a long walk runs."""
+"""Progress of a walk for people, line by line, with a progress line on a terminal while a long walk runs."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def ui_action(action: str) -> str:
 
 
 class JsonLines:
-    """Writes UI messages to a stream, each as soon as it is said."""
+    """Writes UI messages to a stream, each at once."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -108,7 +108,7 @@ class JsonLines:
             self.message(f"Outputs: {len(outputs)}", "outputs", outputs=dict(sorted(outputs.items())))
 
     def planned_changes(self, changes: Iterable[ResourceChange], causes: Causes | None = None) -> None:
-        """What is planned, one line for each; that data is no longer read is not worth one."""
+        """The planned changes, one line for each; data that is no longer read is left out."""
         for change in changes:
             if change.mode == "managed" or not does(change.action, "ends"):
                 data = change_json(change)
@@ -171,7 +171,7 @@ def change_json(change: ResourceChange) -> dict[str, Any]:
 
 
 class JsonHooks(Hooks):
-    """What a walk does, as UI messages."""
+    """Events of a walk, as UI messages."""
 
     def __init__(self, lines: JsonLines) -> None:
         self.lines = lines
@@ -253,7 +253,7 @@ class JsonHooks(Hooks):
 
 
 def _words(action: str) -> tuple[str, str, str]:
-    """JSON messages say `Refreshing` where people read `Reading`."""
+    """The words for an action: JSON messages have `Refreshing` where people read `Reading`."""
     return ("Refreshing", "refreshing", "Refresh") if action == "read" else words_for(action).progress
 
 

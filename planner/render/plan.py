@@ -1,6 +1,6 @@
-"""A plan for people: what changed outside, what will be done to each object and why, new output values, a summary.
+"""A plan for people: changes outside, the action on each object and its reason, new output values, a summary.
 
-The sentences that other programs look for (`Plan: 1 to add, ...`, `No changes. ...`) stand here once.
+The sentences that other programs look for (`Plan: 1 to add, ...`, `No changes. ...`) are only here.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class PlanText:
     # ---- parts
 
     def bodies(self, changes: list[ResourceChange]) -> None:
-        """What happens to each object."""
+        """The changes of each object."""
         for change in changes:
             self.terminal.out()
             self.terminal.out(self.change(change))
@@ -101,7 +101,7 @@ class PlanText:
         return Counts.of_plan(self.plan)
 
     def _deferred(self) -> None:
-        """What is left for a later plan."""
+        """The parts that are left for a later plan."""
         if self.plan.deferred:
             self.terminal.out()
             self._say("Left for a later plan, with all that depends on it, because the instances are not known yet:")
@@ -109,7 +109,7 @@ class PlanText:
                 self.terminal.out(f"  - {block}: {argument} at {place}")
 
     def change(self, change: ResourceChange, drift: bool = False) -> str:
-        """What happens to one object: comment lines and the block."""
+        """The change of one object: comment lines and the block."""
         diff = self.difference(change, drift)
         forgets = does(change.action, "releases")
         style = Style(
@@ -153,7 +153,7 @@ class PlanText:
         return parts
 
     def _relevant(self, change: ResourceChange) -> Paths:
-        """Of what drifted, only that is told on which the plan depends, unless drift is all that was asked for."""
+        """The drifted paths to show: only those on which the plan depends, unless only drift was requested."""
         if self.plan.mode == "refresh-only":
             return EVERYWHERE
         paths = [tuple(path) for address, path in self.plan.relevant_attributes if address == change.address]
@@ -195,7 +195,7 @@ class PlanText:
         return change.action != "no-op" and self.difference(change, drift=True).action != "no-op"
 
     def _legend(self, changes: list[ResourceChange]) -> None:
-        """What the symbols mean, as far as they occur."""
+        """The meanings of the symbols that occur."""
         actions = {c.action for c in changes}
         if not actions - {"no-op"}:
             return
@@ -205,7 +205,7 @@ class PlanText:
             self.terminal.out(f"{self.text.symbol(action)} {_meaning(action)}")
 
     def _nothing(self, drifted: bool) -> None:
-        """There is nothing to do: say so, in a way that fits the kind of plan."""
+        """The message when there are no changes, for each kind of plan."""
         plan = self.plan
         if drifted and plan.mode == "refresh-only" and not plan.errored:
             return  # what was printed above already says what applying means
@@ -231,7 +231,7 @@ class PlanText:
 
 
 def _meaning(action: str) -> str:
-    """What the sign of an action means: `destroy and then create replacement`."""
+    """The meaning of an action's sign: `destroy and then create replacement`."""
     legends = [step.legend for step in step_words(action)]
     if does(action, "replaces"):
         legends = ["create replacement" if legend == "create" else legend for legend in legends]
@@ -252,7 +252,7 @@ NOTHING = {
 
 
 def is_shown(change: ResourceChange) -> bool:
-    """Whether people are told of a change: not of no-ops that neither move nor import, nor of data that go away."""
+    """Whether a change is shown: not no-ops that neither move nor import, nor data that are removed."""
     # decided in Python: which changes people are shown -- it is about the text, not about the plan
     if change.mode == "ephemeral" or (change.mode != "managed" and does(change.action, "ends")):
         return False
@@ -340,7 +340,7 @@ def _headline(change: ResourceChange, drift: bool, paint: Paint) -> str:
 
 
 def _because(change: ResourceChange) -> str:
-    """The reason in parentheses, where the headline does not already say it."""
+    """The reason in parentheses, where the headline does not already contain it."""
     reason = change.reason
     if change.action == "read":
         return READ.get(reason, "")

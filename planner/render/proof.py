@@ -1,8 +1,9 @@
-"""A proof for people: the conclusion first, below it what it rests on, down to lines of files.
+"""A proof for people: the conclusion first, below it its grounds, down to lines of files.
 
-The proof is the document that `why -json` prints (format: planner.logic.datalog.explain.proof). The short form tells
+The proof is the document that `why -json` prints (format: planner.logic.datalog.explain.proof). The short form shows
 reasons and places; the full form every fact, rule and condition. Both are iterative: proofs may be hundreds of steps
-high."""
+high.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth
 
 
 class _ProofLine:
-    """A line of the short form and what stands below it: `places` is where it comes from. `again`: it stands above.
+    """A line of the short form with the lines below it: `places` are its sources. `again`: it is printed above.
     `about`: the predicate and its first column; `earlier`: further entries of the list that it is the last of."""
 
     __slots__ = ("about", "again", "below", "earlier", "name", "places", "reason")
@@ -49,8 +50,8 @@ class _ProofLine:
 
 
 def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
-    """Reasons that lead to a place in a file, the command line or the state. What was said before is only named again,
-    and a reason with a single one below, and no place of its own, gives way to that."""
+    """Reasons that lead to a place in a file, the command line or the state. Repeated parts are only named again; a
+    reason with a single one below, and no place of its own, is replaced by that."""
     parts = _parts(document, start)
     root = parts[0]
     for part in reversed(parts):
@@ -78,8 +79,8 @@ def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int)
 
 
 def _settle(part: _ProofLine, is_root: bool) -> None:
-    """Take away what says nothing: parts without place, and steps that only pass on what is below them. A recursion
-    over the second column lists something: its entries stand side by side."""
+    """Remove uninformative parts: those without place, and steps that only pass on the part below them. A recursion
+    over the second column lists items: its entries are siblings."""
     kept: list[_ProofLine] = []
     for below in part.below:
         if below.about == part.about and len(below.about) > 1 and not is_root:
@@ -158,7 +159,7 @@ def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> l
 
 
 class _Telling:
-    """Which of several steps tell something: of two that stand on the same places the first does."""
+    """Which of several steps to show: of two with the same places the first."""
 
     def __init__(self, proofs: dict[str, Any]) -> None:
         self.proofs = proofs
@@ -192,7 +193,7 @@ class _Telling:
 
 
 def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
-    """An indented tree of facts; a sub-proof that was shown before, or stands too deep, is only named."""
+    """An indented tree of facts; a sub-proof that was shown before, or is too deep, is only named."""
     proofs: dict[str, Any] = document["proofs"]
     lines: list[str] = []
     shown: set[str] = set()
@@ -250,7 +251,7 @@ def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
 
 
 def own_rule_text(step: dict[str, Any]) -> str:
-    """A rule of the user's: its name, if it was given one, and where it stands."""
+    """A rule of the user's: its name, if it has one, and its place."""
     at = step["rule_at"]
     place = f"{at['file']}:{at['line']}"
     return place if step["rule"].startswith(at["file"].removesuffix(".dl") + ".") else f"{step['rule']}, {place}"

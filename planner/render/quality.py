@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def as_text(quality: Quality, shows_coverage: bool, paint: Paint) -> str:
-    """What no case exercises, the mistakes that none notices, and the counts."""
+    """Rules that no case exercises, mistakes that no case detects, and the counts."""
     lines: list[str] = []
     if shows_coverage:
         for rule in quality.coverage:
@@ -50,7 +50,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def as_json(quality: Quality | None) -> dict[str, Any]:
-    """The members `coverage` and `mutants`; none where nothing was asked."""
+    """The members `coverage` and `mutants`; none where they were not requested."""
     if quality is None:
         return {}
     members: dict[str, Any] = {"coverage": [_rule(rule) for rule in quality.coverage]}

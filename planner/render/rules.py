@@ -1,4 +1,4 @@
-"""What the commands about rules print: predicates, dependencies, costs, cases, and diagnostics of rule files."""
+"""The output of the commands about rules: predicates, dependencies, costs, cases, and diagnostics of rule files."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _together(words: Sequence[str]) -> str:
 
 
 def _standing(entry: PredicateEntry) -> Iterator[str]:
-    """What a predicate is to others, one sentence each."""
+    """The relations of a predicate to others, one sentence each."""
     predicate = entry.predicate
     if entry.given == entry.programs:
         yield "Input: its facts are given, no rule derives it."
@@ -85,7 +85,7 @@ def _standing(entry: PredicateEntry) -> Iterator[str]:
 
 
 def built_in_index_text(one: BuiltinPredicate, paint: Paint) -> str:
-    """What is built in, in the list of all."""
+    """The line of a builtin in the list of all."""
     return f"{paint(one.declaration, 'bold')}  {paint('built in', 'grey')}\n    {one.meaning}"
 
 

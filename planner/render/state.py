@@ -93,7 +93,7 @@ def _depth_first(module: str) -> tuple[tuple[str, tuple[int, int, str]], ...]:
 
 
 def output_json(output: OutputState) -> dict[str, Any]:
-    """sensitive, what its author says of a deprecated one, type and value of one output."""
+    """One output: sensitive, the message of its author if it is deprecated, type and value."""
     value, _ = unmark_deep(output.value)
     type = type_of(value) if output.type is DYNAMIC else output.type
     words = {"deprecated": output.deprecated} if output.deprecated else {}

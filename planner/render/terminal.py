@@ -43,13 +43,13 @@ class Paint:
 
 
 class DiagnosticSink(Protocol):
-    """Who is told of problems."""
+    """A receiver of diagnostics."""
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None: ...
 
 
 class Terminal:
-    """The three streams of a command. Colour only on a terminal, unless NO_COLOR or -no-color says no."""
+    """The three streams of a command. Colour only on a terminal, unless NO_COLOR or -no-color turns it off."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Terminal:
         self.stderr.flush()
 
     def remark(self, text: str = "") -> None:
-        """A line (or several) that is not what the command was asked for."""
+        """A line (or several) other than the requested output."""
         (self.err if self.stdout_is_data else self.out)(text)
 
     def close(self, code: int) -> int:
@@ -126,7 +126,7 @@ class Terminal:
 
     @property
     def interactive(self) -> bool:
-        """Whether a person can be asked."""
+        """Whether the user can be prompted."""
         return is_terminal(self.stdin)
 
     def rule(self) -> str:
@@ -208,7 +208,7 @@ class Output:
         return self.write_over(text)
 
     def write_over(self, text: str) -> int:
-        """Text that does not stay, such as a line that says how far work is: no part of what is told."""
+        """Write text that does not stay, such as a line about progress: not part of the output."""
         if self.problem is None:
             try:
                 self._write(text)
@@ -217,7 +217,7 @@ class Output:
         return len(text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Bytes that are no text, where there is a stream that takes them."""
+        """Write bytes that are not text, where there is a stream that takes them."""
         self.flush()
         buffer = getattr(self.stream, "buffer", None)
         if self.problem is None and buffer is not None:
@@ -242,7 +242,7 @@ class Output:
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether the reader went away, as `| head` does: nobody is left to tell."""
+        """Whether the reader went away, as `| head` does: the output has no reader left."""
         return isinstance(self.problem, OSError) and self.problem.errno == errno.EPIPE
 
     def __getattr__(self, name: str) -> Any:
@@ -298,5 +298,5 @@ def visible(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """The same for a cell of a table: what is in it stays on its line."""
+    """The text for a cell of a table: it stays on its line."""
     return text if text.isprintable() else text.translate(_IN_A_CELL)

@@ -51,8 +51,8 @@ def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str
 
 
 def format_value(value: Value, indent: int = 0) -> str:
-    """An expression that denotes the value, as far as there is one; conversion functions tell lists, sets and maps
-    from tuples and objects. Later lines are indented by so many blanks."""
+    """An expression that denotes the value, as far as there is one; conversion functions distinguish lists, sets and
+    maps from tuples and objects. Later lines are indented by so many blanks."""
     cls = value.__class__
     if cls is Marked:
         if SENSITIVE in value.marks:
@@ -118,7 +118,7 @@ def _items(items: Iterable[Value], indent: int) -> str:
 
 @lru_cache(maxsize=4096)  # few names, of many objects
 def attribute_name(name: str) -> str:
-    """The name, quoted when it is no identifier."""
+    """The name, quoted when it is not an identifier."""
     return name if valid_identifier(name) else quoted(name)
 
 
@@ -144,7 +144,7 @@ def quoted(text: str) -> str:
 
 
 def number_text(value: Value) -> str:
-    """A number in decimal notation, as short as it can be said exactly."""
+    """A number in decimal notation, in its shortest exact form."""
     return number_to_text(value)
 
 

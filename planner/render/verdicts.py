@@ -59,7 +59,7 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
 
 
 def judged(verdict: Verdict) -> list[str]:
-    """`Judged: 3 objects by encryption, none by required_tags.`, of the policies that tell."""
+    """`Judged: 3 objects by encryption, none by required_tags.`, of the policies that declare their subject."""
     told: list[str] = []
     for code, count in verdict.judged.items():
         what = "none" if not count else f"{count}" if told else f"{count} object{'s' if count > 1 else ''}"
@@ -76,7 +76,7 @@ MOST_COSTS = 30
 
 
 def costs(verdict: Verdict) -> str:
-    """What each rule cost, the most costly first."""
+    """The cost of each rule, the most costly first."""
     from tabulate import tabulate
 
     found = verdict.costs()

@@ -15,15 +15,15 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit(verdict: Verdict) -> str:
-    """A denial is a failure, what is broken an error; undecided, overridden and waived ones are skipped, warnings
-    pass and say so. A code that has nothing to object is one test that passes."""
+    """A denial is a failure, a broken policy an error; undecided, overridden and waived findings are skipped, warnings
+    pass with their message. A code without findings is one test that passes."""
     lines, totals = _suites(verdict, "")
     return _document(lines, totals)
 
 
 def junit_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
-    """The same of documents, by name: each has its own suites, which begin with the name. One that could not be judged
-    (None) is an error."""
+    """The report on several documents, by name: each has its own suites, which begin with the name. One that could not
+    be checked (None) is an error."""
     lines: list[str] = []
     totals = [0, 0, 0, 0]
     for name, verdict in judged:

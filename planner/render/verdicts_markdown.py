@@ -65,7 +65,7 @@ def _row(finding: Finding) -> str:
 
 
 def _proofs(verdict: Verdict) -> Iterator[str]:
-    """What denials rest on, each folded."""
+    """The proofs of denials, each folded."""
     for finding in verdict.of(*REFUSALS):
         proof = proof_text(finding.proof, Paint(False), full=True)[:_LONGEST_PROOF]
         title = _html(f"{finding.code}: {finding.address or 'the plan'}")
@@ -73,7 +73,7 @@ def _proofs(verdict: Verdict) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Text that stands as it is in a cell: no markup, links, mentions or breaks of its own."""
+    """Literal text for a cell: no markup, links, mentions or breaks of its own."""
     plain = cell(" ".join(text.split()))
     plain = plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}..."
     return re.sub(r"([\\`*_{}\[\]<>()#|~@!])", r"\\\1", plain)

@@ -52,7 +52,7 @@ SEVERITIES = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
 
 
 def _rule(verdict: Verdict, code: str) -> dict[str, Any]:
-    """What is said of a code: by its pack, where it has one."""
+    """The description of a code: from its pack, where it has one."""
     info = verdict.policies.get(code)
     rule: dict[str, Any] = {"id": code, "shortDescription": {"text": verdict.codes.get(code) or code}}
     if info is None:

@@ -1,4 +1,4 @@
-"""What `version` says: our own name and number, and the version of the ecosystem that we are compatible with.
+"""The output of `version`: our own name and number, and the version of the ecosystem that we are compatible with.
 
 Clients read the first line (one word, a blank, `v`, three numbers) and look for `OpenTofu v...` followed by a line
 break anywhere; the own number is a suffix, so that version floors of theirs compare the compatible number.

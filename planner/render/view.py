@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class View:
-    """What there is to say while planning and applying. `hooks` listens to the walks."""
+    """The output of planning and applying. `hooks` listens to the walks."""
 
     hooks: Hooks
 
@@ -34,7 +34,7 @@ class View:
         """The finished plan, with what set off its changes."""
 
     def saved_plan(self, plan: Plan) -> None:
-        """The plan of a file, which is applied without asking."""
+        """The plan of a file, which is applied without prompting."""
 
     def next_steps(self, path: str, generated: str) -> None:
         """Where the plan was saved ("" when it was not) and where configuration was generated."""
@@ -56,7 +56,7 @@ class View:
         """A line for people alone."""
 
     def about(self, **more: str) -> View:
-        """Who says what there is to say of a part, such as a deployment: its messages have these keys, too."""
+        """The view for messages about a part, such as a deployment: they have these keys, too."""
         return self
 
     def document(self, text: str, data: Any) -> None:
@@ -70,7 +70,7 @@ class View:
         return int(has_errors(problems))
 
     def verdict(self, verdict: Verdict) -> None:
-        """What policies say; denials and warnings follow as diagnostics."""
+        """The result of policies; denials and warnings follow as diagnostics."""
 
     def unsaved_state(self, text: str) -> None:
         """A state file that nothing on the disk has."""
@@ -222,7 +222,7 @@ class JsonView(View):
 
 
 class BothViews(View):
-    """Says everything twice."""
+    """Writes all output to two views."""
 
     def __init__(self, first: View, second: View) -> None:
         self.views = (first, second)

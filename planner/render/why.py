@@ -1,4 +1,4 @@
-"""A reason in a few lines: each edge of the chain, the rule behind it, and the line of a file that it stands on.
+"""A reason in a few lines: each edge of the chain, the rule behind it, and the line of a file that is its source.
 
 Reads the document that `why -json` prints. The complete proof is for programs, and for `why -full`.
 """
@@ -33,7 +33,7 @@ def why_text(proof: dict[str, Any], paint: Paint) -> str:
 
 
 def chains_text(document: dict[str, Any], paint: Paint) -> str:
-    """What decided along the edges of a graph, step by step; empty when nothing did."""
+    """The decisions along the edges of a graph, step by step; empty when there were none."""
     lines: list[str] = []
     for chain in document.get("chains", ()):
         lines.append(f"{chain['text']}:")
@@ -102,7 +102,8 @@ def _decisive(proofs: dict[str, Any], name: str) -> str:
 
 
 def _ordered(proofs: dict[str, Any], name: str) -> list[str]:
-    """The steps from a mention that a rule of the user's makes down to that rule; none for what somebody wrote."""
+    """The steps from a mention that a rule of the user's makes down to that rule; none for mentions in the
+    configuration."""
 
     def below(at: str, predicate: str) -> list[str]:
         inner = (entry["proof"] for entry in proofs[at].get("body", ()) if "proof" in entry)

@@ -1,7 +1,7 @@
 """Values and plans as JSON and back: exact, with unknowns, refinements, marks and types; safe to read from strangers.
 
-A string, a boolean, a whole number of at most 64 bits and None stand for themselves. Everything else is an object with
-one letter that says what it is:
+A string, a boolean, a whole number of at most 64 bits and None are unchanged. Everything else is an object with one
+letter for its kind:
 
     {"t": [...]} tuple   {"o": {...}} object or dict   {"l": [...], "e": T} list   {"s": ...} set   {"p": ...} map
     {"z": T} null of a type   {"u": T, "r": [...]} unknown   {"m": [...], "v": V} marked   {"n": TEXT} wide number
@@ -92,7 +92,7 @@ def _encode_number(value: Any) -> Any:
 
 
 def decode(raw: Any, records: dict[str, type]) -> Any:
-    """What `encode` was given. Raises ValueError (or KeyError, TypeError, AttributeError) for anything else."""
+    """The input of `encode`. Raises ValueError (or KeyError, TypeError, AttributeError) for anything else."""
     cls = raw.__class__
     if cls is str or cls is bool or cls is int or raw is None:
         return raw

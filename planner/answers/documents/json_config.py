@@ -59,8 +59,8 @@ def config_json(config: Config, schema_of: SchemaOf, provisioners: ProvisionerSc
 
 
 def module_json(config: Config) -> dict[str, Any]:
-    """One module by itself as `show -json -module` prints it: nothing that a schema or a called module would have to
-    tell, so no expressions."""
+    """One module by itself as `show -json -module` prints it: nothing that needs a schema or a called module, so no
+    expressions."""
     writer = _ModuleWriter(_no_schema, lambda type: None, config)
     out: dict[str, Any] = {}
     if writer.providers.shown:
@@ -150,7 +150,7 @@ class _ConfigWriter:
         return out
 
     def head(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
-        """What every description of a resource begins with."""
+        """The first members of every description of a resource."""
         local = str(resource.provider) if resource.provider else resource.provider_name
         out: dict[str, Any] = {
             "address": resource.key,
@@ -241,7 +241,7 @@ class _ModuleWriter(_ConfigWriter):
 
 def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
     """`constant_value` of an expression that refers to nothing and calls nothing, else all that it refers to, from the
-    most specific to the object itself. In JSON files every value is also a constant: the JSON as it stands there."""
+    most specific to the object itself. In JSON files every value is also a constant: its JSON, unchanged."""
     if node.__class__ is nodes.Literal:
         return {"constant_value": plain(node.value)}
     out: dict[str, Any] = {}
@@ -284,7 +284,7 @@ def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
 
 
 def subject_text(ref: Ref) -> str:
-    """What is referred to, without further steps: `module.m[0].out`, `terraform_data.a["k"]`, `var.x`."""
+    """The target of a reference, without further steps: `module.m[0].out`, `terraform_data.a["k"]`, `var.x`."""
     key = format_key(ref.key)
     if ref.kind == "resource":
         return f"{ref.name}{key}"

@@ -70,7 +70,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
 
 
 def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
-    """Changes outside that are worth telling: a mere move only where nothing else would show it."""
+    """Changes outside that are worth showing: a mere move only where nothing else would show it."""
     return plan.drift if plan.mode == "refresh-only" else tuple(c for c in plan.drift if c.action != "no-op")
 
 

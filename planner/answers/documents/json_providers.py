@@ -15,7 +15,7 @@ from planner.language.syntax.body import Body
 
 @frozen(eq=False)
 class ProviderEntry:
-    """One configuration; `parent` is the key of the one it stands for ("" when it is one itself)."""
+    """One configuration; `parent` is the key of the configuration that it refers to ("" when it is one itself)."""
 
     name: str
     full_name: str

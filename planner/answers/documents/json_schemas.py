@@ -53,7 +53,7 @@ def _parameter(param: Param) -> dict[str, Any]:
 
 
 def _identities(schemas: Mapping[str, ResourceSchema]) -> dict[str, Any]:
-    """What identifies the objects of each type that has such a thing."""
+    """The identities of the objects of each type that has them."""
     identities = {}
     for name in sorted(schemas):
         identity = schemas[name].identity

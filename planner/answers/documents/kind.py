@@ -1,4 +1,4 @@
-"""What a file is, by how it begins."""
+"""The kind of a file, by its first bytes."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def is_plan_file(path: str) -> bool:
 
 
 def is_document(path: str) -> bool:
-    """Whether what is to be judged is no plan file of ours: those are archives."""
+    """Whether the file to check is not a plan file of ours: those are archives."""
     return path == STDIN or (os.path.exists(path) and not is_plan_file(path))

@@ -1,10 +1,10 @@
 """Plan files: a zip with the plan, the states it was made from and the configuration as it was read.
 
-Members: `tfplan` (JSON, our own format: see `planner.answers.documents.encoding`), `tfstate` (the state after refresh),
-`tfstate-prev` (before it, when that differs), `tfstate-planned`, `config/N`, the files of the configuration in the
-order of the list `sources` in `tfplan`, and `sha256`, the sum of all the others: a plan that was approved is applied as
-it was, or not at all. Nothing in a plan file is ever executed, and every mistake in one is a
-diagnostic. Values of sensitive variables and attributes stand in a plan file as they are.
+Members: `tfplan` (JSON, our own format: see `planner.answers.documents.encoding`), `tfstate` (the state after
+refresh), `tfstate-prev` (before it, when that differs), `tfstate-planned`, `config/N`, the files of the configuration
+in the order of the list `sources` in `tfplan`, and `sha256`, the checksum of all the others: an approved plan is
+applied unchanged, or not at all. Nothing in a plan file is ever executed, and every mistake in one is a diagnostic.
+Values of sensitive variables and attributes are in clear in a plan file.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _MODES = ("normal", "destroy", "refresh-only")
 def write_plan(
     path: str, plan: Plan, sources: Mapping[str, bytes], seal: Seal = PLAIN, mode: int = 0o666
 ) -> list[Diagnostic]:
-    """Save a plan with the files of its configuration (path as the loader asked for it -> content). `mode`: the
+    """Save a plan with the files of its configuration (path as the loader requested it -> content). `mode`: the
     permissions of a new file, before the umask."""
     with collector_paused():
         data = plan_bytes(plan, sources)

@@ -1,1 +1,1 @@
-"""Why does the plan say what it says: facts about where values and actions come from, and proofs."""
+"""Explanations of a plan: facts about the sources of values and actions, and proofs."""

@@ -29,8 +29,8 @@ _COPIES = {("terraform_data", "output"): "input"}
 
 @frozen
 class AssertionCause:
-    """One step: `what` is (or was given) `value`, because of `how`; `span` is the text that says so. Steps that follow
-    with a greater `depth` are what this one rests on."""
+    """One step: `what` is (or was given) `value`, because of `how`; `span` is the text of the cause. Steps that follow
+    with a greater `depth` are the causes of this one."""
 
     depth: int
     what: str
@@ -71,7 +71,7 @@ class _Follower:
         return self.places.of_reference(ref, root, None) if isinstance(ref, Ref) else None
 
     def follow(self, place: ValueLocation, depth: int) -> None:
-        """Tell of a place, and of what its value rests on."""
+        """Report a place, and the sources of its value."""
         owner = self.places.owner(place)
         if owner is not None:
             self.follow(owner, depth)
@@ -113,7 +113,8 @@ class _Follower:
                     self.follow(meant, depth + 1)
 
     def _undeclared(self, place: ValueLocation, depth: int) -> None:
-        """Something that no expression gives: a default, or an attribute that somebody else decides."""
+        """Report a value that no expression sets: a default, or an attribute that is decided outside of the
+        configuration."""
         if place.kind == "var":
             decl = place.module.config.variables[place.name]
             self._tell(place, depth, "default", decl.default_span or decl.span)

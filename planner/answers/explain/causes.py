@@ -22,8 +22,8 @@ _NOTED = ("default", "environment", "input", "plan")
 
 @frozen
 class CauseStep:
-    """One step of a chain: an instance, an output or a value, what kind of thing it is (rules: leaf; "" within a chain)
-    and where it stands."""
+    """One step of a chain: an instance, an output or a value, its kind (rules: leaf; "" within a chain) and its
+    place."""
 
     what: str
     kind: str = ""
@@ -45,8 +45,8 @@ class CauseStep:
 
 @frozen
 class Because:
-    """`steps`: from the root cause to what stands before the change. `roots`: all root causes, that of the chain first.
-    `is_guess`: what values were is not on record, so that the roots are candidates."""
+    """`steps`: from the root cause to the step before the change. `roots`: all root causes, that of the chain first.
+    `is_guess`: the former values are not on record, so that the roots are candidates."""
 
     steps: tuple[CauseStep, ...]
     roots: tuple[CauseStep, ...]
@@ -88,7 +88,7 @@ def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: 
 
 
 def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dict[str, tuple[str, str]]:
-    """What each root variable is, and who says so where its place does not tell."""
+    """The kind of each root variable, and the source of its value where its place does not show it."""
     before = dict(sorted(relations["was"], reverse=True))
     told = {}
     for name, text, origin in facts.relation("root_variable"):
@@ -112,8 +112,8 @@ class RootCause:
 def grouped(
     chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]
 ) -> tuple[RootCause, ...]:
-    """The changes by their root causes; those that have none but themselves by its kind. A change of several causes
-    stands with each. `risks`: how early an action comes."""
+    """The changes by their root causes; those that have none but themselves by its kind. A change of several causes is
+    listed with each. `risks`: how early an action comes."""
     members: dict[Key, list[str]] = {}
     roots: dict[Key, CauseStep] = {}
     behind_others = {root.what for name, because in chains.items() for root in because.roots if root.what != name}
@@ -149,8 +149,8 @@ _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
 
 
 def _key(root: CauseStep, crowded: Collection[str]) -> Key:
-    """What has one group: a text has one for all instances that it stands for, and so have the parts of a variable that
-    stand in one line, or all where they are many."""
+    """The key of a group: an expression has one for all instances that use it, and so have the parts of a variable in
+    one line, or all of its parts where they are many."""
     if root.kind == "variable":
         whole = _variable(root.what)
         return (whole, root.kind) if whole in crowded else (whole, root.kind, _line(root))
@@ -161,7 +161,7 @@ def _key(root: CauseStep, crowded: Collection[str]) -> Key:
 
 
 def _crowded(chains: Mapping[str, Because]) -> set[str]:
-    """The variables whose parts stand in many lines."""
+    """The variables whose parts are in many lines."""
     lines: dict[str, set[Any]] = {}
     for because in chains.values():
         for root in because.roots:
@@ -231,7 +231,7 @@ class _Ways:
         return name in self._guesses
 
     def chain(self, name: str) -> list[str]:
-        """What stands between a change and its nearest root, from the change on, the root included."""
+        """The steps between a change and its nearest root, from the change on, the root included."""
         steps = []
         while name in self._next:
             name = self._next[name]
@@ -247,7 +247,7 @@ class _Ways:
         return [first, *sorted(self._leaves_behind(name) - {first, name})]
 
     def reader(self, name: str, file: str) -> str:
-        """What reads a file, behind a name; empty for leaves that are no files."""
+        """The reader of a file, behind a name; empty for leaves that are not files."""
         if self.leaves[file] != "file":
             return ""
         seen, waiting = {name}, [name]
@@ -260,7 +260,7 @@ class _Ways:
         return ""
 
     def _leaves_behind(self, name: str) -> frozenset[str]:
-        """What is behind others is found out once; in a circle, for which there is no such order, each time anew."""
+        """The leaves behind a name. Computed once; in a cycle, for which there is no such order, each time anew."""
         stack = [(name, False)]
         open_ones: set[str] = set()
         while stack:
@@ -298,7 +298,7 @@ class _Ways:
 
 
 class _FactLocations:
-    """Where the things that facts are about stand: the source of the first fact whose first column names them."""
+    """The locations of objects that facts are about: the source of the first fact whose first column names them."""
 
     _ASKING: Mapping[str, tuple[str, ...]] = {
         "replace_by_request": ("replace_requested",),
@@ -325,7 +325,7 @@ class _FactLocations:
                         self._sources[row[column]] = source
 
     def of_leaf(self, what: str, kind: str, reader: str) -> Any:
-        """The place of a root cause: of a file where `reader` reads it, of an action what asked for it."""
+        """The place of a root cause: of a file where `reader` reads it, of an action the option that requests it."""
         if reader:
             return self._facts.source("refers_value", (reader, what))
         for predicate in self._ASKING.get(kind, ()):
@@ -335,5 +335,5 @@ class _FactLocations:
         return self.of(what)
 
     def of(self, what: str) -> Any:
-        """The place, None when nothing tells."""
+        """The place, None when it is not known."""
         return self._sources.get(what)

@@ -1,8 +1,9 @@
-"""What to change so that an unknown value, a denial or a change goes away: the smallest sets of places.
+"""Fixes that remove an unknown value, a denial or a change: the smallest sets of places to edit.
 
 Sets for values and denials are found by deriving again (planner.logic.graph.hitting_sets). For a change they are its
-root causes, as rules/plan/because.dl gives them: all that are certain together, of candidates any one; planning again
-checks them."""
+root causes, as rules/plan/because.dl derives them: all that are certain together, of candidates any one; planning
+again checks them.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ from planner.logic.programs.rule_programs import cause_program
 
 
 def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
-    """What makes a value known: references to take away, or objects to apply first. Raises Failure when it is known."""
+    """Fixes that make a value known: references to remove, or objects to apply first. Raises Failure when it is
+    known."""
     base, goals = explainer.unknown_facts(text)
     search = _Unknown(base, goals[0])
     stuck = "It rests on no reference, and on no object that could be applied first."
@@ -124,7 +126,7 @@ _OWNER = re.compile(r"(?:module\.[^.\[]+(?:\[[^\]]*\])?\.)*(?:data\.)?[^.\[]+\.[
 
 
 def _owner(value: Any) -> str:
-    """What has a value: `terraform_data.web` of `terraform_data.web[0].input.size`."""
+    """The owner of a value: `terraform_data.web` of `terraform_data.web[0].input.size`."""
     told = _OWNER.match(str(value))
     return told[0] if told else str(value)
 
@@ -133,7 +135,7 @@ def _owner(value: Any) -> str:
 
 
 def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> Fixes:
-    """What lets a policy have nothing to say of an object any more: values to change or to give."""
+    """Fixes after which a policy has no finding about an object: values to change or to set."""
     search = _Denial(finding, plain, Culprits(plain, explainer))
     stuck = "It rests on no value of the plan."
     return Fixes.of(smallest_sets(search.proof_without, order, most_proofs=proofs_for(len(plain.facts))), stuck)

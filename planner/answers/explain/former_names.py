@@ -1,4 +1,4 @@
-"""What things were called when they were last applied: where objects have moved, the record has their former names."""
+"""Former names of objects, as of the last apply: where objects have moved, the record has their former names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FormerNames:
 
     @classmethod
     def of(cls, changes: Iterable[ResourceChange]) -> FormerNames:
-        """What the objects of a plan tell that have moved."""
+        """The former names of a plan's objects that have moved."""
         names = cls()
         for change in changes:
             if change.deposed or change.previous_address in ("", change.address):

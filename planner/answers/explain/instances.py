@@ -21,8 +21,8 @@ def is_about_instances(predicate: Predicate) -> bool:
 
 
 def with_instances(facts: FactBase, context: EvaluationContext, state: State) -> FactBase:
-    """The facts together with those about all instances: of the configuration, as far as they can be told from the
-    planned values in `context`, and of the state."""
+    """The facts together with those about all instances: of the configuration, as far as they follow from the planned
+    values in `context`, and of the state."""
     builder = FactBuilder(facts)
     declared: set[str] = set()
     for module in context.all_instances():

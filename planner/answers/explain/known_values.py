@@ -1,4 +1,4 @@
-"""What values were when they were last applied, as the record beside the state tells."""
+"""Values at the last apply, from the record next to the state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class KnownValues:
     _numbers: dict[str, int | None] = field(factory=dict, init=False)
 
     def status(self, place: str, value: Value, whole: str = "") -> Status:
-        """Whether the value at a place is what it was; None stands for nothing there. `whole`: see status."""
+        """Whether the value at a place is unchanged; None is for no value there. `whole`: see status."""
         digest = self.digester.of(value) if value is not None else None
         if digest is None and value is not None:
             return "unknown"

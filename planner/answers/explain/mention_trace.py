@@ -68,17 +68,17 @@ class MentionTrace:
         """what stood, before the plan, where something merely copies a place"""
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """Ask about a place; the places that this means, with their values."""
+        """Look up a place; the places that this means, with their values."""
         raise NotImplementedError
 
     def _source(self, place: ValueLocation) -> Any:
-        """What facts about a place point at, found out once."""
+        """The source of facts about a place, computed once."""
         if place not in self._sources:
             self._sources[place] = self._found_source(place)
         return self._sources[place]
 
     def _found_source(self, place: ValueLocation) -> Any:
-        """What a fact about a place points at; for sensitive values only the declaration, whose line is not shown."""
+        """The source of a fact about a place; for sensitive values only the declaration, whose line is not shown."""
         header = self.places.declaration(place)
         if header is not None and self.places.is_sensitive(place):
             return Unquoted.of(header)
@@ -208,7 +208,7 @@ def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
 
 
 def _joined(path: Path, rest: Path) -> Path:
-    """A path and one into the value there; of every element, the rest says which."""
+    """A path joined with one into the value there; for a path of every element, the rest has the key."""
     if rest and ANY in path:
         at = path.index(ANY)
         return (*path[:at], rest[0], *path[at + 1 :], *rest[1:])
@@ -257,8 +257,8 @@ class OnRecord:
         return self.known.status(self.names.value(str(place)), value, self.names.value(place.root_text))
 
     def text(self, place: ValueLocation, node: Expression | None = None) -> Status:
-        """Whether an expression stood where it stands now in the one that gives the value at a place; without `node`,
-        whether that was the same as a whole: if not, its parts now do not tell what the value was."""
+        """Whether an expression was at its present place in the one that sets the value at a place; without `node`,
+        whether that was unchanged as a whole: if not, its present parts do not show the former value."""
         whole = self.places.whole_text(place)
         if self.known is None or whole is None:
             return "unknown"
@@ -274,7 +274,7 @@ class OnRecord:
         return self.known.file_status(path) if self.known is not None else "unknown"
 
     def repeats_otherwise(self, at: RepetitionLocation, place: ValueLocation, goes: bool) -> bool:
-        """Whether there are other instances than before because the block at a place says so."""
+        """Whether the instances are others than before because of the repetition of the block at a place."""
         status: Status = "unknown"
         if self.known is not None:
             whole = repetition_value(at.argument, at.now)

@@ -1,12 +1,12 @@
-"""Which part of an expression gives a part of its value.
+"""The part of an expression that a part of its value comes from.
 
-    { one = var.a, two = var.b }    at .two     var.b
+{ one = var.a, two = var.b }    at .two     var.b
     c ? var.a : var.b               anywhere    the branch that is taken, and c, which decides that
     { for k, v in var.m : k => v }  at .x       var.m at .x
     merge(local.base, var.more)     at .x       the last argument with an x, and those behind it, which may have had one
 
-Where the text does not tell (other functions, templates) the expression as a whole is the answer: everything that it
-mentions may count.
+Where this cannot be derived from the text (other functions, templates) the result is the whole expression: everything
+that it mentions may count.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class GivenExpression(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """What a name of a `for` expression stands for: a value, and where that is from (None: it is a key)."""
+    """The meaning of a name in a `for` expression: a value, and its source (None: it is a key)."""
 
     value: Value
     given: GivenExpression | None
@@ -123,7 +123,7 @@ class _LoopScope(Scope):
 
 
 def origins(given: GivenExpression) -> list[GivenExpression]:
-    """The expressions that the part comes from, as deep as the text tells. None of them: the text itself says that
+    """The expressions that the part comes from, as deep as the text shows. None of them: the text itself decides that
     there is such a part, or none."""
     places: list[GivenExpression] = []
     waiting = [given]
@@ -188,7 +188,7 @@ def _is_reference(node: Any) -> bool:
 
 
 def _bound(given: GivenExpression, node: Traversal | Variable) -> list[GivenExpression] | None:
-    """What a name of a `for` expression stands for; None for other names."""
+    """The meaning of a name in a `for` expression; None for other names."""
     name, steps = (node.root, node.steps) if isinstance(node, Traversal) else (node.name, ())
     bound = given.bound.get(name)
     if bound is None:
@@ -283,8 +283,8 @@ def path_step(step: Any) -> tuple[str, Any]:
 
 def differing(before: Value, after: Value) -> list[tuple[Path, bool]]:
     """The innermost parts in which two values differ, the first MOST_PARTS of them, each with whether it is only in one
-    of them. Nothing is said of what is inside a set, or is sensitive. Of lists of different lengths it is the first
-    element that only one has."""
+    of them. Nothing inside a set, or sensitive, is returned. Of lists of different lengths it is the first element that
+    only one has."""
     parts: list[tuple[Path, bool]] = []
     for part in _differing(before, after, ()):
         parts.append(part)
@@ -347,8 +347,8 @@ def _is_turned(given: GivenExpression, node: Conditional, taken: bool) -> bool:
 
 
 def _is_as_before(given: GivenExpression, node: Conditional, taken: bool) -> bool:
-    """Whether the branch that is not taken always gives another value than the one from before: then the condition said
-    the same as now."""
+    """Whether the branch that is not taken always has another value than the one from before: then the condition had
+    the same result as now."""
     other = node.otherwise if taken else node.then
     if given.before is None or any(chains(other)):
         return False
@@ -357,7 +357,7 @@ def _is_as_before(given: GivenExpression, node: Conditional, taken: bool) -> boo
 
 
 def _part(value: Value, path: Path) -> Value:
-    """What stands at a path in a value; None where there is nothing."""
+    """The value at a path in a value; None where there is nothing."""
     for _, key in path:
         value = next((part for step, part in parts(unmark(value)[0]) if step[1] == key), None)
         if value is None:
@@ -366,7 +366,7 @@ def _part(value: Value, path: Path) -> Value:
 
 
 def _truth(condition: Value) -> bool | None:
-    """What a condition says; a text is converted. None where it is not known."""
+    """The result of a condition; a string is converted. None where it is not known."""
     if condition.__class__ is bool:
         return bool(condition)
     return {"true": True, "false": False}.get(condition) if condition.__class__ is str else None
@@ -379,7 +379,8 @@ def is_json(given: GivenExpression) -> bool:
 
 
 def within_json(given: GivenExpression, before: Value, after: Value) -> list[GivenExpression]:
-    """Of `jsonencode(...)` the parts that differ, which the texts before and after tell; else the expression itself."""
+    """The parts of `jsonencode(...)` that differ, according to the texts before and after; else the expression
+    itself."""
     old, new = _decoded(before), _decoded(after)
     if old is None or new is None or given.rest:
         return [given]
@@ -389,8 +390,8 @@ def within_json(given: GivenExpression, before: Value, after: Value) -> list[Giv
 
 
 def shows_text(node: Expression, before: Value) -> bool:
-    """Whether a value from before is what a template gives for some values in the place of its mentions: then nothing
-    says that the text around them was another."""
+    """Whether a value from before is the result of a template for some values in the place of its mentions: then
+    nothing shows that the text around them was changed."""
     text = unmark(before)[0]
     if text.__class__ is not str or not isinstance(node, Template):
         return False
@@ -401,7 +402,7 @@ def shows_text(node: Expression, before: Value) -> bool:
 
 
 def _fits(text: str, pieces: Sequence[str | None]) -> bool:
-    """Whether a text consists of the pieces in their order, where None stands for any text."""
+    """Whether a string consists of the pieces in their order, where None matches any string."""
     between = "".join("\0" if piece is None else piece for piece in pieces).split("\0")
     if len(between) == 1:
         return text == between[0]

@@ -1,8 +1,8 @@
-"""Places of values: something that has a name in a module instance, and a path into its value.
+"""Places of values: a name in a module instance, and a path into its value.
 
-    terraform_data.web[0].input.ports    local.tags["owner"]    module.net.id    output.id    module.net.var.size
+terraform_data.web[0].input.ports local.tags["owner"] module.net.id output.id module.net.var.size
 
-`LocationLookup` knows what stands at a place, which expression gave it, and what a mention in an expression leads to.
+`LocationLookup` has the value at a place, the expression that set it, and the targets of mentions in an expression.
 """
 
 from __future__ import annotations
@@ -46,10 +46,9 @@ ANY = ("any", None)
 
 
 class ValueLocation(NamedTuple):
-    """`kind` says what `name` names in the module instance: a resource instance (with `key`) or all instances of a
-    resource, a local, variable or output, a module call, what repeats a resource or a call (count, for_each or
-    enabled), a provider block.
-    `fresh`: before or after the plan there is nothing at the path."""
+    """`kind` is the kind of the object `name` in the module instance: a resource instance (with `key`) or all instances
+    of a resource, a local, variable or output, a module call, the repetition of a resource or a call (count, for_each
+    or enabled), a provider block. `fresh`: before or after the plan there is nothing at the path."""
 
     module: ModuleInstance
     kind: Kind
@@ -59,7 +58,7 @@ class ValueLocation(NamedTuple):
     fresh: bool = False
 
     def at(self, path: Path, fresh: bool = False) -> ValueLocation:
-        """The same with another path."""
+        """This place with another path."""
         return self._replace(path=path, fresh=fresh)
 
     @property
@@ -71,7 +70,7 @@ class ValueLocation(NamedTuple):
 
     @property
     def root_text(self) -> str:
-        """What the value as a whole is called."""
+        """The name of the value as a whole."""
         module, name = self.module.text, self.name
         if self.kind == "resource":
             return self.module.instance_address(self.module.config.resources[name], self.key)
@@ -87,7 +86,7 @@ class ValueLocation(NamedTuple):
 
     @property
     def text_name(self) -> str:
-        """What the expression that gives the value is called (planner.engine.evaluation.text_digests)."""
+        """The name of the expression that sets the value (planner.engine.evaluation.text_digests)."""
         module, name = str(self.module.address.config), self.name
         if self.kind == "resource":
             return join(module, f"{name}.{self.path[0][1]}" if self.path else name)
@@ -100,7 +99,7 @@ class ValueLocation(NamedTuple):
 
     @property
     def block_name(self) -> str:
-        """The resource or call that the expression stands in; empty for what has no block of its own."""
+        """The resource or call that contains the expression; empty for expressions without a block."""
         module, name = str(self.module.address.config), self.name
         if self.kind in ("resource", "each"):
             return join(module, name)
@@ -110,7 +109,7 @@ class ValueLocation(NamedTuple):
 
     @property
     def repeated(self) -> str:
-        """What the repetition at the place is of."""
+        """The resource or call that the repetition at the place belongs to."""
         return join(self.module.text, f"module.{self.name}" if self.kind == "each_call" else self.name)
 
 
@@ -126,7 +125,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- values
 
     def value(self, place: ValueLocation) -> Value:
-        """The value, without what the path says. None when there is none."""
+        """The value, without the path. None when there is none."""
         module, name = place.module, place.name
         try:
             if place.kind == "resource":
@@ -166,7 +165,7 @@ class LocationLookup:
         return [(place.at(p, place.fresh and p == place.path), v) for p, v in select(value, place.path)]
 
     def named(self, place: ValueLocation) -> ValueLocation:
-        """The same place with the steps that its value has: maps are indexed, objects have attributes."""
+        """The place with the steps that its value has: maps are indexed, objects have attributes."""
         value, path = self.value(place), []
         for step in place.path:
             plain = unmark(value)[0] if value is not None else None
@@ -273,7 +272,7 @@ class LocationLookup:
         return None
 
     def in_blocks(self, place: ValueLocation) -> list[tuple[Traversal | Variable, Source]]:
-        """What nested blocks mention where the place is in them."""
+        """Mentions of nested blocks where the place is in them."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         wanted = ".".join(str(key) for kind, key in place.path if kind == "attr")
         if decl is None or not wanted:
@@ -288,7 +287,7 @@ class LocationLookup:
         return mentions
 
     def instance_scope(self, place: ValueLocation) -> ModuleScope:
-        """What names mean in the block of a resource instance."""
+        """The scope of the block of a resource instance."""
         module, decl = place.module, place.module.config.resources[place.name]
         objects = module.resource(place.name)
         if objects.expansion is None:
@@ -348,7 +347,8 @@ class LocationLookup:
     def of_reference(
         self, ref: Ref, module: ModuleInstance, inside: ValueLocation | None, after: Path = ()
     ) -> ValueLocation | None:
-        """The place that a reference in a module instance means; `inside`: where it stands, for count and each."""
+        """The place that a reference in a module instance means; `inside`: the place that contains it, for count and
+        each."""
         path = (*map(path_step, ref.rest), *after)
         config = module.config
         if ref.kind == "var" and ref.name in config.variables:
@@ -387,7 +387,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- parts that have a place of their own
 
     def owner(self, place: ValueLocation) -> ValueLocation | None:
-        """What a path into all instances of a resource or module leads to: an instance, or an output of one."""
+        """The target of a path into all instances of a resource or module: an instance, or an output of one."""
         module, path = place.module, place.path
         if place.kind == "resources" and path and path[0] != ANY:
             return ValueLocation(module, "resource", place.name, path[0][1], path[1:], place.fresh and len(path) > 1)
@@ -403,7 +403,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- what people write
 
     def read(self, text: str) -> ValueLocation | None:
-        """The place that somebody names; None when there is nothing of that name."""
+        """The place that the user names; None when there is nothing of that name."""
         from planner.language.syntax.parse import parse_expression
 
         node, problems = parse_expression(Source("", text))
@@ -446,7 +446,7 @@ def repeatable(place: ValueLocation) -> Repeatable:
 
 
 def repetition(block: Repeatable) -> tuple[str, Expr | None]:
-    """The argument that says which instances there are, and its expression; for_each where there is none."""
+    """The argument that decides which instances there are, and its expression; for_each where there is none."""
     name = repetition_argument(block)
     return ("for_each", None) if name == "none" else (name, getattr(block, name))
 

@@ -1,4 +1,4 @@
-"""Which count, for_each or enabled says that an instance is there, or not: of its resource, or a module around it."""
+"""The count, for_each or enabled that decides whether an instance exists: of its resource, or a module around it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from planner.world.state.model import State
 
 @frozen(eq=False)
 class RepetitionLocation:
-    """The place that says whether an instance is there. `key`: of the instance, or of the module instance around it;
-    `before`: the keys that the state has, none where it has nothing of the block."""
+    """The place that decides whether an instance exists. `key`: of the instance, or of the module instance around it;
+    `before`: the keys that the state has, none where the block is not in it."""
 
     place: ValueLocation
     key: InstanceKey

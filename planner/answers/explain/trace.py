@@ -1,7 +1,7 @@
-"""Facts about where planned values and actions come from: the predicates of rules/plan/values.dl and object.dl.
+"""Facts about the sources of planned values and actions: the predicates of rules/plan/values.dl and object.dl.
 
-Facts are gathered from what is asked about on, through the expressions of the configuration; which of them explain
-something is decided by rules/plan/unknowns.dl and causes.dl. Sensitive values never become facts.
+Facts are gathered from the subject of the question on, through the expressions of the configuration; which of them
+explain something is decided by rules/plan/unknowns.dl and causes.dl. Sensitive values never become facts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from planner.logic.programs.actions import NO_OP, does
 
 
 class Trace(ValueTrace):
-    """Gathers facts: `change`, `output` and `value` say what an answer is about, `build` gives all that it may need."""
+    """Gathers facts: `change`, `output` and `value` set the subject of an answer, `build` returns all facts that it may
+    need."""
 
     # ---------------------------------------------------------------- actions
 
@@ -73,7 +74,7 @@ class Trace(ValueTrace):
             config = inner
 
     def _repetition(self, change: ResourceChange, name: str) -> None:
-        """What says that the instance is there, or no longer: count, for_each or enabled, and what it was."""
+        """The repetition that decides whether the instance exists: count, for_each or enabled, and its former value."""
         comes, goes = change.before.__class__ is Null, change.after.__class__ is Null
         if change.deposed or comes == goes or self.plan.mode == "destroy":
             return
@@ -99,7 +100,7 @@ class Trace(ValueTrace):
             self._facts.add(predicate, change.address, *columns, source=source)
 
     def _arguments(self, change: ResourceChange, name: str, place: ValueLocation) -> None:
-        """What the arguments of an object that stays as it is refer to."""
+        """The references of the arguments of an unchanged object."""
         for (_, argument), _ in parts(unmark(change.after)[0]):
             at = place.at((("attr", argument),))
             if self.places.given(at) is not None:

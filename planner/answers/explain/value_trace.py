@@ -31,10 +31,10 @@ from planner.logic.programs.actions import NO_OP, does
 
 
 class ValueTrace(MentionTrace):
-    """Gathers facts about values: `value` says what an answer is about, `build` gives everything that it may need."""
+    """Gathers facts about values: `value` sets the subject of an answer, `build` returns all facts that it may need."""
 
     def build(self) -> FactBase:
-        """All facts about what was asked."""
+        """All facts about the subjects."""
         while self._waiting:
             self._visit(self._waiting.pop())
         return self._facts.build()
@@ -46,7 +46,7 @@ class ValueTrace(MentionTrace):
     # ---------------------------------------------------------------- values
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """Ask about a place; the places that this means, with their values."""
+        """Add a place as a subject; the places that this means, with their values."""
         found: list[tuple[ValueLocation, Value]] = []
         there = self.places.found(place)
         nothing = place.fresh or self._goes(place)
@@ -98,7 +98,7 @@ class ValueTrace(MentionTrace):
             self._altered_parts(place, value)
 
     def _altered_parts(self, place: ValueLocation, value: Value) -> None:
-        """What differs besides what is not known: in arguments of an object that is changed or replaced."""
+        """Differences other than unknown values: in arguments of an object that is changed or replaced."""
         change = self.changes.get(place.root_text) if place.kind == "resource" and place.path else None
         before = _at(change.before, place.path) if change is not None else None
         for path, fresh in differing(before, value) if before is not None else ():
@@ -250,7 +250,7 @@ class ValueTrace(MentionTrace):
             self._facts.add("drifted_value", text, change.address, source=StateEntry(change.address))
 
     def _has_drifted(self, place: ValueLocation) -> bool:
-        """Whether somebody changed an object, which is still there, at this place."""
+        """Whether an object, which still exists, was changed outside at this place."""
         drift = self._drift.get(place.root_text)
         if drift is None or drift.after.__class__ is Null or not place.path:
             return False
@@ -320,8 +320,8 @@ class ValueTrace(MentionTrace):
         self._on_record(place, value, source)
 
     def _repeats(self, at: RepetitionLocation, goes: bool) -> ValueLocation | None:
-        """The place that says that an instance is there, or no longer, and what it was; None where it says the same as
-        before, or where nothing tells whether there was such a block."""
+        """The place that decides whether an instance exists, with its former value; None where its result is unchanged,
+        or where it is not known whether there was such a block."""
         place, of = at.place, at.place.repeated
         if at.argument == "for_each":
             place = place.at((("index", at.key),), True)

@@ -1,7 +1,7 @@
-"""Why a policy says what it says of a plan: the rule, and the values that are wrong, each with the line it stands on.
+"""Explanations of policy findings: the rule, and the wrong values, each with its line.
 
-A document in the format of proofs (by the rules as they are written), with `culprits` beside: the text that gives the
-value itself, not the block around it, followed to where what it merely copies comes from.
+A document in the format of proofs (by the rules as they are written), with `culprits` added: the expression that sets
+the value itself, not the block around it, followed through mere copies to the source.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def explain_finding(finding: Finding, plain: PlainProofs, explainer: Explainer) 
 
 
 class Culprits:
-    """What is wrong, with the line of the very value and where that comes from."""
+    """The wrong values, with the line of the very value and its source."""
 
     def __init__(self, plain: PlainProofs, explainer: Explainer) -> None:
         self.plain, self.explainer = plain, explainer
@@ -54,7 +54,7 @@ class Culprits:
         return told
 
     def place(self, address: str, path: str) -> ValueLocation | None:
-        """The place of a value; of one that is missing the nearest that something stands at."""
+        """The place of a value; of one that is missing the nearest existing one."""
         while True:
             place = self.places.read(join_path(address, path))
             if place is not None and (not path or (self.places.found(place) and self.span(place) is not None)):
@@ -77,7 +77,7 @@ class Culprits:
         return {"source": source}
 
     def followed(self, place: ValueLocation) -> list[dict[str, Any]]:
-        """What the value is a copy of, step by step."""
+        """The sources of which the value is a copy, step by step."""
         steps: list[dict[str, Any]] = []
         while len(steps) < _FARTHEST:
             if place.kind == "var" and place.module.parent is None:

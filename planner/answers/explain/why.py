@@ -1,6 +1,6 @@
-"""Why does the plan say what it says: proofs of actions and of what is not known yet, from the rules of rules/plan.
+"""Explanations of a plan: proofs of actions and of unknown values, from the rules of rules/plan.
 
-`Explainer` has a plan with the values that go with it, and answers with proofs in the documented format.
+`Explainer` has a plan with its values, and returns proofs in the documented format.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from planner.logic.programs.rule_programs import cause_program
 
 @frozen
 class QuestionSubject:
-    """What a question is about: its name in facts, its action, and the changes that have its facts."""
+    """The subject of a question: its name in facts, its action, and the changes that have its facts."""
 
     name: str
     action: str
@@ -43,7 +43,7 @@ class QuestionSubject:
 
     @property
     def predicate(self) -> str:
-        """What says its action."""
+        """The predicate of its action."""
         return "output_action" if any(isinstance(change, OutputChange) for change in self.changes) else "action"
 
 
@@ -117,7 +117,7 @@ class Explainer:
         return proof_json(proof, base, source_json)
 
     def causes(self) -> dict[str, Because]:
-        """What set off each change and each output that changes, by name (planner.logic.model.plan.change_name)."""
+        """The causes of each change and each changing output, by name (planner.logic.model.plan.change_name)."""
         with collector_paused():
             return self._causes()
 
@@ -137,8 +137,8 @@ class Explainer:
         return chains_of(relations, facts, names)
 
     def what_was(self, asked: QuestionSubject) -> Mapping[str, Collection[Any]]:
-        """What is known of values from before, about everything that has to do with a change: `was` of inputs, and
-        `planned_change` of what an object has."""
+        """Known former values, about all objects related to a change: `was` of inputs, and `planned_change` of the
+        values of an object."""
         return evaluate(cause_program(), self.facts(asked), ("was", "planned_change"))
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class Explainer:
         return rules
 
     def find(self, address: str) -> QuestionSubject:
-        """What somebody means by an address. Raises Failure."""
+        """The subject that the user means by an address. Raises Failure."""
         known = {
             change_name(change): QuestionSubject(change_name(change), change.action, (change,))
             for change in self.plan.changes
@@ -205,8 +205,8 @@ class Explainer:
         return proof_json(proof, base, source_json)
 
     def unknown_facts(self, text: str) -> tuple[FactBase, list[str]]:
-        """All that a question about an unknown value may need, and the places that somebody names which are not known.
-        Raises Failure when it is known, or there is no such value."""
+        """All facts that a question about an unknown value may need, and the named places that are not known. Raises
+        Failure when the value is known, or does not exist."""
         trace = self.trace()
         read = self._values(trace, text)
         open_ones = [str(at) for at, value in read if not is_wholly_known(value)]
@@ -242,7 +242,7 @@ class Explainer:
         return instead(text, names) or instead(address, [n for n in names if n.rpartition(".")[0] != address])
 
     def _values(self, trace: Trace, text: str) -> list[tuple[ValueLocation, Value]]:
-        """The places that somebody names, with their values; the trace knows of them then. Raises Failure."""
+        """The places that the user names, with their values, now subjects of the trace. Raises Failure."""
         place = self.places.read(text)
         values = trace.value(place) if place is not None else []
         if not values:
@@ -302,8 +302,8 @@ def planned_sentence(name: str, action: str) -> str:
 def near_actions(
     name: str, action: str, rules: Collection[dict[str, Any]], relations: Mapping[str, Collection[Any]]
 ) -> list[dict[str, Any]]:
-    """What is planned, and below it what fails, as entries of `nearest` in the document of `why -not`. `rules` are the
-    obstacles of the action that was asked about."""
+    """The planned action, and below it the failed conditions, as entries of `nearest` in the document of `why -not`.
+    `rules` are the obstacles of the action in question."""
     failing = list(dict.fromkeys(_failing(rules)))
     if ("changed", True) in failing:  # that it is as declared is what no-op means; its other rules are far away
         failing = [("changed", True)]
@@ -356,7 +356,7 @@ def _holds(relations: Mapping[str, Collection[Any]], predicate: str, name: str) 
 
 
 def _forced(name: str, relations: Mapping[str, Collection[Any]]) -> list[str]:
-    """What a replacement comes from."""
+    """The causes of a replacement."""
     paths = sorted({row[1] for row in relations.get("requires_replace", ()) if row[0] == name})
     lines = [f"the provider cannot change {', '.join(paths)} in place"] if paths else []
     lines += ["it is tainted"] if _holds(relations, "tainted", name) else []

@@ -1,6 +1,6 @@
 """The data of a page to explore, format 1.0: what the page's script reads, and programs may.
 
-    {"format_version": "1.0", "title", "summary": [text...], "noun": "node", "unit" or "component", "asks": command,
+{"format_version": "1.0", "title", "summary": [text...], "noun": "node", "unit" or "component", "asks": command,
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign]...],
      "changes": [[address, action, reason, [group...], [line...]]...],
      "texts": {change: text}, "verdicts": [[kind, code, address, message]...],
@@ -12,12 +12,12 @@
                           "facts": {node: [[word, text]...]}},
                 "edges": {"from": [node...], "to": [node...], "layers": [bits...], "grounds": [ground or list...]}}...]}
 
-`from` waits for `to`. The bits of `layers` are those of the list of layers; the bit above them says that other edges
-imply the edge. A column holds nodes, and child boxes as -1 minus their number. Box 0 is the whole. In the reason of a
-ground, the characters \\x01 and \\x02 stand for the two nodes, \\x03 and \\x04 for what they are about. A place is a
-file with its line, or a state entry. A view `is_reduced` when it has so many edges that those which others imply are
-left out. `about` is an address. `texts` that are very long are JSON, compressed by zlib, in base64.
-Everything is sorted: the same input gives the same bytes.
+`from` waits for `to`. The bits of `layers` are those of the list of layers; the bit above them marks an edge that
+other edges imply. A column holds nodes, and child boxes as -1 minus their number. Box 0 is the whole. In the reason of
+a ground, the characters \\x01 and \\x02 are placeholders for the two nodes, \\x03 and \\x04 for their objects. A place
+is a file with its line, or a state entry. A view `is_reduced` when it has so many edges that those which others imply
+are left out. `about` is an address. `texts` that are very long are JSON, compressed by zlib, in base64. Everything is
+sorted: the same input gives the same bytes.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Arrow:
 
 @frozen
 class PageNode:
-    """A node. `box` is a module, or another group that can be folded; `about` what it stands for (an address); `facts`
-    are words and texts that are shown of it."""
+    """A node. `box` is a module, or another group that can be folded; `about` its object (an address); `facts` are
+    words and texts shown with it."""
 
     name: str
     kind: str
@@ -95,7 +95,7 @@ class PageView:
 
 @frozen
 class PageChange:
-    """What is planned for an object, and what people are told about it."""
+    """The planned change of an object, with its description for people."""
 
     address: str
     action: str
@@ -166,7 +166,7 @@ class _ValueTable:
 
 
 class _Tables:
-    """What views share."""
+    """The tables shared by views."""
 
     def __init__(self, hide: Callable[[str], str]) -> None:
         self.strings, self.places, self.grounds = _ValueTable(), _ValueTable(), _ValueTable()
@@ -315,7 +315,7 @@ HUB = 64
 
 def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
     """The items 0 to count - 1 in columns from left to right, each from top to bottom. An edge leads from an item to
-    one that it waits for, which stands further left."""
+    one that it waits for, which is further left."""
     pairs = sorted({edge for edge in edges if edge[0] != edge[1]})
     known: dict[int, int] = dict(levels(pairs, {}))  # of what is in one cycle the same; folded modules may be
     level = [known.get(item, 0) for item in range(count)]

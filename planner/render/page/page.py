@@ -1,4 +1,5 @@
-"""The page as one HTML file. It asks for nothing, and its policy forbids it to: whatever a name contains is text."""
+"""The page as one HTML file. It requests nothing from elsewhere, and its policy forbids it to: whatever a name contains
+is text."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ SCRIPTS = ("scene.js", "canvas.js", "panels.js")
 
 
 def page_html(page: Page, below: str = "") -> str:
-    """The file. `below`: HTML that stands under the page, for those who read without a script, too."""
+    """The file. `below`: HTML under the page, readable without a script, too."""
     style, script = _joined(STYLES), _joined(SCRIPTS)
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
@@ -44,7 +45,7 @@ def page_html(page: Page, below: str = "") -> str:
 
 
 def json_in_html(document: Any) -> str:
-    """JSON that can stand in a script element: no character in it means anything to HTML."""
+    """JSON for use in a script element: no character in it means anything to HTML."""
     return dumps(document, escape_html=True).decode("utf-8").strip()
 
 
@@ -71,7 +72,7 @@ SHORTEST = 4
 
 
 def hiding(plan: Plan) -> Callable[[str], str]:
-    """What takes the sensitive texts of a plan out of others."""
+    """A function that replaces the sensitive strings of a plan in other strings."""
     found = {text for value in _values(plan) for text in _secrets(value, False)}
     found |= {line.strip() for text in found for line in text.splitlines()}
     found |= {text.replace("\\", "\\\\").replace('"', '\\"') for text in found}

@@ -1,1 +1,2 @@
-"""The language server for rule files: what an editor asks, answered from the rules; `server.py` speaks the protocol."""
+"""The language server for rule files: an editor's requests, answered from the rules; `server.py` speaks the
+protocol."""

@@ -1,4 +1,4 @@
-"""What an editor asks about a rule file: completion, hover, declarations, cases. No protocol is spoken here."""
+"""Requests of an editor about a rule file: completion, hover, declarations, cases. No protocol is spoken here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Choice:
 
 
 def completions(book: Book, text: str, offset: int, shapes: Callable[[], Shapes]) -> list[Choice]:
-    """What may be written at an offset, sorted by kind and name. `shapes` is asked only for paths of attributes."""
+    """Completions at an offset, sorted by kind and name. `shapes` is called only for paths of attributes."""
     at = cursor_at(text, offset)
     relation = book.relations.get(at.relation)
     if at.is_in_text:
@@ -93,7 +93,7 @@ def _shown(name: str) -> str:
 
 
 def hover(book: Book, text: str, offset: int) -> tuple[str, int, int] | None:
-    """What is said about the word at an offset, as Markdown, with where it begins and ends."""
+    """Documentation of the word at an offset, as Markdown, with the beginning and end of the word."""
     at = cursor_at(text, offset)
     relation = book.relations.get(at.word)
     if relation is not None:
@@ -142,8 +142,8 @@ def outline(name: str, text: str) -> Iterator[tuple[str, str, Span]]:
 @frozen
 class Cursor:
     """A place in a text. `word` is the token at it (with `kind`, `start` and `end`), or "" between tokens; `relation`
-    the name before the innermost open parenthesis, `column` which argument this is; `is_in_text` whether it is within
-    a string, then `typed` is what stands of it before the cursor."""
+    the name before the innermost open parenthesis, `column` which argument this is; `is_in_text` whether it is within a
+    string, then `typed` is its part before the cursor."""
 
     kind: str
     word: str
@@ -189,7 +189,7 @@ def cursor_at(text: str, offset: int) -> Cursor:
 
 
 def _string(text: str, offset: int) -> tuple[bool, str]:
-    """Whether an offset is within a string of its line, closed or not, and what stands of it before."""
+    """Whether an offset is within a string of its line, closed or not, and the part of it before the offset."""
     at = text.rfind("\n", 0, offset) + 1
     start = -1
     while at < offset:

@@ -1,7 +1,7 @@
-"""What is known about the rule files of one folder while somebody writes them: relations, functions, where they stand.
+"""An index of the rule files of one directory while they are edited: relations, functions, their places.
 
-Files that are open in the editor are read as they are there, the others from disk. A file with mistakes is still known
-by the statements that could be read.
+Files that are open in the editor are read as they are there, the others from disk. The readable statements of a file
+with mistakes are still known.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ENDINGS = (".dl", ".case")
 
 @frozen
 class IndexedRelation:
-    """A relation: name, columns as (name, type), what is said of it, where it is declared, and whether users' rules may
+    """A relation: name, columns as (name, type), its documentation, its declaration, and whether users' rules may
     derive it."""
 
     name: str
@@ -77,7 +77,7 @@ def folder_files(path: str, opened: Texts) -> list[tuple[str, str]]:
 
 
 def book_of(path: str, opened: Texts) -> Book:
-    """What is known where a file stands."""
+    """The index for the place of a file."""
     files = folder_files(path, opened)
     cases = [(path, opened[path])] if path.endswith(".case") and path in opened else []
     parsed = tuple(parse_rules(*file)[0] for file in files if file[0].endswith(".dl"))
@@ -104,7 +104,8 @@ def _product(program: str) -> dict[str, IndexedRelation]:
 
 
 def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
-    """What is wrong with a file: of rules together with those beside it, of cases with what they are about."""
+    """The problems of a file: of rules together with those in the same directory, of cases with the rules that they
+    test."""
     try:
         if path.endswith(".case"):
             return list(_problems_of_cases(path, opened))
@@ -116,7 +117,7 @@ def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
 
 
 def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list[Diagnostic]:
-    """What policies ask of objects that never have it, by the schemas at hand."""
+    """Conditions of policies on attributes that objects never have, by the schemas at hand."""
     if checked.program != "policy" or has_errors(checked.diagnostics):
         return []
     program, _ = rule_files.load(folder_files(path, opened), checked.program)
@@ -136,7 +137,7 @@ def _is_about(problem: Diagnostic, path: str) -> bool:
 
 
 def place(span: Span) -> str:
-    """The file that a span stands in: of the product's rules, where they are installed."""
+    """The file that contains a span: of the product's rules, in the installed version."""
     name = span.filename
     return name if os.path.isabs(name) else str(rules_path() / name)
 

@@ -2,7 +2,7 @@
 other.
 
 Offered: diagnostics as one types, completion, hover, declarations, references, an outline, formatting, and cases that
-run where they stand (the command planner.runCase).
+run in place (the command planner.runCase).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _waiting: dict[str, asyncio.Task[None]] = {}
 
 
 def serve() -> None:
-    """Speak to an editor over standard input and output until it says goodbye."""
+    """Speak to an editor over standard input and output until it exits."""
     # copies: pygls closes what it writes to, and the command flushes its output at the end
     output = os.fdopen(os.dup(1), "wb")
     handler = logging.StreamHandler()
@@ -58,7 +58,7 @@ def serve() -> None:
 
 
 class _InFewWords(logging.Formatter):
-    """What the protocol's package has to say of messages that make no sense, on a line."""
+    """Shortens the protocol package's report on invalid messages to one line."""
 
     def format(self, record: logging.LogRecord) -> str:
         problem = record.exc_info[1] if record.exc_info else None
@@ -72,8 +72,8 @@ _LONGEST_HEADER = 1000
 
 
 class Bounded:
-    """What an editor sends, unless it announces more than anybody can mean: that is answered with an error, and is the
-    end."""
+    """The input from an editor, unless it announces more than is reasonable: that is answered with an error, and ends
+    the connection."""
 
     def __init__(self, stream: BinaryIO, output: BinaryIO) -> None:
         self._stream, self._output = stream, output
@@ -295,7 +295,7 @@ def _run_case(uri: str, name: str = "") -> dict[str, Any]:
 
 
 def ran(path: str, opened: Texts, name: str) -> tuple[bool, str]:
-    """Whether a case of a file passes (all of them if none is named), and what there is to say."""
+    """Whether a case of a file passes (all of them if none is named), and the diagnostics."""
     text = opened.get(path, "")
     files = folder_files(path, opened)
     try:

@@ -1,4 +1,4 @@
-"""From a plan that was made and told to what is kept of it."""
+"""Conversion of a printed plan to the data that is kept of it."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ TOGETHER = 64
 
 @frozen(eq=False)
 class Printed:
-    """What a plan printed: pieces of standard output as they were written, the text on standard error, how many pieces
-    there were before the plan, the changes with the number of pieces when all was told of each, and the exit code."""
+    """The output of a plan: pieces of standard output as they were written, the text on standard error, the number of
+    pieces before the plan, the changes with the number of pieces when each was completely printed, and the exit
+    code."""
 
     pieces: Sequence[str]
     errors: str
@@ -52,8 +53,9 @@ class Printed:
 
 @frozen(eq=False)
 class KeepingFacts:
-    """What a plan says, before it is told, of whether it may be kept (words of rules/renew/whole.dl); and, where edits
-    can be followed, its planned objects as data, where those of a resource stand, and which blocks refer to which."""
+    """Facts about a plan, before it is printed, that decide whether it may be kept (words of rules/renew/whole.dl);
+    and, where edits can be followed, its planned objects as data, the positions of those of a resource, and the
+    references between blocks."""
 
     found: frozenset[str]
     data: bytes = b""
@@ -62,8 +64,7 @@ class KeepingFacts:
 
 
 def gathered(made: MadePlan[Start], has_remarks: bool) -> KeepingFacts:
-    """What has to be known of a plan while its values and its graph are there. `has_remarks`: there were
-    diagnostics."""
+    """The facts that need the values and the graph of a plan. `has_remarks`: there were diagnostics."""
     found = frozenset(_found(made, has_remarks))
     context, graph = made.context, made.loaded.derived.plan_graph
     if context is None or graph is None or any(_verdict(found)):
@@ -84,7 +85,7 @@ def gathered(made: MadePlan[Start], has_remarks: bool) -> KeepingFacts:
 def kept(
     made: MadePlan[Start], known: KeepingFacts, printed: Printed, reads: list[list[Any]], asked: bool = False
 ) -> KeptPlan | None:
-    """What is kept of a plan, None when nothing may be. `asked`: somebody was asked for values."""
+    """The data to keep of a plan, None when nothing may be kept. `asked`: the user was prompted for values."""
     found = known.found.union(_found_told(printed), ["answers"] if asked else [])
     texts = _texts(made.loaded.config)
     if len(texts) < len(made.loaded.config.files):
@@ -112,7 +113,7 @@ def _verdict(found: frozenset[str]) -> tuple[bool, bool]:
 
 
 def _found_told(printed: Printed) -> Iterator[str]:
-    """What the rules are told of how a plan was told."""
+    """Facts for the rules about the output of a plan."""
     if printed.asks_services:
         yield "services"
     if printed.code == 1:
@@ -126,7 +127,7 @@ def _found_told(printed: Printed) -> Iterator[str]:
 
 
 def _found(made: MadePlan[Start], has_remarks: bool) -> Iterator[str]:
-    """What the rules are told of a plan."""
+    """Facts for the rules about a plan."""
     loaded, plan = made.loaded, made.plan
     config, options = loaded.config, loaded.options
     if asks_plugins(config, plan.prior_state):

@@ -1,9 +1,9 @@
-"""What is kept of one plan: everything that it was made from, what it printed, and, where an edit can be followed, its
-parts: texts of files, planned objects, who refers to whom, and what was printed of each object.
+"""The data kept of one plan: all its inputs, its output, and, where an edit can be followed, its parts: texts of files,
+planned objects, references, and the output for each object.
 
-    index (marshal) | standard output, in UTF-8 | objects of resources, each by itself
+index (marshal) | standard output, in UTF-8 | objects of resources, each by itself
 
-It stands in the user's cache (planner.foundation.support.store), which is believed only when this user wrote it.
+It is in the user's cache (planner.foundation.support.store), which is trusted only when this user wrote it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _folders() -> tuple[str, ...]:
 
 
 def rules_stamp() -> str:
-    """What of the rules decides whether they are the same: names, sizes and times."""
+    """The stamp that decides whether the rules are unchanged: names, sizes and times."""
     found = []
     for folder, names, files in os.walk(rules_folder()):
         names.sort()
@@ -111,7 +111,7 @@ def write(to: Shelf, name: str, kept: KeptPlan) -> None:
 
 
 def read(at: Shelf, name: str) -> KeptPlan | None:
-    """What is kept under a name."""
+    """The plan kept under a name."""
     found = at.load(name)
     if found is None:
         return None

@@ -1,6 +1,6 @@
 """Planning a part of a configuration: the blocks that are to be planned anew, and of those that they refer to only the
-headers, since their planned objects are known. Everything else of the configuration that is no resource is there too.
-"""
+headers, since their planned objects are known. Everything else of the configuration that is not a resource is there
+too."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def mentioned(text: str, known: Collection[str]) -> set[str]:
 
 
 def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str, Settled]) -> MadePlan[Start] | None:
-    """The plan of a part, if there is nothing to be said about it: what is wrong is told by planning all."""
+    """The plan of a part, if it has no diagnostics: problems are reported by planning all."""
     headers = [_HEADERS[argument].format(*name.split(".", 1)) for name, argument in sorted(part.headers.items())]
     options = evolve(options, settled=settled, keeps_values=True, lock=False, ask_variable=None)
     told = Diagnostics()
@@ -89,7 +89,7 @@ def _planned(
 
 
 def _limited(state: State, about: Collection[str]) -> State:
-    """What a state says of some resources and outputs."""
+    """The part of a state about some resources and outputs."""
     resources = {name: resource for name, resource in state.resources.items() if name in about}
     outputs = {name: output for name, output in state.outputs.items() if f"output.{name}" in about}
     return evolve(state, resources=resources, outputs=outputs)

@@ -84,7 +84,7 @@ class Renewal:
             different = more
 
     def _is_beyond(self, made: MadePlan[Start], changed: frozenset[str], gone: frozenset[str]) -> bool:
-        """Whether the edits reach what this part does not have: what is said of the whole."""
+        """Whether the edits reach beyond this part: messages about the whole."""
         graph = made.loaded.derived.plan_graph
         assert graph is not None
         now = {name: used for name, used in uses_of(graph).items() if name in changed}
@@ -142,7 +142,7 @@ class Renewal:
     # ---------------------------------------------------------------- the part
 
     def _part(self, anew: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> ModulePart | None:
-        """What is planned anew, each block where it stands, and what that may refer to."""
+        """The part to plan anew, each block at its place, with the blocks that it may refer to."""
         files = {}
         for file, text in self.texts.items():
             rest = blanked(text, (place for name, place in spans[file].items() if name not in anew))
@@ -227,8 +227,8 @@ class EditedBlock:
 
 @frozen(eq=False)
 class Edit:
-    """`edited`: the blocks that are new or have another text; `gone`: those that are no more; `spans`: where the
-    resource blocks of the file stand now."""
+    """`edited`: the blocks that are new or were edited; `gone`: those that were removed; `spans`: the present positions
+    of the file's resource blocks."""
 
     edited: frozenset[str]
     gone: frozenset[str]
@@ -236,8 +236,8 @@ class Edit:
 
 
 def edit(old: str, new: str, spans: Spans) -> Edit | None:
-    """What was edited in a file; `spans` are where its resource blocks stood, in order. None when that is not to be
-    seen so: something else was edited, too, or it is not well-formed."""
+    """The edits of a file; `spans` are the former positions of its resource blocks, in order. None when they cannot be
+    determined: something else was edited, too, or the file is not well-formed."""
     edited: set[str] = set()
     gone: set[str] = set()
     found: Spans = {}
@@ -344,7 +344,7 @@ def blocks_of(text: str) -> list[EditedBlock] | None:
 
 
 def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """The text without these parts, in order, but for their line breaks: what is left stands on its line."""
+    """The text without these parts, in order, but for their line breaks: the rest keeps its lines."""
     pieces: list[str] = []
     at = 0
     for start, end in places:

@@ -1,4 +1,4 @@
-"""The text of a renewed plan: what was told of objects that stay as planned, and between that what is new."""
+"""The text of a renewed plan: former output for objects that are planned as before, and between it the new one."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ class SplicedText(PlanText):
         self._as_told(at, len(self.stay))
 
     def _place(self, change: ResourceChange) -> int:
-        """Where among what stays a new change stands."""
+        """The position of a new change among the unchanged ones."""
         return bisect_left(self.stay, sort_key(change.address), key=lambda one: sort_key(one[0]))
 
     def _as_told(self, start: int, end: int) -> None:
-        """What was told of these, in as few pieces as it stood in."""
+        """Copy the former output of these, in as few pieces as it had."""
         begin = until = -1
         for _, _, _, _, first, last in self.stay[start:end]:
             if first < 0:
@@ -92,5 +92,5 @@ class SplicedText(PlanText):
 
 
 def _example(mode: str, action: str) -> ResourceChange:
-    """A change of one kind, for what is told of all of them."""
+    """A change of one kind, for output common to all of them."""
     return ResourceChange("example", "example", "", mode, "", "example", None, "", "", action, "", None, None)

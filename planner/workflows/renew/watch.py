@@ -71,5 +71,5 @@ class Changed:
         self.made = evolve(renewed.made, plan=plan)
 
     def get(self, name: str) -> Because | None:
-        """What set off a change, if it is in the part: places of the others may have moved since they were planned."""
+        """The cause of a change, if it is in the part: places of the others may have moved since they were planned."""
         return causes(self.part).get(name) if name in self.names else None

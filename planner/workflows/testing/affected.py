@@ -23,15 +23,15 @@ _RULES = (".dl", ".toml")
 
 @frozen(eq=False)
 class TestInputs:
-    """What a test file reads: `paths`, and all files of a kind in `directories` (path, kind)."""
+    """The files that a test file reads: `paths`, and all files of a kind in `directories` (path, kind)."""
 
     paths: frozenset[str]
     directories: frozenset[tuple[str, str]]
 
 
 def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, TestInputs]:
-    """What each file of a suite reads, by name. `read`: what functions have read when it was carried out; under "" what
-    they have read for all files."""
+    """The inputs of each file of a suite, by name. `read`: files read by functions when it was run; under "" those read
+    for all files."""
     options = suite.options
     shared = read_by_all(options) | {*read.get("", ())}
     values = {posixpath.normpath(options.test_directory or "tests"), "."}
@@ -53,14 +53,14 @@ def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, TestIn
 
 
 def read_by_all(options: TestOptions) -> frozenset[str]:
-    """What is read whatever the test files say."""
+    """Files that are read for any test file."""
     values = {value for kind, value in options.var_args if kind == "var-file"}
     manifest = manifest_path(options.directory, data_directory(os.environ))
     return frozenset(map(os.path.normpath, {*values, manifest, ".terraform.lock.hcl"}))
 
 
 def kind_of(path: str) -> str:
-    """What a file is read as for its name: module, mocks, rules or other."""
+    """The kind of a file according to its name: module, mocks, rules or other."""
     if path.endswith(MOCKS):
         return "mocks"
     if path.endswith(_RULES):

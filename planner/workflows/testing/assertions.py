@@ -79,7 +79,7 @@ def mentions(rules: tuple[CheckRule, ...]) -> Iterator[str]:
 
 
 def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
-    """Whether an assertion holds: pass, fail or error; and what there is to say."""
+    """Whether an assertion holds: pass, fail or error; and the diagnostics."""
     wrong = _checks(rule)
     if wrong:
         return "error", wrong
@@ -112,8 +112,8 @@ def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
 
 
 def _unheard(rule: CheckRule) -> Iterator[Diagnostic]:
-    """When a reference makes no sense whatever its value, OpenTofu says of every name that is mentioned beside it that
-    it means nothing, too, and who counts the errors of a run counts that."""
+    """Extra errors for invalid references: when a reference makes no sense whatever its value, OpenTofu also reports
+    every other name in the expression as meaningless, and the number of a run's errors includes them."""
     for expr in _expressions(rule):
         for node in _evaluated(expr.node):
             yield _unknown(node, expr.source)
@@ -130,7 +130,7 @@ def _unknown(node: Traversal | Variable, source: Source | None) -> Diagnostic:
 
 
 def _checks(rule: CheckRule) -> list[Diagnostic]:
-    """What there is to say of references to checks."""
+    """Diagnostics of references to checks."""
     found = []
     for expr in _expressions(rule):
         for node in variables(expr.node):

@@ -234,7 +234,7 @@ def _inside(node: Any) -> Iterator[Any]:
 
 
 def refused(decl: VariableDecl, values: Mapping[str, Value]) -> bool | None:
-    """Whether a validation refuses the value that a variable has among these; None when that cannot be told."""
+    """Whether a validation rejects the value of a variable among these; None when that is not known."""
     scope = MappingScope({"var": dict(values)})
     unclear = False
     for rule in decl.validations:

@@ -26,8 +26,8 @@ MOST = 1000
 
 @frozen(eq=False)
 class Iteration:
-    """What is repeated over a collection. `names` are those of the key and of the element, if they have any; those of a
-    `dynamic` block are one, which has both as attributes."""
+    """A loop over a collection. `names` are those of the key and of the element, if they have any; those of a `dynamic`
+    block are one, which has both as attributes."""
 
     collection: Expr
     names: tuple[str | None, str]
@@ -41,7 +41,7 @@ Loops: TypeAlias = tuple[Iteration, ...]
 
 @frozen(eq=False)
 class ConditionalSite:
-    """A conditional, and where it stands: in a resource (or else in the module), and in these loops."""
+    """A conditional, and its place: in a resource (or else in the module), and in these loops."""
 
     owner: ResourceDecl | None
     source: Source
@@ -119,7 +119,7 @@ def _inside(node: Any, source: Source, loops: Loops) -> Iterator[tuple[nodes.Con
 
 
 def truths(module: ModuleInstance, place: ConditionalSite) -> set[bool]:
-    """What the condition was, of the instances of its resource and for the elements of what it stands in."""
+    """The results of the condition, in the instances of its resource and for the elements of its loops."""
     found: set[bool] = set()
     everything = (inner for scope in _scopes(module, place.owner) for inner in _repeated(scope, place.loops))
     for scope in islice(everything, MOST):
@@ -132,7 +132,7 @@ def truths(module: ModuleInstance, place: ConditionalSite) -> set[bool]:
 
 
 def truth(expr: Expr, scope: Scope) -> bool | None:
-    """Whether something holds; None when it is not known or cannot be told."""
+    """Whether a condition holds; None when it is not known or cannot be evaluated."""
     plain = _value(expr, scope)
     return plain if plain.__class__ is bool else {"true": True, "false": False}.get(str(plain))
 
@@ -146,7 +146,7 @@ def _value(expr: Expr, scope: Scope) -> Value:
 
 
 def _scopes(module: ModuleInstance, owner: ResourceDecl | None) -> Iterable[Scope]:
-    """What names mean in the block of a resource, instance by instance; or in the module."""
+    """The scopes of the block of a resource, instance by instance; or of the module."""
     if owner is None:
         return [module.scope]
     expansion = module.resource(owner.key).expansion
@@ -155,7 +155,7 @@ def _scopes(module: ModuleInstance, owner: ResourceDecl | None) -> Iterable[Scop
 
 
 def _repeated(scope: Scope, loops: Loops) -> Iterator[Scope]:
-    """What names mean in loops, element by element."""
+    """The scopes in loops, element by element."""
     if not loops:
         yield scope
         return

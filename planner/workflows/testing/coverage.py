@@ -1,6 +1,6 @@
-"""What of a module no run of its tests has reached: resources that were never planned, conditionals of which one side
-was never taken, counts and for_each that were never none or never some, validations that never held or never failed,
-outputs that never had a value, policies that never objected or always did."""
+"""Parts of a module that no run of its tests has reached: resources that were never planned, conditionals of which one
+side was never taken, counts and for_each that were never none or never some, validations that never held or never
+failed, outputs that never had a value, policies that never objected or always did."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Coverage:
 
 
 def coverage(config: Config, reached: Iterable[Reached], policies: Mapping[str, Span] = {}) -> Coverage:
-    """What was reached of a configuration, and of `policies`: the places of their codes."""
+    """The coverage of a configuration, and of `policies`: the places of their codes."""
     seen: dict[Key, set[str]] = {}
     for one in reached:
         for key, way in one:
@@ -92,7 +92,7 @@ def _repetition(block: Any, name: str) -> Iterator[CoverageItem]:
 
 
 def reached(context: EvaluationContext, made: Plan | None) -> Reached:
-    """What one run has reached, by the values that its plan was made with."""
+    """The parts that one run has reached, by the values that its plan was made with."""
     found: set[tuple[Key, str]] = set()
     planned = {change.resource_address for change in made.changes} if made is not None else set()
     for module in context.all_instances():

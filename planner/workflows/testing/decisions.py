@@ -1,4 +1,4 @@
-"""What the rules of rules/test say of problems and runs."""
+"""Decisions of the rules of rules/test about problems and runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROBLEM = "problem"
 
 
 def counts_as(problem: Diagnostic, expected: bool) -> str:
-    """What becomes of a problem of a plan or apply: nothing, error or warning. `expected`: the run expects the object
+    """The effect of a problem of a plan or apply: nothing, error or warning. `expected`: the run expects the object
     that it is about to fail."""
     return _counts_as(problem.severity, _without_address(problem.checked), expected)
 
@@ -42,8 +42,7 @@ def _counts_as(severity: str, checked: tuple[str, str, bool] | None, expected: b
 
 @frozen
 class RunFacts:
-    """What is known of a run. `problems`: error, assertion; `mentions` are the places of the runs whose outputs it is
-    given."""
+    """The facts of a run. `problems`: error, assertion; `mentions` are the places of the runs whose outputs it uses."""
 
     done: bool = False
     problems: frozenset[str] = frozenset()
@@ -62,7 +61,7 @@ class RunFacts:
 
 @frozen
 class RunDecisions:
-    """What the rules say of the runs of a file, in their order."""
+    """The decisions of the rules about the runs of a file, in their order."""
 
     statuses: tuple[str, ...]
     status: str
@@ -75,8 +74,8 @@ class RunDecisions:
 
 @frozen
 class Order:
-    """What the rules say of the order of runs. Places of runs, by the place of the run: those that it `waits` for, and
-    all that it comes `after` if it asks for outputs; and the runs that are left out."""
+    """The order of runs according to the rules. Places of runs, by the place of the run: those that it `waits` for, and
+    all that it comes `after` if it uses outputs; and the runs that are left out."""
 
     waits: tuple[frozenset[int], ...]
     after: tuple[frozenset[int], ...]
@@ -84,7 +83,7 @@ class Order:
 
 
 def judge(runs: Sequence[RunFacts]) -> RunDecisions:
-    """What comes of the runs of a file."""
+    """The decisions about the runs of a file."""
     return _judge(tuple(runs))
 
 
@@ -95,7 +94,7 @@ def order(runs: Sequence[RunFacts]) -> Order:
 
 
 def suite(runs: Iterable[RunFacts]) -> tuple[str, bool]:
-    """The status of all runs of all files, and whether the exit code says that something is wrong."""
+    """The status of all runs of all files, and whether the exit code reports a failure."""
     facts = FactBuilder()
     for index, run in enumerate(runs):
         _state_facts(facts, str(index), "", run)

@@ -23,8 +23,8 @@ _ALLOWED = (
 
 @frozen
 class Expectation:
-    """An object that is to fail: its address, and that of its resource when it is an instance without a key, which
-    stands for all instances. `text` is how it is called, `span` where it stands."""
+    """An object that is expected to fail: its address, and that of its resource when it is an instance without a key,
+    which means all instances. `text` is its name, `span` its place."""
 
     address: str
     text: str
@@ -37,7 +37,7 @@ class Expectation:
 
 
 def expectations(run: TestRun) -> tuple[tuple[Expectation, ...], list[Diagnostic]]:
-    """What a run expects, and what it cannot expect."""
+    """The expected failures of a run, and those that it cannot expect."""
     found: dict[str, Expectation] = {}
     problems: list[Diagnostic] = []
     for reference in run.expected:
@@ -82,8 +82,8 @@ def _name(ref: Ref) -> str:
 
 
 def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
-    """What is left of the problems of a plan or apply: without expected failures, with those of checks as errors, and
-    with an error for each object that was to fail and did not."""
+    """The remaining problems of a plan or apply: without expected failures, with those of checks as errors, and with an
+    error for each object that should have failed and did not."""
     met: set[str] = set()
     left: list[Diagnostic] = []
     for problem in problems:

@@ -57,7 +57,7 @@ class GeneratedRun:
 
 @frozen(eq=False)
 class GeneratedTests:
-    """A test file: mocked providers (name, alias), runs, and what there is to say of the file."""
+    """A test file: mocked providers (name, alias), runs, and the diagnostics of the file."""
 
     mocks: tuple[tuple[str, str], ...]
     runs: tuple[GeneratedRun, ...]
@@ -233,7 +233,7 @@ class _Generator:
         return wanted <= self.covered
 
     def _try(self, values: Mapping[str, Value], refused: str = "") -> _Tried:
-        """What comes of a plan with these values."""
+        """The result of a plan with these values."""
         self.trials += 1
         given = {name: Expr(nodes.Literal(value, 0, 0), _SOURCE) for name, value in values.items()}
         expected = _reference(refused) if refused else ()

@@ -1,4 +1,4 @@
-"""What runs ask of policies and of the graph of their plan, in files of our own suffix."""
+"""Expectations of runs about policies and the graph of their plan, in files of our own suffix."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def answers(
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> list[Diagnostic]:
-    """Where policies say something else of the plan of a run than they are to say, or questions have other answers."""
+    """Errors where policies have other results for the plan of a run than expected, or queries have other answers."""
     plan = _as_made(made, loaded, variables, policies)
     problems: list[Diagnostic] = []
     try:
@@ -84,7 +84,7 @@ def policies_reached(
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> Reached:
-    """Which policies object to the plan of a run, and which have nothing to say; nothing of those that cannot tell."""
+    """The policies that object to the plan of a run, and those that do not; without undecided ones."""
     try:
         verdict, _, _ = judged_plainly(_as_made(made, loaded, variables, policies))
     except Failure:
@@ -122,12 +122,12 @@ def _said(expected: PolicyExpectation, verdict: Verdict | None, made: Plan) -> l
 
 
 def _is_meant(asked: str | None, address: str) -> bool:
-    """Whether an address is the one that a run names; a resource or module without a key stands for all instances."""
+    """Whether an address is the one that a run names; a resource or module without a key means all instances."""
     return asked is None or address == asked or address.startswith(f"{asked}[")
 
 
 def _objects(made: Plan) -> Iterator[str]:
-    """What policies can say something about: objects, outputs, provider configurations and module instances."""
+    """The possible subjects of policies: objects, outputs, provider configurations and module instances."""
     states = [made.prior_state, *([] if made.planned_state is None else [made.planned_state])]
     objects = {c.address for c in made.changes}.union(*({a for a, _ in object_addresses(state)} for state in states))
     yield from objects

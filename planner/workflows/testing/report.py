@@ -46,7 +46,7 @@ def _counts(files: Iterable[TestFileResult]) -> dict[str, int]:
 
 
 class TestView:
-    """What there is to say while tests run. Does nothing by itself."""
+    """The output while tests run. Does nothing by itself."""
 
     __test__ = False
 
@@ -63,7 +63,7 @@ class TestView:
         """A state was cleaned up, with the settings of this run."""
 
     def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
-        """What is left of a state is written to a file."""
+        """The remains of a state are written to a file."""
 
     def diagnostics(
         self, found: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
@@ -71,7 +71,7 @@ class TestView:
         """Problems, perhaps about a file and a run of it."""
 
     def stopping(self) -> None:
-        """It was asked to stop."""
+        """A stop was requested."""
 
     def interrupted(self, what: Interrupted) -> None:
         """Everything stopped at once."""
@@ -80,7 +80,7 @@ class TestView:
         """All is over."""
 
     def coverage(self, found: Coverage) -> None:
-        """What runs have reached of the module."""
+        """The parts of the module that runs have reached."""
 
 
 class HumanTestView(TestView):
@@ -300,7 +300,7 @@ class JsonTestView(TestView):
 
 
 class TestViews(TestView):
-    """Says everything to several."""
+    """Passes all output to several views."""
 
     def __init__(self, *views: TestView) -> None:
         self.views = views

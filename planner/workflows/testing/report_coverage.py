@@ -9,7 +9,7 @@ from planner.workflows.testing.coverage import Coverage
 
 
 def coverage_text(found: Coverage) -> str:
-    """What was not reached, and how much was."""
+    """The parts that were not reached, and how much was."""
     count, of = found.counts
     lines = []
     for item, seen in found.items:
@@ -21,7 +21,7 @@ def coverage_text(found: Coverage) -> str:
 
 
 def coverage_json(found: Coverage) -> dict[str, Any]:
-    """The same as a document."""
+    """The coverage as a document."""
     count, of = found.counts
     return {
         "format_version": "1.0",

@@ -1,4 +1,4 @@
-"""What comes of test files, of their runs, and of cleaning up after them."""
+"""Results of test files, of their runs, and of cleaning up after them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class RunView:
-    """What a run came to, for those who want to see it: its plan, and the state after an apply."""
+    """The result of a run for views: its plan, and the state after an apply."""
 
     loaded: Loaded[Options]
     plan: Plan
@@ -59,7 +59,7 @@ class RunResult:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What went wrong, each problem in a few words with its place."""
+        """The problems, each in a few words with its place."""
         told = (f"{d.subject}: " * (d.subject is not None) + d.summary for d in self.diagnostics if d.is_error)
         details = (d.detail for d in self.diagnostics if d.is_error)
         return self.problems or tuple(f"{a}\n\n{b}" if b else a for a, b in zip(told, details, strict=True))
@@ -89,7 +89,7 @@ class TestFileResult:
 
 @frozen(eq=False)
 class Left:
-    """What is left of a state after cleaning up, with what went wrong."""
+    """The remains of a state after cleaning up, with the problems."""
 
     state: State
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -107,8 +107,8 @@ class Left:
 
 @frozen(eq=False)
 class Interrupted:
-    """What there was when everything was to stop at once: states by the name of the run that last changed them (the one
-    of the module under test under None), and the objects that were being created, with the runs that created them."""
+    """The objects at the moment of an immediate stop: states by the name of the run that last changed them (the one of
+    the module under test under None), and the objects that were being created, with the runs that created them."""
 
     file: TestFileResult
     states: tuple[tuple[RunResult | None, State], ...]
@@ -128,7 +128,7 @@ class TestListener(Protocol):
         """A state was cleaned up, with the settings of this run."""
 
     def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
-        """What is left of a state is written to a file."""
+        """The remains of a state are written to a file."""
 
     def diagnostics(self, found: Iterable[Diagnostic], file: TestFileResult, run: RunResult) -> None:
         """Problems about a run that do not count for it."""

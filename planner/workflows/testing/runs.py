@@ -71,7 +71,7 @@ class Subjects:
         return run.config or self.of_root.config
 
     def forget(self) -> None:
-        """Nothing of a file that is over is asked for again."""
+        """Forget a file that is over."""
         plain = {key: made for key, made in self._made.items() if key[1] == 0}
         for key, made in self._made.items():
             if key not in plain:
@@ -80,7 +80,7 @@ class Subjects:
         self._made = plain
 
     def subject(self, file: TestFile, run: TestRun, values: RunValues) -> TestedConfiguration:
-        """The configuration that a run sees, with what there is to say about making it."""
+        """The configuration that a run sees, with the diagnostics of making it."""
         config = self.config(run)
         of_file = file.mocks or file.overrides or file.module_overrides or file.providers
         of_run = run.providers or run.overrides or run.module_overrides
@@ -164,7 +164,7 @@ class FileRunner:
         self._now(it, done=True)
 
     def _known(self, it: RunResult) -> RunFacts:
-        """What is known of a run from the beginning."""
+        """The facts of a run before it starts."""
         names = mentioned_runs(self.result.file, it.run)
         before = self.result.runs[: it.index] if names else []
         others = frozenset(o.index for o in before if o.name in names or "" in names)
@@ -192,7 +192,7 @@ class FileRunner:
         self._now(it, problems=self.facts[it.index].problems | {kind})
 
     def _checked(self, it: RunResult, problems: Iterable[Diagnostic]) -> bool:
-        """Tell problems of a run; whether it can go on."""
+        """Report problems of a run; whether it can go on."""
         found = list(problems)
         it.diagnostics += found
         if has_errors(found):
@@ -330,7 +330,7 @@ class FileRunner:
                 self.result.reached.append(policies_reached(made, subject.loaded, values.root, self.subjects.policies))
 
     def _ask(self, it: RunResult, made: Plan, subject: TestedConfiguration, values: RunValues) -> None:
-        """What policies are to say of the plan, and what is to be so in its graph."""
+        """Check the expectations about policies for the plan, and about its graph."""
         if it.run.policies or it.run.queries:
             from planner.workflows.testing.questions import answers
 
@@ -356,7 +356,7 @@ class FileRunner:
                 self._failed(it, "error" if verdict == "error" else "assertion")
 
     def interrupted(self) -> Interrupted:
-        """What there is when everything stops at once."""
+        """The objects at the moment of an immediate stop."""
         states = [
             (None if not key else kept.run, kept.state)
             for key, kept in sorted(self.states.items(), key=lambda item: item[1].run.index if item[1].run else -1)
@@ -367,7 +367,7 @@ class FileRunner:
         return Interrupted(self.result, tuple(states), creating)
 
     def save(self) -> None:
-        """Write down all states when everything stops at once: nobody cleans them up any more."""
+        """Write all states at an immediate stop: they are not cleaned up any more."""
         for kept in list(self.states.values()):
             if kept.run is not None and Left(kept.state).has_objects:
                 path, problems = save_beside(kept.state)
@@ -438,7 +438,7 @@ def _state_outputs(config: Config, state: State) -> dict[str, Value]:
 def _context(
     subject: TestedConfiguration, made: Plan, state: State, values: RunValues, is_whole: bool
 ) -> EvaluationContext:
-    """What names mean after an apply. `is_whole`: all values, and not only those of resources and variables."""
+    """The evaluation context after an apply. `is_whole`: all values, and not only those of resources and variables."""
     loaded = subject.loaded
     objects = StateObjects(state, loaded.schemas)
     context = EvaluationContext(loaded.config, "apply", loaded.schemas, objects, loaded.workspace, made.timestamp)

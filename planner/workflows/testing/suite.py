@@ -37,7 +37,7 @@ _WORTH_IT = 4
 
 @frozen(eq=False)
 class TestOptions(Options):
-    """What is asked of `test`. `test_directory`: "" for the usual one; `filters`: the files to run, by name."""
+    """The options of `test`. `test_directory`: "" for the default one; `filters`: the files to run, by name."""
 
     __test__ = False
 
@@ -128,7 +128,7 @@ def _processes(suite: Suite, count: int) -> int:
 
 
 def wake_providers(suite: Suite) -> None:
-    """Start the providers that the first run is going to ask, while everything else is loaded."""
+    """Start the providers that the first run is going to use, while everything else is loaded."""
     schemas = suite.loaded.schemas
     for source in sorted(needed_providers(suite.loaded.config).started - {BUILTIN}) if suite.files else ():
         try:
@@ -174,7 +174,7 @@ class SuiteRunner:
 
 
 def suite_status(results: list[TestFileResult]) -> tuple[str, bool]:
-    """What came of all files, and whether the exit code is to say that something is wrong."""
+    """The status of all files, and whether the exit code reports a failure."""
     runs = []
     for result in results:
         for it in result.runs:

@@ -35,7 +35,7 @@ class Outputs:
 
 
 def global_values(directory: str, test_directory: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """What was given for variables, and by the files of the test directory, which come last."""
+    """The values of variables from the command, and from the files of the test directory, which take precedence."""
     if os.path.normpath(test_directory) == ".":
         return given, []
     return add_automatic_files(directory, test_directory, given)
@@ -43,8 +43,8 @@ def global_values(directory: str, test_directory: str, given: RawVariables) -> t
 
 @frozen(eq=False)
 class RunValues:
-    """The values of a run. `root`: those of the module's variables; `known`: what `var` stands for in assertions, and
-    what stands in the test file alone; `scope`: what expressions of the test file refer to."""
+    """The values of a run. `root`: those of the module's variables; `known`: the values of `var` in assertions,
+    including those set only in the test file; `scope`: the scope of expressions in the test file."""
 
     root: Mapping[str, RootVariable]
     known: Mapping[str, Value]
@@ -164,7 +164,7 @@ def names_of(expr: Expr) -> Iterator[str]:
 
 
 def mentioned_runs(file: TestFile, run: TestRun) -> frozenset[str]:
-    """The names of the runs whose outputs a run is given; "" stands for any of them."""
+    """The names of the runs whose outputs a run uses; "" means any of them."""
     exprs = [*file.variables.values(), *run.variables.values()]
     for provider in (*file.providers.values(), *file.mocks.values()):
         exprs += [provider.for_each] if provider.for_each is not None else []

@@ -72,7 +72,7 @@ class RunPlanOptions:
 
 @define(eq=False)
 class UnderWay:
-    """What is being done at this moment, for those who stop it."""
+    """The work at this moment, for stopping it."""
 
     creating: tuple[str, ...] = ()
     state: State = field(factory=State)
@@ -81,8 +81,8 @@ class UnderWay:
 def plan(
     subject: TestedConfiguration, state: State, variables: Variables, asked: RunPlanOptions, parallelism: int
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """A plan from a state; none where something is wrong with the configuration by itself, which
-    `TestedConfiguration.validate` says."""
+    """A plan from a state; none where the configuration by itself has errors, which `TestedConfiguration.validate`
+    reports."""
     loaded = subject.loaded
     options = PlanOptions(
         mode=asked.mode,
@@ -107,7 +107,7 @@ def plan(
 def apply(
     subject: TestedConfiguration, made: Plan, variables: Variables, parallelism: int
 ) -> tuple[State, list[Diagnostic]]:
-    """The state after doing what a plan says, as far as that came."""
+    """The state after applying a plan, as far as that came."""
     loaded = subject.loaded
     try:
         graph = apply_graph(made, loaded)
@@ -130,8 +130,8 @@ def destroy(
 
 
 def without_made_up(state: State, file: TestFile, run: TestRun) -> tuple[State, Mapping[str, ResourceState]]:
-    """The state that a run plans from, and the resources that stay as they are meanwhile: objects that were real before
-    their module was made up are no business of the run."""
+    """The state that a run plans from, and the resources that stay unchanged meanwhile: objects that were real before
+    their module was mocked are not touched by the run."""
     paths = {override.path for override in (*file.module_overrides, *run.module_overrides)}
     hidden = {a: r for a, r in state.resources.items() if paths and r.module and _is_within(r.module, paths)}
     seen = {address: resource for address, resource in state.resources.items() if address not in hidden}

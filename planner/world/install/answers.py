@@ -1,4 +1,4 @@
-"""Parts of the JSON documents that servers answer with. Whatever stands there may be of any kind."""
+"""Parts of the JSON documents that servers return. Their values may be of any kind."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ _GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
 
 @frozen(eq=False)
 class Fetcher:
-    """Fetches packages; `progress` is told about downloads. `terminal`: whether somebody can answer git's questions;
+    """Fetches packages; `progress` is called during downloads. `terminal`: whether the user can answer git's prompts;
     `limits` of archives, where packages are small."""
 
     web: Web
@@ -119,7 +119,7 @@ class Fetcher:
             archive.unlink(missing_ok=True)
 
     def _indirect(self, url: str, target: Path, redirects: int) -> None:
-        """A page that says where the package really is."""
+        """Fetch the package from the address that a page names."""
         if redirects >= _MOST_REDIRECTS:
             raise InstallError(f"{shown(url)} leads on and on to other addresses")
         asked = url + ("&" if urlsplit(url).query else "?") + "terraform-get=1"
@@ -239,7 +239,7 @@ def _without(url: str, *names: str) -> str:
 
 
 def _kind(url: str, parameters: Mapping[str, str]) -> str:
-    """What kind of archive an address names, "" for none."""
+    """The kind of archive that an address names, "" for none."""
     given = parameters.get("archive")
     if given is not None:
         if given.lower() in ("false", "0", "f"):
@@ -252,7 +252,8 @@ def _kind(url: str, parameters: Mapping[str, str]) -> str:
 
 
 def _compare(file: Path, name: str, wanted: str, web: Web) -> None:
-    """The checksum that an address asks for: [md5|sha1|sha256|sha512:]HEX, or file:URL of a list of checksums."""
+    """Compare a file with the checksum in an address: [md5|sha1|sha256|sha512:]HEX, or file:URL of a list of
+    checksums."""
     if not wanted:
         return
     kind, colon, value = wanted.partition(":")
@@ -274,7 +275,7 @@ def _compare(file: Path, name: str, wanted: str, web: Web) -> None:
 
 
 def _meta(body: bytes) -> str:
-    """What a page names in <meta name="terraform-get" content="...">."""
+    """The content of <meta name="terraform-get" content="..."> in a page."""
     contents: list[str] = []
 
     class MetaTagReader(HTMLParser):
@@ -319,7 +320,8 @@ def _commit(ref: str, folder: Path, environ: Mapping[str, str]) -> str:
 
 
 def _restricted(environ: Mapping[str, str]) -> dict[str, str]:
-    """What is said there counts more than our rules, as the user said it; but nothing in an address runs programs."""
+    """The environment with restrictions for git. Variables set by the user take precedence over ours; but nothing in an
+    address runs programs."""
     made = dict(environ)
     if "GIT_ALLOW_PROTOCOL" in made:
         made["GIT_ALLOW_PROTOCOL"] = ":".join(
@@ -329,7 +331,7 @@ def _restricted(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _without_password(text: str, url: str) -> str:
-    """What programs said about a URL, without the password in it, however they took that apart."""
+    """Output of programs about a URL, without the password in it, in any form."""
     password = url.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[2]
     for secret in (password, unquote(password), *unquote(password).split("/")):
         text = text.replace(secret, "...") if secret else text

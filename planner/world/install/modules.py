@@ -24,8 +24,8 @@ from planner.world.provider.selections import VersionSet
 
 @frozen
 class _Origin:
-    """Where the files of a module are: an address for Fetcher, or (`direct`) the URL of an archive, with the headers
-    to ask for it; and the sub-directory in there."""
+    """The source of a module's files: an address for Fetcher, or (`direct`) the URL of an archive, with the headers for
+    the request; and the sub-directory in it."""
 
     address: str
     sub: str = ""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @frozen
 class RegistryClaims:
-    """What a registry says about a package: its SHA-256 (hex), the list of checksums with its signature, the keys that
-    may sign, and, where it has them, size and checksums of the packages for all platforms."""
+    """A registry's data about a package: its SHA-256 (hex), the list of checksums with its signature, the keys that may
+    sign, and, where it has them, size and checksums of the packages for all platforms."""
 
     sha256: str
     file_name: str
@@ -53,7 +53,7 @@ class InstallablePackage:
 
 @frozen
 class PackageProof:
-    """What was found to be true of a package: checksums by how they are known. `key_ids` are those of signers."""
+    """Verified facts about a package: checksums by how they are known. `key_ids` are those of signers."""
 
     verified: frozenset[str] = frozenset()
     by_registry: frozenset[str] = frozenset()
@@ -84,7 +84,7 @@ def must_be_signed(address: str, environ: Mapping[str, str]) -> bool:
 
 
 def authenticate(package: InstallablePackage, local: Path, environ: Mapping[str, str]) -> PackageProof:
-    """Compare what has arrived with everything that is said about it. Raises InstallError when anything disagrees."""
+    """Compare a received package with all data about it. Raises InstallError when anything disagrees."""
     if package.claims is not None:
         return _by_registry(package, package.claims, local, environ)
     if package.hashes:
@@ -170,16 +170,17 @@ def _listed(claims: RegistryClaims) -> dict[str, str]:
 
 @frozen
 class Signer:
-    """Whose signature it is: the ID of the key, and whether the key has expired."""
+    """The signer of a document: the ID of the key, and whether the key has expired."""
 
     key_id: str
     expired: bool = False
 
 
 def signer(document: bytes, signature: bytes, keys: Iterable[str], environ: Mapping[str, str]) -> Signer:
-    """Who of the owners of the (armoured) keys signed a document. Raises InstallError when nobody did.
+    """The owner of one of the (armoured) keys who signed a document. Raises InstallError when none did.
 
-    A key that has expired since it signed is good enough unless OPENTOFU_ENFORCE_GPG_EXPIRATION is `true`."""
+    A key that has expired since it signed is good enough unless OPENTOFU_ENFORCE_GPG_EXPIRATION is `true`.
+    """
     try:
         from pysequoia import Cert, Sig
     except ImportError:

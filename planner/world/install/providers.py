@@ -1,4 +1,4 @@
-"""Selecting and installing providers: from what modules want and the lock file says, to packages below
+"""Selecting and installing providers: from the constraints of modules and the lock file, to packages below
 `.terraform/providers` and a new lock file."""
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _R = TypeVar("_R")
 
 @frozen
 class Installed:
-    """What installing led to. `locks` are the new selections; `incomplete` the providers whose checksums are known for
-    this platform alone."""
+    """The result of installing. `locks` are the new selections; `incomplete` the providers whose checksums are known
+    for this platform alone."""
 
     locks: Locks
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -47,10 +47,10 @@ class _Done:
 
 @frozen(eq=False)
 class Installer:
-    """Installs below `placer.base`; with a `cache`, packages go there and are linked. `say` is told each step.
+    """Installs below `placer.base`; with a `cache`, packages go there and are linked. `say` is called for each step.
     `unmanaged` providers run elsewhere and are left alone; `recompute`: checksums in the lock file do not restrict
-    which package may be fetched (for `providers lock`). `optional` providers are in development elsewhere: that one
-    cannot be had is only a warning."""
+    which package may be fetched (for `providers lock`). `optional` providers are in development elsewhere: a missing
+    one is only a warning."""
 
     source: PackageSource
     placer: Placer

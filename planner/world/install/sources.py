@@ -19,7 +19,8 @@ from planner.world.provider.selections import readable
 
 
 class PackageSource(Protocol):
-    """Both raise InstallError, whose kind says whether the source just does not have it."""
+    """A source of packages. Both methods raise InstallError, whose kind shows whether the source just does not have
+    it."""
 
     def versions(self, address: str) -> tuple[list[Version], list[str]]:
         """All versions of a provider, and remarks of the source about it."""
@@ -44,7 +45,7 @@ class MirrorDirectory:
         return sorted(by_text.values()), []
 
     def _all_versions(self, address: str) -> list[Version]:
-        """For any platform: where the version exists but not for this one, that is what to say."""
+        """Versions for any platform: so that one which exists, but not for this platform, is reported as such."""
         folder = self.path.joinpath(*address.split("/"))
         prefix = f"terraform-provider-{address.rpartition('/')[2]}_"
         texts = []
@@ -206,7 +207,7 @@ class Registry:
 
 
 class Several:
-    """Sources with the providers that each may be asked for; all versions of all of them count."""
+    """Sources, each with its providers; all versions of all of them count."""
 
     def __init__(self, sources: Iterable[tuple[PackageSource, InstallMethod]]) -> None:
         self.sources = tuple(sources)
@@ -286,7 +287,7 @@ class Unsupported:
 
 
 def file_name(address: str, version: Version, platform: str) -> str:
-    """What the archive of a package is called in a mirror directory."""
+    """The name of the archive of a package in a mirror directory."""
     return f"terraform-provider-{address.rpartition('/')[2]}_{version}_{platform}.zip"
 
 

@@ -1,8 +1,8 @@
 """HTTP as registries, mirrors and archives need it: certificates as the ecosystem finds them, retries with growing
-pauses, timeouts, downloads that go on where they broke off.
+pauses, timeouts, resumed downloads.
 
-Only https and http URLs are fetched, whatever redirects say; a redirect to another host, or from https to http, does
-not get the credentials. User name and password may stand in a URL; no message shows them. Proxies come from the usual
+Only https and http URLs are fetched, also after redirects; a redirect to another host, or from https to http, does not
+get the credentials. A URL may contain user name and password; no message shows them. Proxies come from the usual
 variables (HTTPS_PROXY, NO_PROXY), certificates from SSL_CERT_FILE, SSL_CERT_DIR or the system.
 """
 
@@ -344,7 +344,7 @@ _LARGEST = 1 << 20
 
 
 class Hosts:
-    """Asks each host once."""
+    """Service discovery of hosts, once for each host."""
 
     def __init__(self, config: CliConfig, web: Web, environ: Mapping[str, str]) -> None:
         self.config, self.web = config, web
@@ -386,7 +386,7 @@ class Hosts:
         return self._services[host]
 
     def credentials(self, host: str) -> dict[str, str]:
-        """The headers that tell a host who asks."""
+        """The headers with the credentials for a host."""
         try:
             token = self._tokens.token(host)
         except ServiceError as problem:

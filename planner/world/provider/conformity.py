@@ -36,7 +36,7 @@ from planner.world.provider.propose import Path, attribute, element_type, elemen
 
 @frozen
 class Problem:
-    """What is wrong at a path (steps ("attr", name) and ("index", key)) of an object."""
+    """A mismatch at a path (steps ("attr", name) and ("index", key)) of an object."""
 
     path: Path
     text: str

@@ -54,7 +54,7 @@ class ProviderSchema:
     """whether `functions` are all that there are; a plugin may register others when it is configured"""
 
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
-        """What there is under a name, None for nothing. Only managed objects have versions: others are made anew."""
+        """The schema of a name, None if there is none. Only managed objects have versions: others are made anew."""
         if mode == "managed":
             return self.resources.get(type)
         table = {"data": self.data_sources, "ephemeral": self.ephemeral}[mode]
@@ -65,7 +65,7 @@ class ProviderSchema:
 @frozen(eq=False)
 class PlanRequest:
     """`prior` is Null for a create; `proposed` is prior merged with configuration, computed values filled in. `meta` is
-    what the module tells the provider, None for nothing; identities are None where there is none."""
+    the provider_meta of the module, None for nothing; identities are None where there is none."""
 
     type: str
     prior: Value
@@ -160,7 +160,7 @@ class OpenedEphemeral:
 
 
 class Provider(Protocol):
-    """What the walks ask of a provider. Calls may come from several threads at once."""
+    """The interface of a provider for walks. Calls may come from several threads at once."""
 
     is_inline: bool
     """True when calls only compute, so that the walk runs them without a thread"""

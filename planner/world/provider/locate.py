@@ -146,7 +146,7 @@ class Locator:
 
 
 def usual_directories(directory: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """The mirror directories that are looked at when the settings say nothing, whether they exist or not."""
+    """The mirror directories that are searched by default, whether they exist or not."""
     yield os.path.join(directory, "terraform.d", "plugins")
     own = home(environ)
     yield str(own / ".terraform.d" / "plugins")

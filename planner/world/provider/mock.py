@@ -78,7 +78,7 @@ class MockedProvider(StandIn):
         return MoveAnswer(Null(DYNAMIC), diagnostics=(_refused(detail),))
 
     def plan(self, request: PlanRequest) -> PlanAnswer:
-        """Objects are known when they are planned, if not told otherwise; nothing is ever replaced."""
+        """Objects are known when they are planned, unless set otherwise; nothing is ever replaced."""
         if request.proposed.__class__ is Null:
             return PlanAnswer(request.proposed)
         schema = self.schema().resources[request.type].block

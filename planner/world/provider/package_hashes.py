@@ -46,7 +46,7 @@ def known(hashes: Iterable[str]) -> tuple[str, ...]:
 
 
 def matching(package: Path, hashes: Iterable[str]) -> tuple[str, ...]:
-    """Which of the checksums a package has. Those of archives say nothing about a directory. Raises InstallError."""
+    """The checksums that match a package. Those of archives do not apply to a directory. Raises InstallError."""
     wanted = set(hashes)
     sums = set()
     if any(h.startswith("h1:") for h in wanted):

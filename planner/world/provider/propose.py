@@ -43,7 +43,7 @@ def proposed_new(schema: BlockSchema, prior: Value, config: Value) -> Value:
 
 
 def planned_unknown_object(schema: BlockSchema, config: Value) -> Value:
-    """The configuration with everything that only the provider can say unknown: a data source that is not read yet."""
+    """The configuration with all values decided by the provider unknown: a data source that is not read yet."""
     return _proposed(schema, Unknown(implied_type(schema)), config)
 
 

@@ -55,7 +55,7 @@ def start_provider(
 
 
 def _running(address: str) -> Provider | None:
-    """The provider if somebody else runs it."""
+    """The provider if it runs already outside of planner."""
     from planner.world.provider.plugin.process import attachments
     from planner.world.provider.plugin.provider import PluginProvider
 
@@ -79,7 +79,7 @@ def unavailable(address: str) -> Diagnostic:
 
 
 def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
-    """That somebody constrains the versions of what has none; by provider address."""
+    """Warnings of version constraints on builtin providers, which have no versions; by provider address."""
     if not constraints.get(BUILTIN):
         return []
     detail = f"{BUILTIN} cannot be selected like this: it comes with this program and has no versions."
@@ -93,7 +93,7 @@ def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
 
 
 class OfflineProvider(StandIn):
-    """Stands for another provider, of which it only uses the schema. Nothing can be applied with it."""
+    """Replaces another provider, of which it only uses the schema. Nothing can be applied with it."""
 
     def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]:
         return []
@@ -120,7 +120,8 @@ class OfflineProvider(StandIn):
         return MoveAnswer(Null(DYNAMIC), diagnostics=(_refused(detail),))
 
     def plan(self, request: PlanRequest) -> PlanAnswer:
-        """A new object as its configuration says; one that changes keeps nothing that the provider decides."""
+        """A new object with the values of its configuration; a changed one keeps no values that the provider
+        decides."""
         prior, proposed = request.prior, request.proposed
         unchanged = prior.__class__ is not Null and same_value(prior, proposed)
         if proposed.__class__ is Null or unchanged:

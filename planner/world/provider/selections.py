@@ -42,7 +42,7 @@ def unselected(
 
 
 def unmanaged(environ: Mapping[str, str] | None = None) -> frozenset[str]:
-    """The providers that somebody else runs (TF_REATTACH_PROVIDERS): nothing is installed or selected for them."""
+    """The providers that run outside of planner (TF_REATTACH_PROVIDERS): nothing is installed or selected for them."""
     text = (os.environ if environ is None else environ).get("TF_REATTACH_PROVIDERS", "")
     if not text:
         return frozenset()

@@ -89,7 +89,7 @@ def import_object(id: str) -> list[ImportedObject]:
 
 
 def move(request: MoveRequest) -> MoveAnswer:
-    """What becomes of a `null_resource`: its id stays, its triggers are triggers here."""
+    """Convert a `null_resource`: its id stays, its triggers are triggers here."""
     if request.source_type != "null_resource":
         detail = f"A {request.source_type} cannot become a {NAME}; only a null_resource can."
         return MoveAnswer(Null(DYNAMIC), diagnostics=(AttributeDiagnostic("error", "Unsupported move", detail, None),))

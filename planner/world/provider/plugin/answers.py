@@ -1,4 +1,4 @@
-"""Parts of a plugin's answers in our terms: diagnostics, paths, and the values of attributes that nobody may keep."""
+"""Conversion of parts of a plugin's responses: diagnostics, paths, and the values of write-only attributes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What all calls to a plugin rest on: its process, its schema, and values on their way to it and back.
+"""The basis of all calls to a plugin: its process, its schema, and values on their way to it and back.
 
 A plugin process serves one configuration: protocols 5 and 6 keep what `ConfigureProvider` sets for the whole process.
-So each of these has a process of its own, started by the first question that the cache of schemas cannot answer.
+So each configuration has a process of its own, started by the first call that the cache of schemas cannot serve.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _NOTHING = b"\xc0"  # null in MessagePack
 
 
 class PluginBase:
-    """The provider with a source address, run by a command, or already running where an attachment says.
-    `keep_schema`: the file whose identity its schema may be kept by; None when it must be asked each time."""
+    """The provider with a source address, run by a command, or already running at the address of an attachment.
+    `keep_schema`: the file whose identity is the cache key of its schema; None when it must be requested each time."""
 
     is_inline = False
 
@@ -82,7 +82,7 @@ class PluginBase:
         return self._client
 
     def _started(self) -> PluginClient:
-        """The running plugin, which knows that its schema was asked for. Raises PluginError."""
+        """The running plugin, whose schema has been requested. Raises PluginError."""
         client = self._client
         if client is not None and self._asked:
             return client
@@ -103,14 +103,14 @@ class PluginBase:
             self._started()
 
     def _call(self, name: str, request: str, quick: bool = False, /, **fields: Any) -> Any:
-        """Ask with a message of the named kind. Raises PluginError."""
+        """Send a message of the named kind. Raises PluginError."""
         while True:
             client = self._started()
             with suppress(ClientClosedError):
                 return client.call(name, getattr(client.messages, request)(**fields), quick)
 
     def stop(self) -> None:
-        """Ask the plugin to end what it is doing soon; this does not wait, as it may run in a signal handler."""
+        """Request the plugin to end its work soon; this does not wait, because it may run in a signal handler."""
         if self._client is not None:
             Thread(target=self._stop, args=(self._client,), name=f"stop {self.address}", daemon=True).start()
 
@@ -119,8 +119,7 @@ class PluginBase:
             client.call("StopProvider", client.messages.Empty(), quick=True)
 
     def close(self) -> None:
-        """Let the process end, or end it, when the calls that are under way have been answered. Whoever asks again
-        starts another one."""
+        """Let the process end, or end it, when the running calls have returned. The next call starts another one."""
         with self._lock:
             client, self._client = self._client, None
             self._asked = self._is_configured = False
@@ -187,7 +186,7 @@ class PluginBase:
                 raise Failure(self._broken(f"Its schema of {name} cannot be read: {problem}.")) from None
 
     def _told(self) -> SchemaParts:
-        """The schema: kept from an earlier run, or asked for. Raises PluginError and Failure."""
+        """The schema: from the cache, or requested. Raises PluginError and Failure."""
         if self._parts is None and self._keep_schema is not None and not self._keep_is_damaged:
             self._parts = schema_cache.load(self._keep_schema)
         if self._parts is None:
@@ -283,7 +282,7 @@ class PluginBase:
         return None if identity.__class__ is Null else identity
 
     def _meta(self, meta: Value) -> dict[str, Any]:
-        """What goes with calls to a provider that wants to know of modules."""
+        """The additional fields of calls to a provider that uses provider_meta."""
         wanted = self.schema().meta
         if wanted is None:
             return {}
@@ -310,17 +309,17 @@ class PluginBase:
 
 
 def abilities(client: PluginClient) -> Any:
-    """What we can do, as far as plugins ask."""
+    """Our capabilities, in the form that plugins expect."""
     return client.messages.ClientCapabilities(write_only_attributes_allowed=True)
 
 
 def private_bytes(private: str | None) -> bytes:
-    """What a provider keeps for itself, which state and plan hold in base64."""
+    """The private data of a provider as bytes; state and plan hold it in base64."""
     return base64.b64decode(private) if private else b""
 
 
 def private_text(private: bytes) -> str | None:
-    """The same the other way."""
+    """The private data of a provider in base64."""
     return base64.b64encode(private).decode() if private else None
 
 

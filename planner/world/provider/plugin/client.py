@@ -1,4 +1,4 @@
-"""Calls to a plugin: its process, a transport to it, and errors that say which call failed and what it wrote last."""
+"""Calls to a plugin: its process, a transport to it, and errors with the failed call and the plugin's last output."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ LONGEST_MESSAGE = 256 << 20
 
 
 class ClientClosedError(Exception):
-    """The plugin was ended by ourselves before a call began: whoever still needs it starts it again."""
+    """The plugin was stopped by ourselves before a call began: callers that still need it start it again."""
 
 
 class PluginClient:
-    """A started plugin, or one that already runs where an attachment says. `messages` are the classes of the protocol
-    that it speaks. Calls may come from several threads at once. Raises PluginError when the plugin cannot be started.
-    """
+    """A started plugin, or one that already runs at the address of an attachment. `messages` are the classes of the
+    protocol that it speaks. Calls may come from several threads at once. Raises PluginError when the plugin cannot be
+    started."""
 
     def __init__(
         self, command: list[str], name: str, attachment: Attachment | None = None, transport: Open = Connections
@@ -118,7 +118,7 @@ class PluginClient:
             raise PluginError(f"Its answer to the call {name} cannot be read: {problem}.") from None
 
     def call_bytes(self, name: str, request: Any, quick: bool = False) -> bytes:
-        """The same with the answer as it came."""
+        """Make a call and return the response as bytes."""
         with self._lock:
             if self._closed:
                 raise ClientClosedError
@@ -180,7 +180,7 @@ def message_limit() -> int:
 
 
 def time_limit() -> float | None:
-    """How long a plugin may take to start and for any call, when PLANNER_PROVIDER_TIMEOUT says so (in seconds)."""
+    """The time limit in seconds for the start of a plugin and for any call, from PLANNER_PROVIDER_TIMEOUT."""
     try:
         seconds = float(os.environ.get("PLANNER_PROVIDER_TIMEOUT", ""))
     except ValueError:

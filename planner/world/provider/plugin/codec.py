@@ -2,7 +2,8 @@
 
 Unknown values are extension 0, or 12 when something is known of them (a map: 1 nullness, 2 prefix, 3 and 4 bounds of a
 number, 5 and 6 bounds of a length). Whole numbers are integers within 64 bits, other numbers doubles where that is
-exact, and decimal texts where neither fits. Where the type is dynamic, a pair of the type's JSON and the value stands.
+exact, and decimal texts where neither fits. Where the type is dynamic, the form is a pair of the type's JSON and the
+value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A connection to a plugin's gRPC server that carries one call at a time (RFC 9113, and gRPC's protocol over HTTP/2).
 
-Each thread that calls has a connection to itself while it does: sending and waiting are then two system calls of that
+Each calling thread has a connection to itself during the call: sending and waiting are then two system calls of that
 thread, where a client that all threads share hands every answer from thread to thread, which took longer than all else
 that we do for a call. What HTTP/2 has for sharing a connection is answered as far as the peer may ask for it.
 """
@@ -67,8 +67,8 @@ def encode_headers(headers: tuple[tuple[str, str], ...]) -> bytes:
 
 
 def decode_headers(data: bytes) -> dict[str, str]:
-    """The headers in a block, by a peer that was told that its table has no room. Raises ValueError when the bytes are
-    no such block."""
+    """The headers in a block, from a peer that was instructed to use no table. Raises ValueError when the bytes are not
+    such a block."""
     from hpack import Decoder
     from hpack.exceptions import HPACKError, OversizedHeaderListError
 
@@ -218,7 +218,7 @@ class Connection:
             self._buffer, self._at = self._buffer[self._at :] + more, 0
 
     def _control(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
-        """What is about the connection, or about calls of before."""
+        """Handle a frame about the connection, or about earlier calls."""
         if kind == _SETTINGS and not flags & _ACK:
             if len(payload) % 6:
                 raise ValueError("settings that end too early")
@@ -327,8 +327,8 @@ def _connect(target: str, seconds: float | None) -> socket.socket:
 
 
 def _limit(connected: socket.socket, seconds: float | None) -> None:
-    """Let waiting for the peer end after so many seconds. The system sees to it where it can: Python would ask before
-    each time that it sends or receives, and let other threads go first each time."""
+    """Limit waits for the peer to so many seconds. The system enforces it where it can: Python would poll before each
+    send or receive, and let other threads go first each time."""
     if connected.__class__ is not socket.socket:
         connected.settimeout(seconds)
         return
@@ -339,9 +339,9 @@ def _limit(connected: socket.socket, seconds: float | None) -> None:
 
 
 def _secured(plain: socket.socket, certificate: str) -> socket.socket:
-    """The connection with TLS: the peer has to show exactly the certificate that the handshake named. So who signed it,
-    for how long and with which key length (some use 1024 bits) says nothing more. The peer gets no certificate of ours,
-    see PluginProcess. Raises OSError."""
+    """The connection with TLS: the peer has to show exactly the certificate that the handshake named. So its issuer,
+    validity and key length (some use 1024 bits) do not matter. The peer gets no certificate of ours, see PluginProcess.
+    Raises OSError."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -366,7 +366,7 @@ OK, UNKNOWN, UNIMPLEMENTED = 0, 2, 12
 
 
 class CallReply(NamedTuple):
-    """What became of a call: gRPC's code, its message, and the bytes of the answer when the code is OK."""
+    """The result of a call: gRPC's code, its message, and the bytes of the response when the code is OK."""
 
     code: int
     message: str

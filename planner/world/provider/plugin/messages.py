@@ -1,8 +1,8 @@
 """The messages of the plugin protocols 5 and 6 (up to 5.10 and 6.10) as far as they are used, as one table.
 
-The facts are those of the published protocol definitions. Both protocols are the same on the wire but for a few field
-numbers and names of calls, so both are built from this table, each into a descriptor pool of its own: nothing here
-meets other users of protobuf in the process.
+The facts are those of the published protocol definitions. On the wire the protocols differ only in a few field numbers
+and names of calls, so both are built from this table, each into a descriptor pool of its own: nothing here meets other
+users of protobuf in the process.
 
 A field is `name=number:type`. Two numbers stand for protocol 5 and 6, `-` for "not there". Before the type, `*` means
 repeated, `%` a map from strings, `?` present or not, `^` one of several. Enumerations are read as numbers.

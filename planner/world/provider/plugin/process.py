@@ -1,7 +1,7 @@
 """The process of a plugin: started, its handshake read, its output drained, and ended for certain.
 
-After hashicorp/go-plugin: a cookie in the environment says who starts it, and its first line says where it listens:
-CORE|PROTOCOL|NETWORK|ADDRESS|grpc[|CERTIFICATE].
+After hashicorp/go-plugin: a cookie in the environment identifies the starting program, and the plugin's first line has
+its address: CORE|PROTOCOL|NETWORK|ADDRESS|grpc[|CERTIFICATE].
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ exec "$@" </dev/null 3<&-"""
 
 
 class PluginError(Exception):
-    """A plugin that could not be started or did not behave; the text says what happened."""
+    """A plugin could not be started or did not behave; the text describes what happened."""
 
 
 class UnknownCall(PluginError):
@@ -122,7 +122,7 @@ class PluginProcess:
         log(self.name, line)
 
     def last_output(self) -> str:
-        """What the plugin wrote last, as the end of a message; "" when it wrote nothing."""
+        """The last output of the plugin, as the end of a message; "" when there was none."""
         for reader in self._readers:
             reader.join(0.5 if self._process.poll() is not None else 0.05)
         lines = [line for line in list(self._lines) if line.strip()]
@@ -201,9 +201,8 @@ def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Po
 
 def environment(directory: str, name: str = "") -> dict[str, str]:
     """The environment of a plugin (its address: `name`) that is to make its socket in a directory. No certificate is
-    offered: a directory that nobody else can enter protects the socket. Plugins write some 20 lines of log a call when
-    nobody tells them otherwise, half of all their work; when nobody asked for a log they are told to write warnings.
-    """
+    offered: a directory that other users cannot enter protects the socket. Plugins by default write some 20 lines of
+    log a call, half of all their work; when no log was requested their log level is set to warnings."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PLUGIN_")}
     variables[COOKIE[0]] = COOKIE[1]
     variables["PLUGIN_PROTOCOL_VERSIONS"] = ",".join(map(str, VERSIONS))
@@ -250,7 +249,7 @@ def _log_is_wanted() -> bool:
 
 
 def log(name: str, line: str) -> None:
-    """A line of a plugin for whoever asked to see them with TF_LOG or TF_LOG_PROVIDER, in TF_LOG_PATH or on stderr."""
+    """Write a line of a plugin's log, when requested with TF_LOG or TF_LOG_PROVIDER, to TF_LOG_PATH or stderr."""
     if not _log_is_wanted():
         return
     text = f"{name}: {line}\n"

@@ -43,7 +43,7 @@ class EphemeralCalls(PluginBase):
     """The part of a plugin provider that is about ephemeral resources."""
 
     def open(self, type: str, config: Value) -> OpenedEphemeral:
-        """What the resource gives, from its configuration."""
+        """Open the resource with its configuration and return its values."""
         try:
             wanted = implied_type(self._block("ephemeral", type))
             answer = self._call(
@@ -331,7 +331,8 @@ class PluginProvider(EphemeralCalls):
         return ReadAnswer(value, diagnostics=tuple(diagnostics(answer.diagnostics)))
 
     def function(self, name: str) -> Function | None:
-        """Of the schema, or registered: a plugin is asked for those once, after it was configured if it will be."""
+        """A function of the schema, or a registered one: a plugin is queried for those once, after it was configured if
+        it will be."""
         found: Function | None = self.schema().functions.get(name)
         return found or self._registered.get(name)
 

@@ -1,8 +1,8 @@
-"""The schemas that plugins told, kept in the user's cache: asking a large provider takes seconds.
+"""The schemas of plugins, kept in the user's cache: requesting that of a large provider takes seconds.
 
-An entry belongs to one file: its real path, size, times and number. That a script is the same file says nothing of what
-it will answer, so what scripts tell is not kept. The head of an entry is a list of places; behind it stand the bytes as
-the plugin sent them, of which a run reads only the types that it uses, each with a check sum in the list
+An entry belongs to one file: its real path, size, times and number. An unchanged script may return another schema, so
+those of scripts are not kept. The head of an entry is a list of places; behind it are the bytes as the plugin sent
+them, of which a run reads only the types that it uses, each with a checksum in the list
 (planner.world.provider.plugin.schema_parts).
 """
 
@@ -20,7 +20,7 @@ SCHEMAS = Shelf("schemas", 200, 1 << 30, made_by=("world/provider/plugin",))
 
 
 def load(binary: str) -> SchemaParts | None:
-    """What the plugin in a file told in an earlier run, if that is known."""
+    """The schema that the plugin in a file sent in an earlier run, if it is known."""
     name = _name(binary)
     entry = SCHEMAS.open(name) if name is not None else None
     if entry is None:
@@ -35,7 +35,7 @@ def load(binary: str) -> SchemaParts | None:
 
 
 def store(binary: str, parts: SchemaParts, data: bytes) -> None:
-    """Keep what a plugin told, where that is possible."""
+    """Keep the schema of a plugin, where that is possible."""
     name = _name(binary)
     if name is not None:
         listed = {"version": parts.version, "head": b64encode(parts.head).decode(), "places": parts.places}

@@ -1,8 +1,8 @@
-"""A plugin's schema as the bytes it came in, taken apart without being understood.
+"""A plugin's schema as the bytes it came in, divided without being decoded.
 
-A large provider tells 30 MB and more, of which a configuration uses a few types. So the message is only searched for
-where the schema of each type begins and ends (a list of some 2,000 places), which is also what is kept beside the bytes
-from run to run; a type is decoded when somebody asks for it.
+A large provider sends 30 MB and more, of which a configuration uses a few types. So the message is only searched for
+the beginning and end of each type's schema (a list of some 2,000 places), which is also kept with the bytes from run
+to run; a type is decoded on first use.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Places = dict[str, dict[str, Place]]
 
 
 def check_sum(data: bytes) -> str:
-    """So that nobody finds other bytes with the same one."""
+    """A checksum for which no other bytes with the same one can be found."""
     return blake2b(data, digest_size=16).hexdigest()
 
 
@@ -40,9 +40,9 @@ class DamagedSchema(Exception):
 
 
 class SchemaParts:
-    """The schema of a plugin that speaks a protocol `version`: `head` holds all that is in no table, as bytes; `read`
-    gives the bytes from a place on, fewer when there are no more (it may raise OSError). Raises ValueError when the
-    head is no message."""
+    """The schema of a plugin that speaks a protocol `version`: `head` holds everything outside the tables, as bytes;
+    `read` returns the bytes from a place on, fewer when there are no more (it may raise OSError). Raises ValueError
+    when the head is not a valid message."""
 
     def __init__(self, version: int, head: bytes, places: Places, read: Callable[[int, int], bytes]) -> None:
         self.version, self.head, self.places = version, head, places
@@ -53,7 +53,7 @@ class SchemaParts:
 
     def part(self, table: str, name: str) -> Any:
         """One schema, as a message. Raises KeyError when there is none of that name, DamagedSchema, and ValueError when
-        its bytes are no message."""
+        its bytes are not a valid message."""
         start, size, check = self.places[table][name]
         try:
             data = self._read(start, size)
@@ -65,7 +65,7 @@ class SchemaParts:
 
 
 class MessageTable(Mapping[str, Any]):
-    """One table as a mapping of names to messages, each made by `part` when it is asked for."""
+    """One table as a mapping of names to messages, each made by `part` on first use."""
 
     def __init__(self, names: Mapping[str, Any], part: Callable[[str], Any]) -> None:
         self._names, self._part = names, part

@@ -1,5 +1,5 @@
-"""The schemas that a plugin tells, in our terms. Each resource type is converted when somebody first asks for it: a
-large provider has a thousand and more, of which a configuration uses a few."""
+"""The schemas of a plugin as our types. Each resource type is converted on first use: a large provider has a thousand
+and more, of which a configuration uses a few."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def resource_schema(name: str, schema: Any, identity: Any = None, is_checked: bo
 
 
 def ephemeral_schema(name: str, schema: Any) -> ResourceSchema:
-    """The same of a body in which ephemeral values may be used."""
+    """The schema of an ephemeral resource: ephemeral values may be used in its body."""
     converted = resource_schema(name, schema)
     return ResourceSchema(evolve(converted.block, ephemeral=True), converted.version)
 
 
 def identity_schema(schema: Any) -> BlockSchema:
-    """What identifies an object, as a body of attributes."""
+    """The identity of an object, as a body of attributes."""
     return BlockSchema(
         {
             a.name: AttributeSchema(
@@ -75,7 +75,7 @@ def identity_schema(schema: Any) -> BlockSchema:
 
 
 def block_schema(block: Any) -> BlockSchema:
-    """A block with all that may stand in it."""
+    """The schema of a block with its nested blocks."""
     return BlockSchema(
         {a.name: _attribute(a) for a in block.attributes},
         {
