@@ -159,9 +159,9 @@ REMOVED = dict.fromkeys(
 
 
 def module_of(type: str) -> Any:
-    """The module of a type of backend: `SCHEMA`, `open(settings, seal)` and `identity(settings, workspace, directory)`.
-    None when there is no such type. `open(settings, seal, only_check=True)` reports what is wrong with the settings by
-    themselves: it reads no files, looks for no credentials and sends no requests."""
+    """The module of a type of backend: `SCHEMA`, `open(read, seal)` and `identity(settings, workspace, directory)`.
+    None when there is no such type. `open` takes the settings as a SettingsReading, returns the backend, and raises
+    Unopened, ServiceError."""
     name = f"planner.world.state.backends.{type}"
     if not type.isidentifier() or type.startswith("_") or (name not in sys.modules and find_spec(name) is None):
         return None
@@ -192,7 +192,7 @@ def open_backend(
     """The backend of a type with the settings of its block (absent and None mean the default). `seal`: how its states
     are kept, in clear by default. `only_check`: report problems of the settings and return no backend."""
     from planner.foundation.clients.problem import ServiceError
-    from planner.world.state.settings import checked
+    from planner.world.state.settings import SettingsReading, Unopened, checked
 
     known = module_of(type)
     if known is None:
@@ -200,11 +200,14 @@ def open_backend(
     whole, problems = checked(type, known.SCHEMA, settings)
     if problems:
         return None, problems
+    read = SettingsReading(whole, only_check)
     try:
-        answer: tuple[Backend | None, list[Diagnostic]] = known.open(whole, PLAIN if seal is None else seal, only_check)
+        backend: Backend = known.open(read, PLAIN if seal is None else seal)
+    except Unopened:
+        return None, [*read.remarks, *read.problems]
     except ServiceError as problem:
         return None, [error("state.backend_configuration", f"error configuring backend {type}", problem.text)]
-    return answer
+    return backend, read.remarks
 
 
 # Which state is meant? One name for a state, whoever speaks of it: the module that writes it, others that read it.

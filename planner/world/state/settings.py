@@ -166,14 +166,30 @@ def _quoted(text: str) -> str:
 # ---------------------------------------------------------------- defaults
 
 
-class SettingsReading:
-    """Settings with what stands in for those that are not given: variables of the environment, then defaults. Gathers
-    the problems."""
+class Unopened(Exception):
+    """No backend is made from these settings: something is wrong with them, or they were only to be checked."""
 
-    def __init__(self, settings: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> None:
-        self.settings = settings
-        self.environment = os.environ if environment is None else environment
+
+class SettingsReading:
+    """Settings with what stands in for those that are not given: variables of the environment, then defaults. Collects
+    errors and warnings (`remarks`). `only_check`: only the settings by themselves are checked."""
+
+    def __init__(self, settings: Mapping[str, Any], only_check: bool = False) -> None:
+        self.settings, self.only_check = settings, only_check
+        self.environment = os.environ
         self.problems: list[Diagnostic] = []
+        self.remarks: list[Diagnostic] = []
+
+    def check(self) -> None:
+        """Raises Unopened after a problem."""
+        if self.problems:
+            raise Unopened
+
+    def finish_check(self) -> None:
+        """End the check of the settings by themselves: only what follows reads files, looks for credentials and sends
+        requests. Raises Unopened after a problem, and if nothing else was to be checked."""
+        if self.problems or self.only_check:
+            raise Unopened
 
     def text(self, name: str, *variables: str, default: str = "") -> str:
         """A string: given, or in the first of the variables that says something."""

@@ -16,6 +16,7 @@ from planner.world.state.backend import module_of
 from planner.world.state.encryption_seal import PLAIN
 from planner.world.state.remote.client import RemoteStateClient
 from planner.world.state.remote.copy import HEAD, PART, copied, forget
+from planner.world.state.settings import SettingsReading
 
 STATE = b'{"version": 4, "serial": 1, "lineage": "l"}'
 RAW = {
@@ -69,8 +70,7 @@ def server() -> Iterator[Any]:
 def client(server: Any, path: str, user: str = "", **settings: Any) -> RemoteStateClient:
     server.seen = []
     address = f"http://{user}127.0.0.1:{server.server_address[1]}/{path}"
-    backend, problems = module_of("http").open({"address": address, "retry_max": 0, **settings}, PLAIN)
-    assert not problems
+    backend = module_of("http").open(SettingsReading({"address": address, "retry_max": 0, **settings}), PLAIN)
     return backend.client("default")  # type: ignore[no-any-return]
 
 
@@ -99,7 +99,7 @@ def test_answers(server: Any, path: str) -> None:
 
 @pytest.mark.parametrize("host", ["a..b", "x" * 70, "b c"])
 def test_hosts_that_are_none(host: str) -> None:
-    backend, _ = module_of("http").open({"address": f"http://{host}/", "retry_max": 0}, PLAIN)
+    backend = module_of("http").open(SettingsReading({"address": f"http://{host}/", "retry_max": 0}), PLAIN)
     with pytest.raises(ServiceError):
         backend.client("default").get()
 
@@ -175,7 +175,7 @@ def test_identities_of_addresses(kind: str, name: str, text: str) -> None:
 )
 def test_no_password_in_what_is_said_of_a_connection(text: str) -> None:
     pytest.importorskip("psycopg", reason="psycopg is not installed")
-    backend, _ = module_of("pg").open({"conn_str": text}, PLAIN)
+    backend = module_of("pg").open(SettingsReading({"conn_str": text}), PLAIN)
     with pytest.raises(ServiceError) as caught:
         backend.client("default")
     assert str(caught.value) and "SECRET" not in str(caught.value)

@@ -22,6 +22,7 @@ from planner.world.state.build import StateBuilder
 from planner.world.state.encryption_seal import PLAIN
 from planner.world.state.file import write_state
 from planner.world.state.model import ObjectState
+from planner.world.state.settings import SettingsReading
 
 Run = Callable[..., Ran]
 MAIN = 'resource "terraform_data" "a" { input = "%s" }\n'
@@ -250,8 +251,7 @@ def test_without_locks(here: Directory) -> None:
 @pytest.mark.parametrize("there", ["", "CREATE SCHEMA {0}"])
 def test_two_first_inits_of_a_database_at_once(there: str) -> None:
     settings = SERVERS["pg"]().settings()
-    backend, _ = pg.open({**settings, "schema_name": f"at_once_{len(there)}"}, PLAIN)
-    assert backend is not None
+    backend = pg.open(SettingsReading({**settings, "schema_name": f"at_once_{len(there)}"}), PLAIN)
     name = pg.quoted(backend.table.schema)
     with psycopg.connect(settings["conn_str"]) as first, psycopg.connect(settings["conn_str"], autocommit=True) as eye:
         eye.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE; {there.format(name)}")

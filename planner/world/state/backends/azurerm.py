@@ -23,14 +23,14 @@ from planner.foundation.clients.http import Http, HttpResponse
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.encryption.envelope import Base64Error, decode
 from planner.foundation.values.schema import BlockSchema
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.foundation.vocabulary.diagnostic import error, warning
 from planner.foundation.vocabulary.records import evolve
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
 from planner.world.state.remote.client import Held, Newer, Payload, StateClient
-from planner.world.state.settings import SettingsReading, flag, number, text
+from planner.world.state.settings import SettingsReading, Unopened, flag, number, text
 
 SCHEMA = BlockSchema(
     {
@@ -365,11 +365,8 @@ def _blob(key: str, workspace: str) -> str:
     return key if workspace == DEFAULT_WORKSPACE else f"{key}env:{workspace}"
 
 
-def open(
-    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
-) -> tuple[AzureBackend | None, list[Diagnostic]]:
+def open(read: SettingsReading, seal: Seal) -> AzureBackend:
     """The backend with the settings of its block, and what the variables ARM_* say."""
-    read = SettingsReading(settings)
     container, key, name = (read.required(n) for n in ("container_name", "key", "storage_account_name"))
     environment, host = read.text("environment", "ARM_ENVIRONMENT"), read.text("metadata_host", "ARM_METADATA_HOST")
     customer = read.text("customer_provided_key", "ARM_CUSTOMER_PROVIDED_KEY")
@@ -388,28 +385,27 @@ def open(
     for way in ("use_oidc", "use_msi", "use_aks_workload_identity", "use_cli"):
         read.flag(way, f"ARM_{way.upper()}")
     secret = {} if read.problems else _secret(read, customer, scope)
-    remarks = [
+    read.remarks += [
         warning("state.backend_deprecated", f'"{old}": [DEPRECATED] {why}')
         for old, why in _DEPRECATED.items()
-        if settings.get(old) or (old == "msi_endpoint" and os.environ.get("ARM_MSI_ENDPOINT"))
+        if read.settings.get(old) or (old == "msi_endpoint" and os.environ.get("ARM_MSI_ENDPOINT"))
     ]
     http = Http(timeout=float(seconds or 300))
-    if read.problems or only_check:
-        return None, [*remarks, *read.problems]
+    read.finish_check()
     try:
         cloud = cloud_of(environment, host, http)
         _check_names(name, container)
     except ServiceError as problem:
         read.wrong(problem.text)
-        return None, [*remarks, *read.problems]
+        raise Unopened from None
     to = Container(name, cloud.storage, container, http, secret=secret)
     access, sas = read.text("access_key", "ARM_ACCESS_KEY"), read.text("sas_token", "ARM_SAS_TOKEN")
     try:
         if not access and not sas:
-            account = account_of(settings)
+            account = account_of(read.settings)
             if method_of(account)[0] and use_token:
                 tokens = AzureTokens(account, "https://storage.azure.com/.default", http, cloud.login)
-                return AzureBackend(settings, seal, evolve(to, tokens=tokens), key, snapshot), remarks
+                return AzureBackend(read.settings, seal, evolve(to, tokens=tokens), key, snapshot)
             access = _bootstrap(account, read, name, cloud, http)
         if access:
             to = evolve(to, key=_account_key(access))
@@ -417,9 +413,8 @@ def open(
             to = evolve(to, sas=sas)
     except ServiceError as problem:
         read.wrong(problem.text)
-    if read.problems:
-        return None, [*remarks, *read.problems]
-    return AzureBackend(settings, seal, to, key, snapshot), remarks
+    read.check()
+    return AzureBackend(read.settings, seal, to, key, snapshot)
 
 
 def _secret(read: SettingsReading, customer: str, scope: str) -> dict[str, str]:

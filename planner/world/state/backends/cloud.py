@@ -8,7 +8,6 @@ from typing import Any
 
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.values.schema import BlockSchema, NestedBlock
-from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.remote.tfe import (
@@ -88,11 +87,8 @@ class CloudBackend(TfeBackend):
         super().delete_workspace(workspace)
 
 
-def open(
-    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
-) -> tuple[CloudBackend | None, list[Diagnostic]]:
+def open(read: SettingsReading, seal: Seal) -> CloudBackend:
     """The backend with the settings of its block, and what TF_CLOUD_* and TF_WORKSPACE say."""
-    read = SettingsReading(settings)
     name_of = "Invalid workspaces configuration"
     organization = read.text("organization", "TF_CLOUD_ORGANIZATION")
     if not organization:
@@ -101,7 +97,7 @@ def open(
             '"organization" must be set in the cloud configuration or as an environment variable: '
             "TF_CLOUD_ORGANIZATION.",
         )
-    block = settings.get("workspaces") or {}
+    block = read.settings.get("workspaces") or {}
     name, tags = str(block.get("name") or ""), tuple(sorted(str(tag) for tag in block.get("tags") or ()))
     selected = os.environ.get("TF_WORKSPACE", "")
     if selected and name and name != selected:
@@ -118,19 +114,17 @@ def open(
     if name and tags:
         read.wrong(name_of, f'Only one of workspace "tags" or "name" is allowed.\n\n{_HELP}')
     host = read.text("hostname", "TF_CLOUD_HOSTNAME")
-    if read.problems or only_check:
-        return None, read.problems
+    read.finish_check()
     if not host:
         read.wrong(
             "Hostname is required for the cloud backend",
             'OpenTofu does not provide a default "hostname" attribute, so it must be set to the hostname of the cloud '
             "backend.",
         )
-    if read.problems:
-        return None, read.problems
+    read.check()
     project = str(block.get("project") or "") or os.environ.get("TF_CLOUD_PROJECT", "")
     found = Organization("cloud", host, organization, read.text("token"), ("tfe.v2",))
-    return CloudBackend(settings, seal, found, name, tags, project), []
+    return CloudBackend(read.settings, seal, found, name, tags, project)
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:

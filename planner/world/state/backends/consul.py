@@ -21,7 +21,6 @@ from planner.foundation.clients.http import Http, Retries, Tls, basic
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.disk import read_text
 from planner.foundation.values.schema import BlockSchema
-from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
@@ -349,14 +348,10 @@ class ConsulBackend(RemoteBackend):
         return [name for name in found if name and "/" not in name]
 
 
-def open(
-    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
-) -> tuple[ConsulBackend | None, list[Diagnostic]]:
+def open(read: SettingsReading, seal: Seal) -> ConsulBackend:
     """The backend with the settings of its block, and what the variables CONSUL_* say."""
-    read = SettingsReading(settings)
     path = read.required("path")
-    if read.problems or only_check:
-        return None, read.problems
+    read.finish_check()
     if path.startswith("/"):
         read.wrong(f"Invalid key. Key must not begin with a '/': {path}")
     scheme = read.text("scheme", default="https" if read.flag("", "CONSUL_HTTP_SSL") else "http")
@@ -384,8 +379,7 @@ def open(
         headers["Authorization"] = basic(name, password)
     query = {"dc": read.text("datacenter"), "ns": read.text("", "CONSUL_NAMESPACE")}
     query["partition"] = read.text("", "CONSUL_PARTITION")
-    if read.problems:
-        return None, read.problems
+    read.check()
     cluster = Cluster(
         f"{scheme}://{address}".rstrip("/"),
         headers,
@@ -395,7 +389,7 @@ def open(
             tls=Tls(authority, certificate, key, verify, os.environ.get("CONSUL_TLS_SERVER_NAME", "")),
         ),
     )
-    return ConsulBackend(settings, seal, cluster, path, read.flag("gzip"), read.flag("lock", default=True)), []
+    return ConsulBackend(read.settings, seal, cluster, path, read.flag("gzip"), read.flag("lock", default=True))
 
 
 def _token_file() -> str:

@@ -16,7 +16,6 @@ from planner.foundation.clients.http import Http
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.clients.tencent import TencentKeys, call, cos_bucket, lent
 from planner.foundation.values.schema import BlockSchema, NestedBlock
-from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
@@ -279,11 +278,9 @@ class CosBackend(RemoteBackend):
         super().remove(workspace)
 
 
-def open(
-    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
-) -> tuple[CosBackend | None, list[Diagnostic]]:
+def open(read: SettingsReading, seal: Seal) -> CosBackend:
     """The backend with the settings of its block, and what the variables TENCENTCLOUD_* say."""
-    read, http = SettingsReading(settings), Http(timeout=60.0)
+    http = Http(timeout=60.0)
     bucket, region = read.required("bucket"), read.required("region", "TENCENTCLOUD_REGION")
     prefix, key = read.text("prefix"), read.text("key", default="terraform.tfstate")
     acl = read.text("acl", default="private")
@@ -293,10 +290,9 @@ def open(
         read.wrong("key can not start and end with '/'")
     if prefix.startswith(("/", "./")):
         read.wrong("prefix must not start with '/' or './'")
-    role = next(iter(settings.get("assume_role") or ()), None)
+    role = next(iter(read.settings.get("assume_role") or ()), None)
     arn, session, seconds = _role(role, read) if role is not None else ("", "", 0)
-    if read.problems or only_check:
-        return None, read.problems
+    read.finish_check()
     keys = TencentKeys(
         read.text("secret_id", "TENCENTCLOUD_SECRET_ID"),
         read.text("secret_key", "TENCENTCLOUD_SECRET_KEY"),
@@ -316,7 +312,7 @@ def open(
         encrypt=read.flag("encrypt", default=True),
         acl=acl,
     )
-    return CosBackend(settings, seal, place), []
+    return CosBackend(read.settings, seal, place)
 
 
 def _role(role: Mapping[str, Any], read: SettingsReading) -> tuple[str, str, int]:

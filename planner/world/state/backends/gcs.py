@@ -20,7 +20,6 @@ from planner.foundation.clients.http import NONE, Http, HttpResponse, Retries
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.encryption.envelope import Base64Error, decode
 from planner.foundation.values.schema import BlockSchema
-from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
@@ -327,11 +326,9 @@ def _path(prefix: str, workspace: str) -> str:
     return posixpath.normpath(posixpath.join(prefix, workspace))
 
 
-def open(
-    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
-) -> tuple[GcsBackend | None, list[Diagnostic]]:
+def open(read: SettingsReading, seal: Seal) -> GcsBackend:
     """The backend with the settings of its block, and what the variables GOOGLE_* say."""
-    read, http = SettingsReading(settings), Http()
+    http = Http()
     bucket = read.required("bucket")
     given_key, kms_key = (
         read.text("encryption_key", "GOOGLE_ENCRYPTION_KEY"),
@@ -340,8 +337,7 @@ def open(
     if given_key and kms_key:
         read.wrong('"encryption_key": conflicts with kms_encryption_key')
         read.wrong('"kms_encryption_key": conflicts with encryption_key')
-    if read.problems or only_check:
-        return None, read.problems
+    read.finish_check()
     account = GoogleAccount(
         read.text("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN"),
         read.text("credentials", "GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS"),
@@ -350,7 +346,7 @@ def open(
             "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
             "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
         ),
-        tuple(settings.get("impersonate_service_account_delegates") or ()),
+        tuple(read.settings.get("impersonate_service_account_delegates") or ()),
     )
     key = b""
     try:
@@ -372,11 +368,10 @@ def open(
         except ServiceError as problem:
             what = "credentials: " if problem.text.startswith("could not find") else ""
             read.wrong(f"storage.NewClient() failed: dialing: {what}{problem.text}")
-    if read.problems:
-        return None, read.problems
+    read.check()
     return GcsBackend(
-        settings, seal, Bucket(bucket, endpoint, tokens, http, key, kms_key), _prefix(read.text("prefix"))
-    ), []
+        read.settings, seal, Bucket(bucket, endpoint, tokens, http, key, kms_key), _prefix(read.text("prefix"))
+    )
 
 
 def _endpoint(read: SettingsReading) -> tuple[str, bool]:

@@ -14,7 +14,6 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 from planner.foundation.clients.http import Http, HttpResponse, Retries, Tls, basic, shown
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.values.schema import BlockSchema
-from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import frozen
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
@@ -234,20 +233,16 @@ class HttpBackend(RemoteBackend):
         return []
 
 
-def open(
-    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
-) -> tuple[HttpBackend | None, list[Diagnostic]]:
+def open(read: SettingsReading, seal: Seal) -> HttpBackend:
     """The backend with the settings of its block, and what the variables TF_HTTP_* say."""
-    read = SettingsReading(settings)
     address = read.required("address", "TF_HTTP_ADDRESS")
     retries = Retries(
         read.number("retry_max", "TF_HTTP_RETRY_MAX", default=2),
         read.number("retry_wait_min", "TF_HTTP_RETRY_WAIT_MIN", default=1),
         read.number("retry_wait_max", "TF_HTTP_RETRY_WAIT_MAX", default=30),
     )
-    headers = _headers(settings.get("headers") or {}, read)
-    if read.problems or only_check:
-        return None, read.problems
+    headers = _headers(read.settings.get("headers") or {}, read)
+    read.finish_check()
     lock = read.text("lock_address", "TF_HTTP_LOCK_ADDRESS")
     unlock = read.text("unlock_address", "TF_HTTP_UNLOCK_ADDRESS")
     for url, name in ((address, "address"), (lock, "lockAddress"), (unlock, "unlockAddress")):
@@ -275,8 +270,7 @@ def open(
     for method in methods:
         if not _METHOD.fullmatch(method):
             read.wrong(f"invalid method {json.dumps(method)}")
-    if read.problems:
-        return None, read.problems
+    read.check()
     update_method, lock_method, unlock_method = methods
     endpoint = StateEndpoint(
         address,
@@ -288,7 +282,7 @@ def open(
         headers,
         Http(retries=retries, tls=tls),
     )
-    return HttpBackend(settings, seal, endpoint), []
+    return HttpBackend(read.settings, seal, endpoint)
 
 
 def _headers(given: Mapping[str, Any], read: SettingsReading) -> dict[str, str]:

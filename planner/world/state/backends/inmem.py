@@ -7,14 +7,13 @@ from typing import Any, ClassVar
 
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.values.schema import BlockSchema
-from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import define, evolve, field
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, new_lock_info
 from planner.world.state.remote.backend import RemoteBackend
 from planner.world.state.remote.client import Held, Newer, Payload, StateClient
-from planner.world.state.settings import text
+from planner.world.state.settings import SettingsReading, text
 
 SCHEMA = BlockSchema({"lock_id": text("The id with which the default workspace is locked from the beginning.")})
 
@@ -102,15 +101,14 @@ class InMemory(RemoteBackend):
         self.kept.pop(workspace, None)
 
 
-def open(settings: Mapping[str, Any], seal: Seal, only_check: bool = False) -> tuple[InMemory | None, list[Diagnostic]]:
+def open(read: SettingsReading, seal: Seal) -> InMemory:
     """The states of this process. With `lock_id` the default one is locked by an operation `test`."""
-    if only_check:
-        return None, []
-    backend = InMemory(settings, seal)
-    if settings.get("lock_id") and InMemory.kept.get(DEFAULT_WORKSPACE) is None:
-        locked = evolve(new_lock_info("test", "", "test config"), id=settings["lock_id"])
+    read.finish_check()
+    backend = InMemory(read.settings, seal)
+    if read.settings.get("lock_id") and InMemory.kept.get(DEFAULT_WORKSPACE) is None:
+        locked = evolve(new_lock_info("test", "", "test config"), id=read.settings["lock_id"])
         InMemory.kept[DEFAULT_WORKSPACE] = WorkspaceMemory(lock=locked)
-    return backend, []
+    return backend
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:

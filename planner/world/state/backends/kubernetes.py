@@ -15,7 +15,6 @@ from planner.foundation.clients.kube_config import Access, Plugin, from_files, i
 from planner.foundation.clients.kubernetes import KubernetesApi, problem_of, with_static
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.values.schema import BlockSchema, NestedBlock
-from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import frozen
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
@@ -368,12 +367,9 @@ class KubernetesBackend(RemoteBackend):
         return [str(name) for name in names if name]
 
 
-def open(
-    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
-) -> tuple[KubernetesBackend | None, list[Diagnostic]]:
+def open(read: SettingsReading, seal: Seal) -> KubernetesBackend:
     """The backend with the settings of its block, and what the variables KUBE_* say. Raises ServiceError for a cluster
     that cannot be told from them."""
-    read = SettingsReading(settings)
     suffix = read.required("secret_suffix")
     namespace = read.text("namespace", "KUBE_NAMESPACE", default="default")
     is_inside = read.flag("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG")
@@ -388,8 +384,7 @@ def open(
         "key": read.text("client_key", "KUBE_CLIENT_KEY_DATA"),
         "token": read.text("token", "KUBE_TOKEN"),
     }
-    if read.problems or only_check:
-        return None, read.problems
+    read.finish_check()
     for name in ("authorities", "certificate", "key"):
         if static[name] and "-----BEGIN" not in str(static[name]):
             setting = {
@@ -404,15 +399,14 @@ def open(
         read.text("config_context_cluster", "KUBE_CTX_CLUSTER"),
     )
     path = read.text("config_path", "KUBE_CONFIG_PATH")
-    paths = [path] if path else [str(one) for one in settings.get("config_paths") or ()]
+    paths = [path] if path else [str(one) for one in read.settings.get("config_paths") or ()]
     paths = paths or [one for one in os.environ.get("KUBE_CONFIG_PATHS", "").split(os.pathsep) if one]
     plugin = None
-    for block in settings.get("exec") or ():
+    for block in read.settings.get("exec") or ():
         variables = {name: value or "" for name, value in (block.get("env") or {}).items()}
         arguments = tuple(word or "" for word in block.get("args") or ())
         plugin = Plugin(block.get("api_version") or "", block.get("command") or "", arguments, variables)
-    if read.problems:
-        return None, read.problems
+    read.check()
     if is_inside:
         access: Access | None = in_cluster(os.environ)
     else:
@@ -422,8 +416,8 @@ def open(
         except ServiceError as problem:
             raise ServiceError(f"Failed to initialize kubernetes configuration: {problem.text}") from None
     api = KubernetesApi(with_static(access or Access(), **static))
-    place = Namespace(api, namespace, suffix, {k: v or "" for k, v in (settings.get("labels") or {}).items()})
-    return KubernetesBackend(settings, seal, place), []
+    place = Namespace(api, namespace, suffix, {k: v or "" for k, v in (read.settings.get("labels") or {}).items()})
+    return KubernetesBackend(read.settings, seal, place)
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:

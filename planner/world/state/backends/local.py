@@ -26,6 +26,7 @@ from planner.world.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, is_
 from planner.world.state.lock import FileLock, LockInfo, Stop, held_by, remove_info
 from planner.world.state.model import State
 from planner.world.state.recovery import forget_rescued, recovered, refusal
+from planner.world.state.settings import SettingsReading
 from planner.world.state.settings import text as setting
 
 if TYPE_CHECKING:
@@ -434,19 +435,14 @@ class LocalBackend:
         shutil.rmtree(os.path.join(self.workspace_directory, workspace))
 
 
-def open(
-    settings: Mapping[str, Any], seal: Seal = PLAIN, only_check: bool = False
-) -> tuple[LocalBackend | None, list[Diagnostic]]:
+def open(read: SettingsReading, seal: Seal) -> LocalBackend:
     """The backend with the settings of its block (absent and None mean the default)."""
-    problems = [_setting(f'"{name}" must not be empty.') for name, value in settings.items() if value == ""]
-    if problems or only_check:
-        return None, problems
-    path, folder = settings.get("path"), settings.get("workspace_dir")
-    return LocalBackend(path or DEFAULT_PATH, folder or DEFAULT_WORKSPACE_DIRECTORY, seal), []
-
-
-def _setting(detail: str) -> Diagnostic:
-    return error("state.backend_setting", "Invalid backend configuration", detail)
+    for name, value in read.settings.items():
+        if value == "":
+            read.wrong("Invalid backend configuration", f'"{name}" must not be empty.')
+    read.finish_check()
+    path, folder = read.settings.get("path"), read.settings.get("workspace_dir")
+    return LocalBackend(path or DEFAULT_PATH, folder or DEFAULT_WORKSPACE_DIRECTORY, seal)
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:

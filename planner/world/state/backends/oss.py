@@ -16,7 +16,6 @@ from planner.foundation.clients.http import NONE, Http
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.clients.tablestore import ABSENT, TablestoreTable
 from planner.foundation.values.schema import BlockSchema, NestedBlock
-from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
@@ -265,13 +264,11 @@ class OssBackend(RemoteBackend):
         super().remove(workspace)
 
 
-def open(
-    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
-) -> tuple[OssBackend | None, list[Diagnostic]]:
+def open(read: SettingsReading, seal: Seal) -> OssBackend:
     """The backend with the settings of its block, and what the variables ALICLOUD_* say."""
-    read, http = SettingsReading(settings), Http()
+    http = Http()
     bucket = read.required("bucket")
-    given = settings.get("prefix")
+    given = read.settings.get("prefix")
     prefix = "env:" if given is None else str(given)
     key = read.text("key", default="terraform.tfstate")
     acl = read.text("acl")
@@ -282,22 +279,20 @@ def open(
     if acl not in ("", "private", "public-read", "public-read-write"):
         expected = "expected private, public-read or public-read-write"
         read.wrong(f'"acl" must be a valid ACL value , {expected}, got "{acl}"')
-    role: Mapping[str, Any] = next(iter(settings.get("assume_role") or ()), {})
+    role: Mapping[str, Any] = next(iter(read.settings.get("assume_role") or ()), {})
     for name, seconds in (
-        ("assume_role_session_expiration", settings.get("assume_role_session_expiration")),
+        ("assume_role_session_expiration", read.settings.get("assume_role_session_expiration")),
         ("assume_role.0.session_expiration", role.get("session_expiration")),
     ):
         if seconds is not None and not 900 <= int(seconds) <= 3600:
             read.wrong(f"expected {name} to be in the range (900 - 3600), got {int(seconds)}")
-    if read.problems or only_check:
-        return None, read.problems
+    read.finish_check()
     table, where = read.text("tablestore_table"), read.text("tablestore_endpoint", "ALICLOUD_TABLESTORE_ENDPOINT")
     if table and not where:
         read.wrong('"tablestore_table": needs "tablestore_endpoint"', "Locks in a table need to know where it is.")
     region = read.text("region", "ALICLOUD_REGION", "ALICLOUD_DEFAULT_REGION")
     endpoint = read.text("endpoint", "ALICLOUD_OSS_ENDPOINT", "OSS_ENDPOINT")
-    if read.problems:
-        return None, read.problems
+    read.check()
     keys, region = _keys(read, role, region, http)
     endpoint = endpoint or _endpoint(region, keys, http)
     endpoint, where = (url if url.startswith("http") or not url else f"https://{url}" for url in (endpoint, where))
@@ -311,7 +306,7 @@ def open(
         encrypt=read.flag("encrypt"),
         acl=acl,
     )
-    return OssBackend(settings, seal, place), []
+    return OssBackend(read.settings, seal, place)
 
 
 def _keys(read: SettingsReading, role: Mapping[str, Any], region: str, http: Http) -> tuple[AliyunKeys, str]:

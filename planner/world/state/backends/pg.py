@@ -19,7 +19,6 @@ from urllib.parse import parse_qsl
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.signals import STOP, is_reading
 from planner.foundation.values.schema import BlockSchema
-from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
@@ -428,11 +427,8 @@ def _prepare(session: PgConnection, table: StateTable) -> None:
         session.make(f"CREATE UNIQUE INDEX IF NOT EXISTS {quoted(table.index)} ON {table.quoted} (name)")
 
 
-def open(
-    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
-) -> tuple[PgBackend | None, list[Diagnostic]]:
+def open(read: SettingsReading, seal: Seal) -> PgBackend:
     """The backend with the settings of its block, and what the variables PG_* say."""
-    read = SettingsReading(settings)
     table = StateTable(
         connection=read.text("conn_str", "PG_CONN_STR"),
         schema=read.text("schema_name", "PG_SCHEMA_NAME", default="terraform_remote_state"),
@@ -442,7 +438,8 @@ def open(
         makes_table=not read.flag("skip_table_creation", "PG_SKIP_TABLE_CREATION"),
         makes_index=not read.flag("skip_index_creation", "PG_SKIP_INDEX_CREATION"),
     )
-    return (None, read.problems) if read.problems or only_check else (PgBackend(settings, seal, table), [])
+    read.finish_check()
+    return PgBackend(read.settings, seal, table)
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.foundation.values.schema import BlockSchema, NestedBlock
-from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.remote.tfe import NO_DEFAULT, Organization, TfeBackend, TfeClient, WorkspaceSettings
@@ -66,34 +65,29 @@ class NamedBackend(TfeBackend):
         return [name.removeprefix(self._prefix) for name in found if name.startswith(self._prefix)]
 
 
-def open(
-    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
-) -> tuple[NamedBackend | None, list[Diagnostic]]:
+def open(read: SettingsReading, seal: Seal) -> NamedBackend:
     """The backend with the settings of its block."""
-    read = SettingsReading(settings)
     if not read.text("organization"):
         read.wrong("Invalid organization value", 'The "organization" attribute value must not be empty.')
-    block = settings.get("workspaces") or {}
+    block = read.settings.get("workspaces") or {}
     name, prefix = str(block.get("name") or ""), str(block.get("prefix") or "")
     if not name and not prefix:
         read.wrong("Invalid workspaces configuration", 'Either workspace "name" or "prefix" is required.')
     if name and prefix:
         read.wrong("Invalid workspaces configuration", 'Only one of workspace "name" or "prefix" is allowed.')
-    if read.problems or only_check:
-        return None, read.problems
+    read.finish_check()
     if not read.text("hostname"):
         read.wrong(
             "Hostname is required for the remote backend",
             'OpenTofu does not provide a default "hostname" attribute, so it must be set to the hostname of the remote '
             "backend.",
         )
-    if read.problems:
-        return None, read.problems
+    read.check()
     services = ("state.v2",) if os.environ.get("TF_FORCE_LOCAL_BACKEND") else ("tfe.v2.1",)
     organization = Organization(
         "remote", read.text("hostname"), read.text("organization"), read.text("token"), services
     )
-    return NamedBackend(settings, seal, organization, name, prefix), []
+    return NamedBackend(read.settings, seal, organization, name, prefix)
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:

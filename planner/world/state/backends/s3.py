@@ -13,13 +13,13 @@ from planner.foundation.clients.aws import AwsError, elements
 from planner.foundation.clients.aws_settings import DEPRECATED_ROLE, Aws, aws_of, check_region, only_one
 from planner.foundation.clients.problem import ServiceError
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
+from planner.foundation.vocabulary.diagnostic import Diagnostic, warning
 from planner.foundation.vocabulary.records import evolve
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.remote.backend import RemoteBackend
 from planner.world.state.remote.s3 import S3Bucket, S3Client, no_bucket
-from planner.world.state.settings import flag, number, text, texts
+from planner.world.state.settings import SettingsReading, flag, number, text, texts
 
 
 def _nested(attributes: dict[str, AttributeSchema]) -> AttributeSchema:
@@ -151,17 +151,11 @@ class S3Backend(RemoteBackend):
         raise ServiceError(f"the list of objects in {at.bucket} does not end after {_MOST_PAGES} pages")
 
 
-def open(
-    settings: Mapping[str, Any], seal: Seal, only_check: bool = False
-) -> tuple[S3Backend | None, list[Diagnostic]]:
+def open(read: SettingsReading, seal: Seal) -> S3Backend:
     """The backend with the settings of its block, and what the variables AWS_* say."""
-    problems: list[Diagnostic] = []
-
-    def wrong(summary: str, detail: str) -> None:
-        problems.append(error("state.backend_setting", summary, detail))
-
+    settings, wrong = read.settings, read.wrong
     said = {name: value for name, value in settings.items() if value not in (None, "")}
-    remarks = _remarks(said)
+    read.remarks += _remarks(said)
     if "bucket" not in said:
         wrong("Invalid bucket value", 'The "bucket" attribute value must not be empty.')
     key = said.get("key", "")
@@ -177,7 +171,7 @@ def open(
             'The "workspace_key_prefix" attribute value must not start with "/".',
         )
     aws = aws_of({**settings, "skip_region_validation": True}, os.environ, wrong)
-    region = aws.region or ("" if problems else aws.chain.region)
+    region = aws.region or ("" if read.problems else aws.chain.region)
     if not region:
         wrong(
             "Missing region value",
@@ -193,12 +187,10 @@ def open(
     kms_key = said.get("kms_key_id", "")
     if kms_key:
         _check_kms_key(kms_key, bool(said.get("sse_customer_key")), wrong)
-    if problems or only_check:
-        return None, [*problems, *remarks]
+    read.finish_check()
     check_region(settings, wrong)
     customer_key = b"" if kms_key else _customer_key(said.get("sse_customer_key", ""), wrong)
-    if problems:
-        return None, [*problems, *remarks]
+    read.check()
     bucket, s3 = said["bucket"], aws.service("s3", "S3")
     path_style = bool(said.get("use_path_style") or said.get("force_path_style")) or "." in bucket
     if not path_style:
@@ -221,7 +213,7 @@ def open(
         s3=s3,
         dynamodb=aws.service("dynamodb", "DynamoDB"),
     )
-    return S3Backend(settings, seal, aws, at), remarks
+    return S3Backend(settings, seal, aws, at)
 
 
 def _remarks(said: Mapping[str, Any]) -> list[Diagnostic]:
