@@ -1,6 +1,6 @@
 """The part of an expression that a part of its value comes from.
 
-{ one = var.a, two = var.b }    at .two     var.b
+    { one = var.a, two = var.b }    at .two     var.b
     c ? var.a : var.b               anywhere    the branch that is taken, and c, which decides that
     { for k, v in var.m : k => v }  at .x       var.m at .x
     merge(local.base, var.more)     at .x       the last argument with an x, and those behind it, which may have had one

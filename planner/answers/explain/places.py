@@ -1,6 +1,6 @@
 """Places of values: a name in a module instance, and a path into its value.
 
-terraform_data.web[0].input.ports local.tags["owner"] module.net.id output.id module.net.var.size
+    terraform_data.web[0].input.ports    local.tags["owner"]    module.net.id    output.id    module.net.var.size
 
 `LocationLookup` has the value at a place, the expression that set it, and the targets of mentions in an expression.
 """

@@ -1,6 +1,6 @@
 """The apply walk: the work of every vertex of an apply graph, and the resulting state.
 
-apply_walk(graph, plan, config, variables, schemas, options, hooks) -> Outcome
+    apply_walk(graph, plan, config, variables, schemas, options, hooks)  ->  Outcome
 
 The actions were decided while planning; the graph determines the order. Here everything that the plan left unknown is
 evaluated, providers do their work, and the state is updated after each operation, so that whatever happens it lists

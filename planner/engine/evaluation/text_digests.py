@@ -1,7 +1,7 @@
 """Digests of the expressions of a configuration, by the objects that they set: to see whether an expression was edited
 since the last apply. Layout and comments do not count.
 
-terraform_data.web.input terraform_data.web.count local.tags module.net.var.size output.id
+    terraform_data.web.input    terraform_data.web.count    local.tags    module.net.var.size    output.id
 
 Each has digests of the whole and of every expression inside, with its position there. Each declaration has a name of
 its own, without digests.

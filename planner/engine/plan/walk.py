@@ -1,6 +1,6 @@
 """The plan walk: the work of every vertex of a plan graph, and the resulting plan.
 
-plan_walk(graph, config, moves, variables, schemas, options, hooks) -> (Plan, diagnostics)
+    plan_walk(graph, config, moves, variables, schemas, options, hooks)  ->  (Plan, diagnostics)
 
 The graph determines the order; this module does the work of each vertex. Which action an object gets is not decided
 here but by the rules of rules/plan.

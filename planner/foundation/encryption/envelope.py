@@ -1,6 +1,6 @@
 """Envelopes: the content of encrypted files. They are OpenTofu's, to the byte:
 
-{"serial":7,"lineage":"...","meta":{"key_provider.pbkdf2.k":"BASE64"},"encrypted_data":"BASE64","encryption_version":"v0"}
+    {"serial":7,"lineage":"...","meta":{"key_provider.pbkdf2.k":"BASE64"},"encrypted_data":"BASE64","encryption_version":"v0"}
 
 Only those of states have serial and lineage. In `meta` each key provider has, under its address or alias, the JSON
 that it needs to produce the key again.

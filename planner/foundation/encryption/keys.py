@@ -1,7 +1,7 @@
 """Keys and key providers. Each type of key provider is a module of planner.foundation.encryption.key_providers with its
 name:
 
-SETTINGS                 the arguments of its block (planner.foundation.encryption.keys)
+    SETTINGS                 the arguments of its block (planner.foundation.encryption.keys)
     build(settings)          a KeyProvider. Raises ProviderError
 
 The metadata of a provider are all that it needs to produce the same key again. They are stored next to the encrypted

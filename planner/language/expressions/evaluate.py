@@ -1,6 +1,6 @@
 """Evaluation of expressions.
 
-evaluate(node, scope, source) -> value raises EvaluationError with all problems
+    evaluate(node, scope, source)  ->  value          raises EvaluationError with all problems
 
 The expression is compiled at its first evaluation (planner.language.expressions.evaluate) and the program stays on the
 node. Spans of errors are made with `source`, the file that contains the node.

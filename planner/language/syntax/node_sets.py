@@ -1,6 +1,6 @@
 """Expressions for sets of vertices, as typed on a command line:
 
-deps(module.net.*) & rdeps(terraform_data.a) - data.*
+    deps(module.net.*) & rdeps(terraform_data.a) - data.*
 
 A name is an address, a vertex (`module.net (close)`, or in quotes) or a pattern with `*` (any text) and `?` (one
 character); inside brackets both are literal. `+` unites, `&` intersects, `-` takes away; all bind alike, from left to

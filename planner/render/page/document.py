@@ -1,6 +1,6 @@
 """The data of a page to explore, format 1.0: what the page's script reads, and programs may.
 
-{"format_version": "1.0", "title", "summary": [text...], "noun": "node", "unit" or "component", "asks": command,
+    {"format_version": "1.0", "title", "summary": [text...], "noun": "node", "unit" or "component", "asks": command,
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign]...],
      "changes": [[address, action, reason, [group...], [line...]]...],
      "texts": {change: text}, "verdicts": [[kind, code, address, message]...],

@@ -1,7 +1,7 @@
 """The data kept of one plan: all its inputs, its output, and, where an edit can be followed, its parts: texts of files,
 planned objects, references, and the output for each object.
 
-index (marshal) | standard output, in UTF-8 | objects of resources, each by itself
+    index (marshal) | standard output, in UTF-8 | objects of resources, each by itself
 
 It is in the user's cache (planner.foundation.support.store), which is trusted only when this user wrote it.
 """
