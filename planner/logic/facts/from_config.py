@@ -20,7 +20,7 @@ from planner.logic.model.graph import CommandLine
 
 
 class ArgumentSchemas(Protocol):
-    """What the facts need to know of providers: what of a body is an argument."""
+    """The parts of provider schemas that facts depend on: which parts of a body are arguments."""
 
     def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
     def provider_schema(self, provider: str) -> BlockSchema | None: ...
@@ -36,8 +36,8 @@ def module_address(module: ModuleConfig) -> str:
 
 
 def from_config(facts: FactBuilder, config: Config, schemas: ArgumentSchemas, imports: bool = True) -> None:
-    """Add what the configuration declares and mentions, every fact with the span that says so. `imports`: whether
-    import blocks count."""
+    """Add the declarations and mentions of the configuration, every fact with its span. `imports`: whether import
+    blocks count."""
     for module in config.root.walk():
         address = module_address(module)
         _module_call(facts, config, module, address)
@@ -60,7 +60,7 @@ def from_config(facts: FactBuilder, config: Config, schemas: ArgumentSchemas, im
 def _references(
     facts: FactBuilder, predicate: str, object: str, module: str, found: Iterable[Mention], within: ModuleConfig
 ) -> None:
-    """`within`: the module that the mentions stand in, whose address is `module`."""
+    """`within`: the module that contains the mentions, whose address is `module`."""
     add = facts.add
     for node, source, path in found:
         if isinstance(node, Call):
@@ -228,7 +228,7 @@ def _provider(module: ModuleConfig, reference: ProviderRef) -> str:
 
 
 def removed_statements(facts: FactBuilder, config: Config) -> None:
-    """Add what removed blocks say."""
+    """Add the facts of removed blocks."""
     for position, (address, block) in enumerate(removed_blocks(config)):
         facts.add("removed_statement", position, address, "destroy" if block.destroy else "keep", source=block.span)
 
@@ -293,7 +293,7 @@ def _key(step: GetIndex) -> str:
 
 
 def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> None:
-    """Add the kind of walk, the limits that the command line sets, and the objects that it asks to replace."""
+    """Add the kind of walk, the limits that the command line sets, and the objects that it requests to replace."""
     facts.add("walk", walk, source=CommandLine(walk))
     for option, address in limits.options():
         predicate = "asked_replacement" if option == "replace" else option
@@ -302,7 +302,7 @@ def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> N
 
 
 def _form(address: Address) -> str:
-    """How much the address says: a whole module or resource of the configuration, or instances only."""
+    """The form of an address: a whole module or resource of the configuration, or instances only."""
     keyed = any(key is not None for _, key in address.module.steps)
     if isinstance(address, ModuleAddress):
         return "module_instance" if keyed else "module"

@@ -1,4 +1,4 @@
-"""Which traversals stand in which argument: what a resource, a module call, an output ... mentions, with its path."""
+"""Traversals in arguments: the mentions of a resource, a module call, an output ..., with their paths."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def named(references: Iterable[Reference], path: str) -> Iterator[Mention]:
 
 
 def in_body(body: Body, schema: BlockSchema, prefix: str = "") -> Iterator[Mention]:
-    """What decoding the body by the schema evaluates, `dynamic` blocks included."""
+    """The mentions that decoding the body by the schema evaluates, `dynamic` blocks included."""
     content, _ = body.partial_content(_body_schema(schema))
     for name, attribute in content.attributes.items():
         yield from in_expression(attribute.expr, attribute.source, prefix + name)
@@ -147,7 +147,7 @@ def of_output(output: OutputDecl) -> Iterator[Mention]:
 
 
 def of_call(call: ModuleCall) -> Iterator[Mention]:
-    """What decides how many instances the module has, and what it waits for."""
+    """The mentions that decide how many instances the module has, and what it waits for."""
     yield from named(call.depends_on, "depends_on")
     yield from in_expr(call.count, "count")
     yield from in_expr(call.for_each, "for_each")

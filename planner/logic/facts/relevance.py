@@ -1,4 +1,4 @@
-"""What expressions mention, as far as what a plan changes may rest on it, to facts: the predicates of
+"""Mentions of expressions, as far as a plan's changes may depend on them, as facts: the predicates of
 rules/plan/relevant.dl. After OpenTofu's globalref."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Site(NamedTuple):
 
 
 class _Mention(NamedTuple):
-    """A reference in an expression: the path of the argument, and where it stands."""
+    """A reference in an expression: the path of the argument, and its place."""
 
     ref: Ref
     argument: str
@@ -51,8 +51,8 @@ class _Mention(NamedTuple):
 
 
 class RelevanceFacts:
-    """The facts of rules/plan/relevant.dl. `with_sources`: each with the text that says so. `resources` are the places
-    in resources: (resource instance address, path)."""
+    """The facts of rules/plan/relevant.dl. `with_sources`: each with its text. `resources` are the places in resources:
+    (resource instance address, path)."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class RelevanceFacts:
             self._changes(Site(parse_module(module), "output", name))
 
     def build(self) -> FactBase:
-        """What was asked about, and all that may be met from there on."""
+        """The subjects, and everything that may be reached from them."""
         while self._waiting:
             self._says(self._waiting.pop())
         return self._facts.build()
@@ -92,7 +92,7 @@ class RelevanceFacts:
             self._waiting.append(site)
 
     def _says(self, site: Site) -> None:
-        """What the expressions of a site mention."""
+        """The mentions of a site's expressions."""
         text, add = str(site), self._facts.add
         if site.kind == "module":
             config = self.config.root.descendant(site.module.path)

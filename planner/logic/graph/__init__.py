@@ -1,1 +1,1 @@
-"""What the graph rules derived: built, read, asked, and explained where it cannot be walked."""
+"""Derivations of the graph rules: built, read, queried, and explained where the graph cannot be walked."""

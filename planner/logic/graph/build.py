@@ -51,12 +51,12 @@ class Names:
         return cls(dict(relations[spoken]), [(text, node) for text, _, node in relations[may_mean]])
 
     def find(self, text: str) -> str | None:
-        """The vertex that people mean, or else the one that stands for what they name: an instance has no vertex of its
-        own where one stands for its whole resource or module."""
+        """The vertex that a name means, or else the one that represents it: an instance has no vertex of its own where
+        one represents its whole resource or module."""
         return self.meant.get(text) or self.stand_in(text)
 
     def stand_in(self, text: str) -> str | None:
-        """The vertex that stands for an address of an instance which no vertex is called by."""
+        """The vertex that represents an address of an instance without a vertex of its own."""
         if text in self.meant or "[" not in text:
             return None
         try:
@@ -72,7 +72,7 @@ class Names:
 
 
 def told_instead(text: str, node: str) -> str:
-    """That a vertex stands for what somebody named."""
+    """The remark that a vertex is used in place of a named object."""
     return f"Using {node}, which covers {text}: it has no vertex of its own in this graph."
 
 
@@ -295,7 +295,7 @@ _LACKS = {
 
 
 def missing_functions(graph: Graph) -> list[Diagnostic]:
-    """Calls of providers' functions that stand for nothing."""
+    """Calls of providers' functions that do not exist."""
     lacks = graph.database["calls_nothing"]
     return [problem for object, name, lack in sorted(lacks) for problem in _missing(graph, object, name, lack)]
 

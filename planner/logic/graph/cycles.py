@@ -23,7 +23,7 @@ ORDER = "order_before"
 
 @frozen(eq=False)
 class CycleEdge:
-    """An edge with the rule that made it, its reason, and where that stands (in the proof format; None: nowhere)."""
+    """An edge with the rule that made it, its reason, and its place (in the proof format; None: nowhere)."""
 
     dependent: str
     dependency: str
@@ -34,7 +34,7 @@ class CycleEdge:
 
 @frozen(eq=False)
 class EdgeRemoval:
-    """What `object` says about `targets`, and where it says so; `rules`: the rules of the user's that do."""
+    """The references of `object` to `targets`, with their places; `rules`: the rules of the user's that make them."""
 
     object: str
     targets: tuple[str, ...]
@@ -95,7 +95,7 @@ def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> Cycl
 
 
 def own_rule(proof: Proof) -> Proof | None:
-    """The step of a rule in a file of the user's that an order stands on."""
+    """The step of a rule in a file of the user's that an order depends on."""
     waiting = [proof]
     while waiting:
         at = waiting.pop()
@@ -118,7 +118,7 @@ def decisive(proof: Proof) -> Proof:
 
 
 def _sources(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
-    """Where the leaves of a proof stand; those of references first, then what the state says."""
+    """The places of a proof's leaves; those of references first, then those of the state."""
     leaves: list[tuple[int, Any]] = []
     for at in proof.leaves():
         source = graph.database.facts.source(at.predicate, at.row)
@@ -152,7 +152,7 @@ def _removal(graph: Graph, prover: Prover, owned: Owned, statement: tuple[str, t
 
 
 def place(source: dict[str, Any] | None) -> str:
-    """`main.tf:3: input = local.b`, or what else a source says."""
+    """`main.tf:3: input = local.b`, or the description of another source."""
     if not source:
         return ""
     if "file" in source:
@@ -163,7 +163,7 @@ def place(source: dict[str, Any] | None) -> str:
 
 
 def removal_text(removal: EdgeRemoval) -> str:
-    """What to remove, in one line."""
+    """The removal, in one line."""
     where = "; ".join(place(source) for source in removal.sources)
     if removal.paths == (ORDER,):
         named = "; ".join((*removal.rules, where)) or ORDER
@@ -186,7 +186,7 @@ def knot_lines(knot: Knot) -> list[str]:
 
 
 def cut_lines(knot: Knot) -> list[str]:
-    """What breaks all cycles of a knot."""
+    """The removals that break all cycles of a knot."""
     if knot.cut.stuck:
         return [
             "No reference can be removed to break it: the order of creating and destroying alone makes this cycle: "
@@ -246,7 +246,7 @@ class Owned:
 
 
 def owned_edges(graph: Graph) -> Owned:
-    """What the rules say about the edges of the graph's cycles."""
+    """The owners of the edges of the graph's cycles, according to the rules."""
     rows = sorted(evaluate(graph.program, graph.database.facts, ["owned_edge"])["owned_edge"])
     targets: dict[Edge, tuple[str, set[str]]] = {}
     places: dict[str, list[tuple[str, str, str]]] = {}
@@ -261,7 +261,8 @@ def owned_edges(graph: Graph) -> Owned:
 
 
 def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, Statement]) -> Cut:
-    """What to take away from a knot: vertices that wait for each other. `edges[a]` is what a waits for."""
+    """The smallest set of edges to remove from a knot: vertices that wait for each other. `edges[a]` is what a waits
+    for."""
     # decided in Python: a smallest set of references to remove from cycles -- a search among all sets
     inside = set(knot)
     within = {a: sorted(b for b in edges[a] if b in inside) for a in sorted(inside)}
@@ -380,7 +381,7 @@ class _CycleSearch:
 
 
 def _core(edges: dict[str, list[str]]) -> dict[str, list[str]]:
-    """What is left when vertices that wait for nothing are taken away, one after the other."""
+    """The graph without vertices that wait for nothing, removed one after the other."""
     dependents: dict[str, list[str]] = {}
     count = {a: len(bs) for a, bs in edges.items()}
     for a, bs in edges.items():

@@ -33,7 +33,8 @@ class ChainStep:
 
 
 def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
-    """Why an object is created before it is destroyed: from what asks for it down to the vertex; empty if it is not."""
+    """Why an object is created before it is destroyed: from the object that requires it down to the vertex; empty if it
+    is not."""
     prover = Prover(graph.program, graph.database)
     own = prover.why(SAFE, (node,))
     if own is not None:
@@ -54,7 +55,7 @@ def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
 
 
 def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
-    """Why a data source is not read before something is done: the steps that stand on what people wrote."""
+    """Why a data source is not read before something is done: the steps that come from the configuration."""
     proof = Prover(graph.program, graph.database).why("data_waits", (object, waited))
     if proof is None:
         return []
@@ -81,7 +82,7 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
 
 
 def _asked(graph: Graph, proof: Proof) -> ChainStep:
-    """What asks for create_before_destroy itself."""
+    """The step that requires create_before_destroy itself."""
     assert proof.rule is not None
     sources = [
         source_json(source)
@@ -98,7 +99,7 @@ def _below(proof: Proof, predicate: str) -> Proof | None:
 
 
 def _written(graph: Graph, proof: Proof) -> Iterator[dict[str, Any]]:
-    """The lines that a link stands on: mentions, what the state says, or a rule of the user's."""
+    """The lines behind a link: mentions, entries of the state, or a rule of the user's."""
     seen: set[str] = set()
     for leaf in proof.leaves():
         source = graph.database.facts.source(leaf.predicate, leaf.row)

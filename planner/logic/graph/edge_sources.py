@@ -1,4 +1,4 @@
-"""What each edge of a graph stands on: its kinds, the rules that make it, and the lines of files behind them."""
+"""Sources of a graph's edges: their kinds, the rules that make them, and the lines of files behind them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def grounds(graph: Graph, edges: Collection[Edge]) -> dict[Edge, EdgeSource]:
 def _ordered(
     graph: Graph, mentions: dict[Edge, list[tuple[str, str]]], objects: dict[str, tuple[str, ...]]
 ) -> dict[Edge, list[Maker]]:
-    """What makes the edges that only users' rules ask for: those rules, and no reference that nobody wrote."""
+    """The sources of edges that only users' rules require: those rules, and no reference that is not written."""
     asked = {
         (dependent, dependency): {(target, object) for target, _ in said for object in objects[dependent]}
         for (dependent, dependency), said in mentions.items()
@@ -100,7 +100,7 @@ def _source(graph: Graph, objects: tuple[str, ...], target: str, path: str) -> d
 
 
 def declarations(graph: Graph) -> dict[str, dict[str, Any]]:
-    """Where the object of each vertex is declared, as far as a file says so: the source in the format of proofs."""
+    """The declaration of each vertex's object, as far as it is in a file: the source in the format of proofs."""
     facts = graph.database.facts
     places: dict[str, Any] = {}
     for predicate in ("resource", "local", "output_value", "input_variable", "child_module", "check", "provider_block"):

@@ -1,5 +1,5 @@
-"""What to take away so that an edge, a way or another fact of a graph does not hold any more: the smallest sets of
-lines, options of the command line and rules of the user's, found by deriving again without them."""
+"""Fixes that remove an edge, a path or another fact of a graph: the smallest sets of lines, options of the command line
+and rules of the user's, found by deriving again without them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _ANNOTATIONS = re.compile(r"(?:@\w+\(\"(?:[^\"\\]|\\.)*\"\)\s*)+\Z")
 
 @frozen(order=False)
 class FixLocation:
-    """Something that can be taken away or changed. `kind`: line, option, state, rule, variable, value, missing, action,
-    text, object or first; `text` says what it is, `source` where it is (in the format of proofs); `key` tells it from
-    others."""
+    """An item that can be removed or changed. `kind`: line, option, state, rule, variable, value, missing, action,
+    text, object or first; `text` describes it, `source` is its place (in the format of proofs); `key` distinguishes it
+    from others."""
 
     kind: str
     key: str
@@ -54,8 +54,8 @@ class FixLocation:
 
 @frozen
 class Fix:
-    """Places that go together. `checked`: it was tried, and what was asked about is gone; `note`: what else there is to
-    say, or why it was not checked."""
+    """Places that belong together. `checked`: it was tried, and the fact in question is gone; `note`: further remarks,
+    or why it was not checked."""
 
     places: tuple[FixLocation, ...]
     checked: bool
@@ -89,7 +89,7 @@ class Fixes:
 
 
 def place_of(source: Any, owner: str) -> FixLocation | None:
-    """The place that a source names. What stands on one line of one thing (`owner`) goes together."""
+    """The place that a source names. References on one line of one object (`owner`) belong together."""
     if isinstance(source, Span):
         written = source_json(source)
         key = f"{source.filename}:{written['line']:06}:{owner}"
@@ -102,7 +102,7 @@ def place_of(source: Any, owner: str) -> FixLocation | None:
 
 
 def fact_fixes(graph: Graph, predicate: str, row: Row, own: Files) -> Fixes:
-    """What makes a fact of a graph go away that holds."""
+    """Fixes that remove a fact of a graph."""
     search = _Removals(graph, predicate, row, own)
     stuck = "It rests on what is declared or planned alone: no line, option or rule of yours could be taken away."
     most = proofs_for(len(graph.database.facts))

@@ -41,7 +41,7 @@ class Near:
 
 
 def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[Near]:
-    """What there is to say of a pair that has no edge, the most telling first. Either may be left out of the graph."""
+    """Remarks about a pair that has no edge, the most informative first. Either may be left out of the graph."""
     return list(_MissSearch(graph, dependent, dependency).all())
 
 
@@ -113,7 +113,7 @@ class _MissSearch:
             yield Near("instance", text)
 
     def mentions(self) -> Iterator[Near]:
-        """What the dependent refers to, if not to this."""
+        """The references of the dependent, if not to this."""
         rows = sorted(row for row in self.database["mentions"] if row[0] == self.a)
         if (self.a, self.b) not in self.database["refers"]:
             yield Near("nothing-refers", f"Nothing in {self.a} refers to {self.b}.")
@@ -131,7 +131,7 @@ class _MissSearch:
         yield Near("mentions", f"{self.a} refers to:", tuple(lines), tuple(sources))
 
     def other_way(self) -> Iterator[Near]:
-        """The same order the other way round."""
+        """An order in the opposite direction."""
         way = self.way(self.b, self.a)
         if len(way) == 2:
             proof = self.prover.why("edge", (self.b, self.a))

@@ -35,8 +35,8 @@ class Picture:
 
 @frozen(eq=False)
 class Answers:
-    """The answer to a question: names of columns, and sorted rows of plain values (None: there is none). A question
-    without variables has no columns, and one empty row if it holds. `picture` is there when it was asked for."""
+    """The answer to a query: names of columns, and sorted rows of plain values (None: there is none). A query without
+    variables has no columns, and one empty row if it holds. `picture` is there when it was requested."""
 
     columns: tuple[str, ...] = ()
     rows: list[tuple[Any, ...]] = field(factory=list)

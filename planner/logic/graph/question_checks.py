@@ -1,6 +1,5 @@
-"""What cannot be right in a question, seen from what there is: names that are no vertices in a place for vertices, and
-constants that no row of a relation has. A question about them would be answered with less than it seems to ask for, or
-with nothing, and not a word."""
+"""Mistakes in a query that show in the data: names that are not vertices in a place for vertices, and constants that no
+row of a relation has. Such a query would silently have fewer answers than it seems to request, or none."""
 
 from __future__ import annotations
 
@@ -48,12 +47,12 @@ class _ConditionCheck:
         return [(i, term, columns[i]) for i, term in enumerate(atom.arguments)]
 
     def values(self, atom: Atom, at: int) -> set[Any]:
-        """What a column has in the rows that have the constants of the atom."""
+        """The values of a column in the rows that have the constants of the atom."""
         wanted = [(i, encode(t.value)) for i, t in enumerate(atom.arguments) if isinstance(t, Constant)]
         return {row[at] for row in self.relations[atom.predicate] if all(row[i] == value for i, value in wanted)}
 
     def no_vertices(self, is_answered: bool) -> Iterator[Diagnostic]:
-        """Variables that stand for vertices in one place, and elsewhere for addresses that are none."""
+        """Variables that are vertices in one place, and elsewhere addresses that are not."""
         places = self.places()
         if not places:
             return
@@ -72,7 +71,7 @@ class _ConditionCheck:
                     yield self.no_vertex(term, atom, column, others[0], missing)
 
     def places(self) -> dict[str, tuple[str, int]]:
-        """For each variable that stands in a column of vertices, the first of them: predicate and column."""
+        """For each variable in a column of vertices, the first of them: predicate and column."""
         found: dict[str, tuple[str, int]] = {}
         for atom, _ in atoms(self.query.literals):
             for at, term, column in self.columns(atom):
@@ -106,7 +105,7 @@ class _ConditionCheck:
                     yield warning("query.no_such_value", "Nothing has this value", detail, span)
 
     def instead(self, text: str, atom: Atom, column: Column, values: set[Any]) -> str:
-        """What there is in place of a text that a column does not have; "" when that is as it may be."""
+        """A suggestion in place of a constant that a column does not have; "" when it may be right."""
         texts = sorted(value for value in values if isinstance(value, str))
         if column.type.name == "word":
             known = text in _WORD.findall(self.predicates[atom.predicate].doc.partition("Example")[0])

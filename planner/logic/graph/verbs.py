@@ -1,7 +1,7 @@
-"""Verbs of graphs: what does a vertex wait for, what waits for it, along which paths, how far does a change reach.
+"""Verbs of graphs: the dependencies of a vertex, its dependents, the paths between two, the reach of a change.
 
-The relations that these verbs ask about are closures: quadratic in the size of a graph, where one answer is linear. So
-they are searches over the derived edges and not rules. What each means is written as rules in its docstring; the tests
+The relations of these verbs are closures: quadratic in the size of a graph, where one answer is linear. So they are
+searches over the derived edges and not rules. The meaning of each is written as rules in its docstring; the tests
 evaluate those on small graphs and compare.
 """
 
@@ -89,7 +89,7 @@ def rdeps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> s
 
 
 def blast(waiting: Waiting, starts: Iterable[str]) -> dict[str, int]:
-    """What a change of the vertices reaches, with the length of the shortest way: rdeps, by depth."""
+    """The vertices that a change of some reaches, with the length of the shortest path: rdeps, by depth."""
     return distances(waiting.dependents, starts)
 
 
@@ -147,10 +147,11 @@ def count_paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) ->
 
 def waits_for(waiting: Waiting, ends: Iterable[tuple[str | None, str | None]]) -> set[tuple[str, str]]:
     """The pairs (dependent, dependency) joined by one or more edges, as far as one of `ends` fits them; None in it
-    stands for any vertex.
+    means any vertex.
 
     waits_for(A, B) :- edge(A, B).
-    waits_for(A, C) :- edge(A, B), waits_for(B, C)."""
+    waits_for(A, C) :- edge(A, B), waits_for(B, C).
+    """
     found: set[tuple[str, str]] = set()
     for dependent, dependency in set(ends):
         if dependency is not None:
@@ -179,7 +180,7 @@ class SetEvaluation:
         self.problems: list[Diagnostic] = []
 
     def of(self, wanted: NodeSet) -> set[str]:
-        """The vertices that an expression stands for. Raises Failure for a name that no vertex has."""
+        """The vertices that an expression denotes. Raises Failure for a name that no vertex has."""
         if isinstance(wanted, SetName):
             return self.named(wanted)
         if isinstance(wanted, SetCall):

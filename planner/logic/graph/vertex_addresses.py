@@ -29,8 +29,8 @@ VERTEX = "node"
 
 
 def meant_query(names: Names, predicates: Mapping[str, Predicate], query: Query) -> tuple[Query, list[Diagnostic]]:
-    """The question with every address that stands in a column of vertices, or is compared with a variable of one,
-    replaced by the vertex it means; and warnings about constants that mean none."""
+    """The query with every address in a column of vertices, or compared with a variable of one, replaced by the vertex
+    it means; and warnings about constants that mean none."""
     reader = _VertexReader(names, predicates, query)
     rules = tuple(evolve(rule, body=tuple(map(reader.literal, rule.body))) for rule in query.rules)
     return evolve(query, rules=rules), reader.problems
@@ -48,7 +48,7 @@ class _VertexReader:
         }
 
     def columns(self, atom: Atom) -> list[tuple[Term, bool]]:
-        """The arguments of an atom, each with whether it stands in a column of vertices."""
+        """The arguments of an atom, each with whether it is in a column of vertices."""
         columns = self.predicates[atom.predicate].columns
         return [(term, c.type.name == VERTEX) for term, c in zip(atom.arguments, columns, strict=True)]
 

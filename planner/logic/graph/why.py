@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
-    """The vertex that somebody means, with `pruned` also one that is not left in the graph. Raises Failure."""
+    """The vertex that a name means, with `pruned` also one that is not left in the graph. Raises Failure."""
     names = Names.of(graph.database, SPOKEN_AT_FIRST if pruned else SPOKEN)
     node = names.find(text)
     if node is not None:
@@ -34,8 +34,8 @@ def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
 
 
 def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The vertices that somebody means, or that stand for what is meant, left out of the graph or not; and a sentence
-    for each that only stands for it. Raises Failure."""
+    """The vertices that names mean, or that represent the named objects, left out of the graph or not; and a sentence
+    for each representative. Raises Failure."""
     within, at_first = Names.of(graph.database), Names.of(graph.database, SPOKEN_AT_FIRST)
     nodes, notes = [], []
     for text in texts:
@@ -51,7 +51,7 @@ def prove_wait(
     graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof that one vertex waits for another: of the edge, or else of the chain of edges between them. The graph
-    must have been built with `dependency` asked about. `notes` go with the answer."""
+    must have been built with `dependency` in `asked_about`. `notes` are added to the result."""
     direct = (dependent, dependency)
     proof = None
     if direct in graph.database["edge"]:
@@ -148,6 +148,6 @@ def only_fact(query: Query) -> Atom:
 
 
 def with_nodes(graph: Graph, query: Query) -> tuple[Query, list[Diagnostic]]:
-    """The question with every address that stands in a column of vertices replaced by the vertex it means, and warnings
-    about those that mean none."""
+    """The query with every address in a column of vertices replaced by the vertex it means, and warnings about those
+    that mean none."""
     return meant_query(Names.of(graph.database), graph.program.predicates, query)

@@ -1,4 +1,4 @@
-"""Graph: what the rules derived, ready to walk, draw and ask."""
+"""Graph: the derivations of the rules, ready for walks, drawing and queries."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from planner.foundation.vocabulary.span import Span
 
 @frozen
 class Node:
-    """A vertex. `name` is the ecosystem's node name (`terraform_data.a (expand)`), `kind` says what work it stands
-    for (the kinds are documented at `node` in rules/graph/nodes.dl), `module` is the module it belongs to (a
-    configuration path `module.a.module.b`, or for instance nodes the module instance; "" for the root), and `object`
-    what it is about: a resource key, a variable name, an instance address, a provider address, ..."""
+    """A vertex. `name` is the ecosystem's node name (`terraform_data.a (expand)`), `kind` is the kind of its work (the
+    kinds are documented at `node` in rules/graph/nodes.dl), `module` is the module it belongs to (a configuration path
+    `module.a.module.b`, or for instance nodes the module instance; "" for the root), and `object` its subject: a
+    resource key, a variable name, an instance address, a provider address, ..."""
 
     name: str
     kind: str
@@ -44,17 +44,17 @@ class Graph:
 
     @cached_property
     def edges(self) -> dict[str, tuple[str, ...]]:
-        """All dependencies of each node. No walk needs them, so they are put in order when somebody asks."""
+        """All dependencies of each node. Walks do not need them, so they are sorted on first use."""
         return adjacency(self.nodes, self.edge_rows)
 
     @cached_property
     def numbered(self) -> Numbered:
-        """What walks follow."""
+        """The graph for walks."""
         return Numbered(self.reduced or self.edges)
 
 
 def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    """What each node has to its right in the rows, sorted."""
+    """The names on the right of each node in the rows, sorted."""
     by_left: dict[str, list[str]] = {name: [] for name in nodes}
     for dependent, dependency in rows:
         by_left[dependent].append(dependency)

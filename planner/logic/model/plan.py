@@ -16,7 +16,7 @@ Action: TypeAlias = str
 
 @frozen(eq=False)
 class Importing:
-    """What an import block asked: the id (None when unknown), and whether it is unknown; or an identity."""
+    """The request of an import block: the id (None when unknown), and whether it is unknown; or an identity."""
 
     id: str | None
     unknown: bool = False
@@ -25,7 +25,7 @@ class Importing:
 
 @frozen(eq=False)
 class ResourceChange:
-    """What happens to one object. `before` and `after` are values of the resource's type (Null when absent), with
+    """The change of one object. `before` and `after` are values of the resource's type (Null when absent), with
     unknowns and marks in `after`; `reason` is the ecosystem's `action_reason` ("" when there is none)."""
 
     address: str
@@ -65,13 +65,13 @@ class ResourceChange:
 
 
 def change_name(change: ResourceChange) -> str:
-    """What a change is called in explanations: its instance, or the deposed object of it."""
+    """The name of a change in explanations: its instance, or the deposed object of it."""
     return f"{change.address} (deposed {change.deposed})" if change.deposed else change.address
 
 
 @frozen(eq=False)
 class OutputChange:
-    """What happens to a root output value."""
+    """The change of a root output value."""
 
     name: str
     action: Action
@@ -96,7 +96,7 @@ class CheckResult:
 
 @frozen(eq=False)
 class PolicyRecord:
-    """The policies that a plan was judged by, and what they said: `files` are (name, text), `overrides` (code, reason),
+    """The policies that a plan was checked by, and their results: `files` are (name, text), `overrides` (code, reason),
     `verdicts` (kind, code, address, message) without sensitive values."""
 
     files: tuple[tuple[str, str], ...]

@@ -1,4 +1,4 @@
-"""Planned actions: the steps of each, and what can be said of it, as rules/shared/action_classes.dl derives it.
+"""Planned actions: the steps of each, and its classes, as rules/shared/action_classes.dl derives them.
 
 steps("create-then-delete")              ("create", "delete")
 does("create-then-delete", "replaces")   True
@@ -30,12 +30,12 @@ class _ActionTable:
 
 def does(action: str, kind: str) -> bool:
     """Whether an action belongs to a class: changes, makes, creates, replaces, destroys, deletes, sets_aside, forgets,
-    removes, releases, ends, stirs or disturbs (action_class says what they mean)."""
+    removes, releases, ends, stirs or disturbs (see action_class for their meaning)."""
     return action in _table().classes[kind]
 
 
 def steps(action: str) -> tuple[str, ...]:
-    """What is done, in order; nothing for no-op. Raises KeyError for what is no action."""
+    """The steps of an action, in order; none for no-op. Raises KeyError for an unknown action."""
     return _table().steps[action]
 
 
@@ -51,12 +51,12 @@ def words(action: str) -> list[str]:
 
 
 def verb_of(action: str) -> str:
-    """What people call an action: replace, or by its own name."""
+    """The name of an action for people: replace, or its own name."""
     return "replace" if does(action, "replaces") else action
 
 
 def verbs() -> dict[str, tuple[str, ...]]:
-    """What people call actions -> the actions."""
+    """The names of actions for people, each with its actions."""
     named: dict[str, tuple[str, ...]] = {}
     for action in actions():
         named[verb_of(action)] = (*named.get(verb_of(action), ()), action)

@@ -1,4 +1,4 @@
-"""The compiled rules that planning asks: loaded once per process, and only when they are needed."""
+"""The compiled rules for planning: loaded once per process, and only when they are needed."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def move_program() -> RuleProgram:
 
 
 def moving_program() -> RuleProgram:
-    """All about moves, for those who ask: also whether the command line leaves out a part of one."""
+    """All rules about moves, for queries: also whether the command line leaves out a part of one."""
     return program("moving")
 
 
 def limit_program() -> RuleProgram:
-    """What -target, -exclude and -replace mean for instances, and what instances of one resource wait for."""
+    """The effect of -target, -exclude and -replace on instances, and the dependencies of instances of one resource."""
     return program("limits")
 
 
@@ -51,32 +51,32 @@ def cause_program() -> RuleProgram:
 
 
 def verdict_program() -> RuleProgram:
-    """Levels, overrides and waivers: what becomes of what policies said."""
+    """Levels, overrides and waivers: their effect on the findings of policies."""
     return program("verdicts")
 
 
 def relevance_program() -> RuleProgram:
-    """What contributed to a plan's changes, and why values are not known yet, as documents and policies tell it."""
+    """Contributions to a plan's changes, and reasons for unknown values, for documents and policies."""
     return program("relevance")
 
 
 def suite_program() -> RuleProgram:
-    """What comes of the runs of test files."""
+    """The results of the runs of test files."""
     return program("testing")
 
 
 def stack_program() -> RuleProgram:
-    """What is done about the instances of components of a deployment."""
+    """The actions on the instances of components of a deployment."""
     return program("stacks")
 
 
 def renewal_program() -> RuleProgram:
-    """What of a plan is kept, and what is planned anew after edits."""
+    """The parts of a plan that are kept, and those that are planned anew after edits."""
     return program("renewal")
 
 
 def deployment_program() -> RuleProgram:
-    """The same, with all that a plan of a deployment contains: for questions."""
+    """The rules of deployments, with everything that a plan of a deployment contains: for queries."""
     return program("deployments")
 
 
@@ -191,7 +191,8 @@ def load(
 
 
 def _in_its_place(program: str, problem: Diagnostic) -> Diagnostic:
-    """A relation that the program does not have, but policies or graphs have: a rule that stands in the wrong place."""
+    """A diagnostic for a relation that the program does not have, but policies or graphs have: the rule is in the wrong
+    place."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
     name = problem.subject.text.removeprefix("not ").partition("(")[0].strip()

@@ -1,5 +1,5 @@
-"""Backends: what keeps the states of workspaces. Each type is a module of planner.world.state.backends with its name,
-found when somebody asks for it; nothing else knows which there are."""
+"""Backends: the stores of workspaces' states. Each type is a module of planner.world.state.backends with its name,
+found on first use; nothing else knows which types there are."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Store(Protocol):
 
     @property
     def seal(self) -> Seal:
-        """How the state, and what stands beside it, is kept."""
+        """The encryption of the state and of the documents stored with it."""
 
     def lock(
         self, operation: str, timeout: float = 0.0, on_wait: Callable[[], None] | None = None, stop: Stop | None = None
@@ -70,8 +70,8 @@ class Store(Protocol):
         """Save a state with exactly the serial and lineage that it has."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """Seconds between two snapshots, where `interval` is what the user wants; None: none are written. `is_urgent`:
-        the process was asked to stop and may be killed soon."""
+        """Seconds between two snapshots; `interval` is the user's setting. None: none are written. `is_urgent`: the
+        process was requested to stop and may be killed soon."""
 
     def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
         """Write the state that `take` returns, while the operation whose journal was begun goes on. The journal records
@@ -84,10 +84,10 @@ class Store(Protocol):
         """A document of ours that is kept beside the state; None where there is none, or it cannot be read."""
 
     def put_beside(self, name: str, data: bytes) -> None:
-        """Keep such a document. Where that is not possible nothing happens: nobody relies on it."""
+        """Store such a document. Where that is not possible nothing happens: it is not relied on."""
 
     def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-        """What is kept of the state and whether it can be relied on. Nothing is changed."""
+        """The stored files of the state, and the problems with them. Nothing is changed."""
 
     def erase(self) -> list[Diagnostic]:
         """Leave no state: it is somewhere else now."""
@@ -111,7 +111,7 @@ class Store(Protocol):
         """Let `read` add the objects of journals that a state which has moved on does not have."""
 
     def discard_journal(self, place: str) -> list[Diagnostic]:
-        """Let one of them not count any more. Its bytes are kept in a file that says so."""
+        """Discard one of the journals. Its bytes are kept in a file with a name that shows this."""
 
     def begin_journal(
         self, operation: str, begins_with: State | None = None
@@ -146,7 +146,7 @@ class Backend(Protocol):
         """Raises OSError, Failure."""
 
     def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
-        """What `init` does with the selected workspace, where a type wants that."""
+        """Prepare the selected workspace for `init`, where a type requires it."""
 
     def delete_workspace(self, workspace: str) -> None:
         """Remove a workspace and its state. Raises OSError."""
@@ -169,13 +169,13 @@ def module_of(type: str) -> Any:
 
 
 def schema_of(type: str) -> BlockSchema | None:
-    """What may stand in the block of a type of backend; None when there is no such type."""
+    """The schema of the block of a backend type; None when there is no such type."""
     backend = module_of(type)
     return None if backend is None else backend.SCHEMA
 
 
 def unknown_type(type: str) -> Diagnostic:
-    """What is said about a type that there is not."""
+    """The diagnostic about a type that does not exist."""
     from pkgutil import iter_modules
 
     import planner.world.state.backends
@@ -220,8 +220,8 @@ SECRETS = frozenset(("access_key", "secret_key", "token", "password", "client_se
 def state_identity(
     kind: str, settings: Mapping[str, Any], workspace: str = DEFAULT_WORKSPACE, directory: str = "."
 ) -> str:
-    """What a backend that is known says; else its type with the settings that are no secrets, and the workspace.
-    `directory`: where relative paths begin."""
+    """The identity of a state according to a known backend; else its type with the settings that are not secrets, and
+    the workspace. `directory`: where relative paths begin."""
     backend = module_of(kind)
     if backend is not None:
         return str(backend.identity({k: v for k, v in settings.items() if v is not None}, workspace, directory))

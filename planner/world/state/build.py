@@ -63,7 +63,7 @@ class StateBuilder:
             return built.instances.get(key) if built else None
 
     def resource(self, resource: str) -> ResourceState | None:
-        """The resource as it stands now."""
+        """The resource in its present form."""
         with self._lock:
             built = self._resources.get(resource)
             return built.freeze() if built else None
@@ -227,7 +227,7 @@ class StateBuilder:
     # ------------------------------------------------------------ result
 
     def snapshot(self) -> State:
-        """The state as it stands now, with the serial and lineage of the one it began with."""
+        """The state in its present form, with the serial and lineage of the one it began with."""
         with self._lock:
             more: dict[str, Any] = {
                 "resources": {a: r.freeze() for a, r in self._resources.items()},

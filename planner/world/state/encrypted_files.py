@@ -17,7 +17,8 @@ class SealedFiles:
         self._kept, self._said = b"", Unsealed(b"")
 
     def text(self, state: State) -> bytes:
-        """What a state file says in clear: laid out for people, or short where nobody reads it. Raises ValueError."""
+        """The content of a state file in clear: laid out for people, or compact when it is only for programs. Raises
+        ValueError."""
         return write_state(state, compact=not self.seal.is_plain)
 
     def sealed(self, text: bytes) -> bytes:
@@ -33,7 +34,7 @@ class SealedFiles:
         return self._kept
 
     def opened(self, data: bytes) -> Unsealed:
-        """What bytes of a file say; nothing for none. Raises Failure."""
+        """The content of a file's bytes; empty for none. Raises Failure."""
         if self.seal is PLAIN or not data:
             return Unsealed(data)
         if data != self._kept:
@@ -42,7 +43,7 @@ class SealedFiles:
         return self._said
 
     def says(self, data: bytes, text: bytes) -> bool:
-        """Whether the bytes of a file say just this, and are as they would be written today."""
+        """Whether the bytes of a file have just this content, in the form that would be written today."""
         if self.seal is PLAIN:
             return data == text
         try:

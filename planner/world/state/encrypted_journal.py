@@ -1,5 +1,5 @@
-"""Journals of encrypted states: the first line has a key, encrypted as the state is; with it each further line is
-encrypted by itself, so that what is on the disk can be read after a crash, by whoever can read the state.
+"""Journals of encrypted states: the first line has a key, encrypted like the state; with it each further line is
+encrypted by itself, so that the lines on disk can be read after a crash, with access to the state's keys.
 
     {"key": ENVELOPE}
     {"line": 1, "data": "BASE64"}     AES-256-GCM: a nonce of 12 bytes, the line, a tag; the number is authenticated
@@ -29,14 +29,14 @@ class LineSeal:
         self._cipher, self.lines = AESGCM(key), lines
 
     def sealed(self, entry: dict[str, Any]) -> dict[str, Any]:
-        """The next line in the place of one that says this. Raises TypeError for what has no JSON form."""
+        """The next line, encrypted, for this entry. Raises TypeError for values without a JSON form."""
         text, nonce = dumps(entry, escape_html=False), os.urandom(_NONCE)
         self.lines += 1
         data = nonce + self._cipher.encrypt(nonce, text, b"%d" % self.lines)
         return {"line": self.lines, "data": encode(data)}
 
     def opened(self, entry: dict[str, Any]) -> dict[str, Any] | None:
-        """What a line says; None for one that is not as it was written."""
+        """The entry of a line; None for a line that was changed."""
         from cryptography.exceptions import InvalidTag
 
         number, text = entry.get("line"), entry.get("data")
@@ -75,8 +75,8 @@ def line_seal(head: dict[str, Any], seal: Seal) -> LineSeal | None:
 def opened_lines(
     entries: list[dict[str, Any]], seal: Seal
 ) -> tuple[list[dict[str, Any]], tuple[str, ...], LineSeal | None]:
-    """What the lines of a journal say, without its first where that has the key; what is wrong, in words; and the key,
-    to go on with. Raises Failure."""
+    """The entries of a journal, without the first line where that has the key; the problems, in words; and the key, for
+    further lines. Raises Failure."""
     if not entries:
         return entries, (), None
     opens = line_seal(entries[0], seal)

@@ -1,4 +1,4 @@
-"""Seals that encrypt: of states and plans, as OpenTofu keeps them, and of what stands beside them."""
+"""Seals that encrypt: of states and plans, in OpenTofu's format, and of the documents stored with them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 def no_state(data: bytes) -> str:
-    """What keeps bytes from being a state file in clear; empty when nothing does."""
+    """The reason why bytes are not a state file in clear; empty when they are."""
     if _HEAD.match(data) is not None:
         return ""
     try:
@@ -32,12 +32,12 @@ def no_state(data: bytes) -> str:
 
 
 def no_plan(data: bytes) -> str:
-    """The same for plan files."""
+    """The reason why bytes are not a plan file in clear; empty when they are."""
     return "" if data[:2] == b"PK" else f"Invalid plan file {data[:2].decode('utf-8', 'replace')}"
 
 
 class _Sealed:
-    """What states and plans have in common."""
+    """The common part of the seals of states and plans."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -68,7 +68,7 @@ class _Sealed:
 
     @staticmethod
     def _failing(do: Callable[[], R]) -> R:
-        """The same, with Failure for what goes wrong."""
+        """The result of work, with its errors raised as Failure."""
         try:
             return do()
         except TargetError as bad:
@@ -96,7 +96,7 @@ class SealedState(_Sealed):
 
 
 def _check_head(found: Decrypted) -> None:
-    """Serial and lineage stand in clear, too, where anybody can change them. Raises TargetError."""
+    """Serial and lineage are also in clear, where anyone can change them. Raises TargetError."""
     serial, lineage = _serial_and_lineage(found.data)
     outer, history = found.head.get("serial"), found.head.get("lineage")
     if outer is not None and outer.__class__ is not int:

@@ -35,7 +35,7 @@ def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnost
 
 
 def read_with_texts(data: bytes, name: str) -> tuple[State | None, Texts | None, list[Diagnostic]]:
-    """The same with the texts of its resources, if the state is large and in the form that services keep."""
+    """The state with the texts of its resources, if it is large and in the form of services."""
     with collector_paused():
         pieces = cut(data)
         if pieces is None:
@@ -135,7 +135,7 @@ def state_document(state: State) -> dict[str, Any]:
 
 
 def same_content(a: State | None, b: State | None) -> bool:
-    """Whether two states say the same, whatever their serial and lineage."""
+    """Whether two states have the same content, whatever their serial and lineage."""
     if a is None or b is None:
         return a is b
     if a is b:
@@ -265,7 +265,7 @@ _END = b'}],"check_results":'
 
 @frozen
 class Texts:
-    """What is known of resources, by the identity of the object; an object is kept as long as its text."""
+    """Data about resources, by the identity of the object; an object is kept as long as its text."""
 
     known: dict[int, tuple[ResourceState, bytes]]
 
@@ -299,7 +299,7 @@ def cut(data: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
 
 
 def kept(state: State, texts: list[bytes]) -> Texts | None:
-    """The texts by resource, when each stands for one."""
+    """The texts by resource, when each is the text of one."""
     resources = list(state.resources.values())
     if len(resources) != len(texts):
         return None

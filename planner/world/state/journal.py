@@ -109,10 +109,11 @@ class JournalContent:
 
 class Journal:
     """A journal that is being written, from the first line on: there is no file before. All methods may be called from
-    several threads. Where the folder takes no new files none is kept, and `unkept` says so.
+    several threads. Where the directory takes no new files none is kept, and `unkept` is set.
 
     It adds to the state `stored`; when the work begins with another one, `begins_with`, the difference comes first.
-    `mode`: the permissions of the file."""
+    `mode`: the permissions of the file.
+    """
 
     def __init__(
         self,
@@ -166,7 +167,7 @@ class Journal:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything that it was told is on the disk, so that nothing is lost without the state file."""
+        """Whether all entries are on the disk, so that nothing is lost without the state file."""
         return self._descriptor >= 0 and self._problem is None
 
     def end(self, number: int, durable: bool) -> None:
@@ -181,7 +182,7 @@ class Journal:
         self.changes += 1
 
     def flush(self) -> None:
-        """Put everything on the disk that was said so far."""
+        """Flush all entries so far to the disk."""
         self._flush()
 
     def write_snapshot(self, take: Callable[[], State], follow: Follow, save: Save) -> list[Diagnostic]:
@@ -333,8 +334,8 @@ def is_written(path: str) -> bool:
 
 
 def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> None:
-    """Add to the journal of a process that is gone that a state file with everything in it is about to be written. A
-    last line that was cut off goes; whatever else stands there stays, on a line of its own. Raises OSError, Failure."""
+    """Add to the journal of a process that has ended that a state file with everything in it is about to be written. A
+    last line that was cut off is removed; everything else there stays, on lines of its own. Raises OSError, Failure."""
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
         data = read_whole(path)
@@ -350,7 +351,7 @@ def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> N
 
 
 def _as_sealed(entry: dict[str, Any], lines: JournalLines, seal: Seal) -> dict[str, Any]:
-    """What stands for an entry behind these lines. Raises Failure."""
+    """The stored form of an entry behind these lines. Raises Failure."""
     if seal is PLAIN or not lines.entries:
         return entry
     line_seal = _opened(lines.entries, seal)[2]
@@ -397,7 +398,7 @@ def _mark(kind: str, state: State, **more: Any) -> dict[str, Any]:
 
 
 def read_journal(path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, list[Diagnostic]]:
-    """What a journal says; None when there is none, when it holds nothing, or with an error."""
+    """The content of a journal; None when there is none, when it is empty, or with an error."""
     try:
         data = read_whole(path)
     except FileNotFoundError:
@@ -408,7 +409,7 @@ def read_journal(path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, 
 
 
 def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, list[Diagnostic]]:
-    """What the bytes of a journal say, which came from `path`; None when it holds nothing, or with an error."""
+    """The content of a journal's bytes, which came from `path`; None when it is empty, or with an error."""
     lines = read_lines(data)
     move = "Move it away if the state is right without it."
     if not lines.has_beginning:
@@ -524,7 +525,7 @@ _DOUBTS = {
 
 
 def story(path: str, recorded: JournalContent, count: int) -> list[Diagnostic]:
-    """Warnings about a journal that nobody finished, which adds `count` changes to the state."""
+    """Warnings about an unfinished journal, which adds `count` changes to the state."""
     how = "ended without warning before it could save the state"
     if recorded.saved is not None:
         how = "came to its end, but the state could not be saved"

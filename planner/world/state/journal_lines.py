@@ -1,8 +1,8 @@
-"""The lines of a journal: each with a sum of its own and one over all that went before, so that what was changed, what
-is missing between lines and what was cut off at the end can be told apart.
+"""The lines of a journal: each with a checksum of its own and one over all lines before, which distinguishes changed
+lines, missing lines and a last line that was cut off.
 
-A line is `CHAIN OWN JSON`, both sums CRC-32 in eight hexadecimal digits: OWN of the JSON text, CHAIN of it going on
-from the line before (from 0 in the first). Lines used to have OWN alone; such journals are still read.
+A line is `CHAIN OWN JSON`, both checksums CRC-32 in eight hexadecimal digits: OWN of the JSON text, CHAIN of it going
+on from the line before (from 0 in the first). Lines used to have OWN alone; such journals are still read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BEGINNING = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (?:[0-9a-f]{0,8}|(?:[0-9a-f
 
 
 def text_of(entry: dict[str, Any]) -> bytes:
-    """What a line says. Raises TypeError for what has no JSON form."""
+    """The text of an entry. Raises TypeError for values without a JSON form."""
     return dumps(entry, escape_html=False)
 
 
@@ -31,8 +31,8 @@ def line_of(text: bytes, chain: int) -> tuple[bytes, int]:
 
 @frozen
 class JournalLines:
-    """What could be read. `chain`: that of the last line; `size`: bytes of all whole lines. `is_torn`: the last line
-    was cut off while it was written, as when a process is killed. `damage`: what else is wrong, in words."""
+    """The readable lines. `chain`: that of the last line; `size`: bytes of all whole lines. `is_torn`: the last line
+    was cut off while it was written, as when a process is killed. `damage`: other problems, in words."""
 
     entries: list[dict[str, Any]] = field(factory=list)
     chain: int = 0
@@ -72,7 +72,7 @@ def read_lines(data: bytes) -> JournalLines:
 
 
 def _entry(line: bytes) -> tuple[dict[str, Any] | None, int | None, bytes]:
-    """What a line says, its chain and its text; None for one that does not say what was written."""
+    """The entry of a line, its chain and its text; None for a line that was changed."""
     match = _LINE.fullmatch(line)
     if match is None or zlib.crc32(match[3]) != int(match[2], 16):
         return None, None, b""

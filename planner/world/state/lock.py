@@ -1,7 +1,7 @@
-"""The lock on a state file: a record lock on the file, and a file beside it that says who holds it.
+"""The lock on a state file: a record lock on the file, and a file next to it that identifies the holder.
 
-Where the system has them the record locks belong to an open file, else (POSIX) to a process, which then loses them when
-it closes any other descriptor of the file. The two keep each other out, and both are OpenTofu's, so that the two
+Where the system has them the record locks belong to an open file, else (POSIX) to a process, which then loses them
+when it closes any other descriptor of the file. The two keep each other out, and both are OpenTofu's, so that the two
 programs keep each other out as well: `.NAME.lock.info` holds a JSON object with ID, Operation, Info, Who, Version,
 Created and Path.
 """
@@ -118,13 +118,13 @@ def _account() -> str:
 
 
 def info_path(state_path: str) -> str:
-    """Where the lock info of a state file stands."""
+    """The path of the lock info of a state file."""
     directory, name = os.path.split(state_path)
     return os.path.join(directory, f".{name.removeprefix('.')}.lock.info")
 
 
 def read_lock_info(state_path: str) -> LockInfo | None:
-    """Who holds the lock; None when nobody says so."""
+    """The holder of the lock; None when it is not recorded."""
     try:
         data = read_whole(info_path(state_path))
     except OSError:
@@ -133,7 +133,7 @@ def read_lock_info(state_path: str) -> LockInfo | None:
 
 
 def lock_info_of(data: bytes) -> LockInfo | None:
-    """The lock info that a JSON object says; None when it is none. Others may have written it."""
+    """The lock info in a JSON object; None if it is not valid. Other programs may have written it."""
     if len(data) > _MOST_INFO:
         return None
     try:
@@ -147,7 +147,7 @@ def lock_info_of(data: bytes) -> LockInfo | None:
 
 
 def _take(descriptor: int) -> None:
-    """Raises BlockingIOError or PermissionError when somebody else has it."""
+    """Raises BlockingIOError or PermissionError when another process has it."""
     _set_lock(descriptor, "F_WRLCK")
 
 
@@ -230,7 +230,7 @@ class FileLock:
         return []
 
     def _try(self) -> bool:
-        """Whether the lock could be taken on the file that now stands at the path."""
+        """Whether the lock could be taken on the file that is now at the path."""
         if self.descriptor is None:
             os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)
             self._created = not os.path.exists(self.path)
@@ -254,7 +254,7 @@ class FileLock:
         return self._try()
 
     def is_taken(self) -> bool:
-        """Whether somebody else holds the lock."""
+        """Whether another process holds the lock."""
         try:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         except OSError:
@@ -324,7 +324,7 @@ class FileLock:
         self._replaced, self.descriptor = [], None
 
     def holder(self) -> str:
-        """Who has the lock, since when and what for, as the end of a sentence; "" when nobody knows."""
+        """The holder of the lock, since when and what for, as the end of a sentence; "" when unknown."""
         info = read_lock_info(self.path)
         if info is None:
             return ""

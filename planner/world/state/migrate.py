@@ -20,7 +20,7 @@ Ask = Callable[[str, str], str]
 
 @frozen
 class MigrationOptions:
-    """How to go about it. `ask` is None when questions are not welcome; `force` answers all of them with yes."""
+    """Options of a migration. `ask` is None when prompting is not allowed; `force` answers all of them with yes."""
 
     source_type: str
     target_type: str
@@ -34,7 +34,7 @@ class MigrationOptions:
     """takes what there is to know of the states that are copied, such as operations that were cut off"""
 
     def confirmed(self, question: str, remark: str) -> bool:
-        """Whether the answer is yes. Raises Failure when nobody can be asked."""
+        """Whether the answer is yes. Raises Failure when prompting is not possible."""
         if self.force:
             return True
         if self.ask is None:
@@ -52,8 +52,8 @@ class MigrationOptions:
 
 
 def migrate(source: Backend, target: Backend, how: MigrationOptions) -> list[str]:
-    """Copy the state of every workspace, after asking, and name those whose state is there now. Empty states are left
-    alone. Raises Failure."""
+    """Copy the state of every workspace, after prompting, and name those whose state is there now. Empty states are
+    left alone. Raises Failure."""
     try:
         names = source.workspaces()
     except OSError as problem:
@@ -123,7 +123,7 @@ def _migrate_one(old: Store, new: Store, how: MigrationOptions) -> bool:
 def _compared(
     here: State, there: State | None, how: MigrationOptions, may_show: bool
 ) -> Iterator[tuple[str, str] | None]:
-    """Files with both states while somebody is asked which one it shall be, unless they are kept encrypted."""
+    """Files with both states while the user is prompted to choose one, unless they are stored encrypted."""
     if not may_show or there is None or there.is_empty or how.force or how.ask is None:
         yield None
         return

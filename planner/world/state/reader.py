@@ -67,7 +67,7 @@ class StateReader:
         return version
 
     def add(self, resources: dict[str, ResourceState], resource: ResourceState) -> None:
-        """The same resource may stand in a file several times, as long as no object does."""
+        """Add a resource. A file may list it several times, but each object only once."""
         address = resource.address
         before = resources.get(address)
         if before is None:
@@ -345,7 +345,7 @@ LARGEST = (1 << 63) - 1
 
 
 class MalformedError(Exception):
-    """Something in the file has the wrong shape; the text says where and what."""
+    """A part of the file has the wrong shape; the text has the place and the problem."""
 
 
 def as_object(raw: Any, place: str) -> dict[str, Any]:

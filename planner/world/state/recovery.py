@@ -1,7 +1,7 @@
-"""A state with what the journal of an operation that was cut off adds to it.
+"""A state with the changes in the journal of an interrupted operation.
 
 The journal of an apply belongs to the state that the apply began with, and to each snapshot that it wrote. When the
-state has moved on since, because somebody went on with another program, the journal is compared with it object by
+state has changed since, because the user continued with another program, the journal is compared with it object by
 object: see `Strays`.
 """
 
@@ -57,8 +57,8 @@ class Strays:
 
 @frozen(eq=False)
 class StateRecovery:
-    """What a journal came to: `adds` says whether it had anything that the state lacks, `missing` which instances have
-    objects that are not part of `state`, because it has moved on since."""
+    """The result of a journal: `adds`: whether it has anything that the state lacks; `missing`: the instances with
+    objects that are not part of `state`, because it has changed since."""
 
     state: State | None
     problems: tuple[Diagnostic, ...] = ()
@@ -75,8 +75,8 @@ def recovered(
     checksum: str = "",
     adopts: bool = False,
 ) -> StateRecovery:
-    """The state (None: there is none) in `place` with what the journal called `journal` says. When the state has moved
-    on since, only with `adopts` are the objects added that it does not have; else they are named in a warning.
+    """The state (None: there is none) in `place` with the entries of the journal called `journal`. When the state has
+    changed since, only with `adopts` are the objects added that it does not have; else they are named in a warning.
     `is_at_work`: the writer of the journal is still running, so there is nothing to report. `checksum`: of the file
     that the state was read from."""
     base = state or State()
@@ -99,7 +99,7 @@ def recovered(
 
 
 def _has_all(state: State, recorded: JournalContent) -> bool:
-    """Whether a state that was written after the journal was begun has everything that the journal says."""
+    """Whether a state that was written after the journal was begun has all entries of the journal."""
     follows = state.lineage == recorded.lineage and state.serial > recorded.serial
     return follows and same_content(replayed(state, recorded), state)
 
@@ -184,7 +184,7 @@ def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _identity(object: ObjectState) -> object:
-    """What tells two objects of one type apart."""
+    """The values that distinguish two objects of one type."""
     return object.identity or object.attributes.get("id") or object.attributes
 
 

@@ -17,7 +17,8 @@ from planner.world.state.recovery import ERRORED
 
 
 def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
-    """Keep a state that the store did not take: what to say about it, and the bytes to print when nothing has it."""
+    """Rescue a state that the store did not accept: the diagnostics, and the bytes to print when it could not be stored
+    anywhere."""
     journal = store.journal
     recovered = journal is not None and journal.is_complete
     if not recovered:

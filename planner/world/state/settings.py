@@ -1,6 +1,6 @@
-"""The settings of backends: what a schema says of them, where defaults come from, and the number of a block.
+"""The settings of backends: their validation by a schema, the sources of defaults, and the hash of a block.
 
-A backend's `SCHEMA` is like a provider's. Settings travel as plain values (None where nothing is said): in the working
+A backend's `SCHEMA` is like a provider's. Settings travel as plain values (None where not set): in the working
 directory's record, in plans, in `terraform_remote_state`.
 """
 
@@ -54,7 +54,7 @@ def _attribute(kind: Type, description: str, required: bool, sensitive: bool, de
 
 
 def checked(kind: str, schema: BlockSchema, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """Every setting of a schema as its type says, from plain data of whatever origin."""
+    """Every setting of a schema with its type, from plain data of whatever origin."""
     problems = []
     types = decode_type(schema).attributes
     result: dict[str, Any] = {}
@@ -114,10 +114,11 @@ def _wrong(detail: str) -> Diagnostic:
 
 
 def settings_hash(kind: str, schema: BlockSchema, settings: Mapping[str, Any]) -> int:
-    """The number that stands for a backend block: CRC-32 of its type and its settings by name.
+    """The hash of a backend block: CRC-32 of its type and its settings by name.
 
     It is the number that OpenTofu 1.12 computes (cty's hash of a tuple of the type and an object), so that a directory
-    prepared by either program is prepared for the other."""
+    prepared by either program is prepared for the other.
+    """
     body = _hashed(dict(settings), decode_type(schema))
     return zlib.crc32(f"<{_quoted(kind)};{body};>".encode("utf-8", "surrogateescape"))
 
@@ -192,7 +193,7 @@ class SettingsReading:
             raise Unopened
 
     def text(self, name: str, *variables: str, default: str = "") -> str:
-        """A string: given, or in the first of the variables that says something."""
+        """A string: the setting, or the first of the variables that is not empty."""
         given = self.settings.get(name)
         if given is not None and given != "":
             return str(given)
@@ -239,7 +240,7 @@ class SettingsReading:
         self.problems.append(error("state.backend_setting", text, detail))
 
     def given(self, what: Callable[[], str]) -> str:
-        """What is worked out, "" when that fails with a ValueError, which is a problem then."""
+        """A computed setting, "" when computing it fails with a ValueError, which becomes a problem then."""
         try:
             return what()
         except ValueError as bad:

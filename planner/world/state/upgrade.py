@@ -159,8 +159,8 @@ def _schema_version(meta: dict[str, Any]) -> int:
 
 
 def _mark_maps(attributes: dict[str, str]) -> None:
-    """The count of a map gets the ending `%`; `#` is left to lists and sets. Counts of what is empty go: nobody can
-    tell what it is."""
+    """The count of a map gets the ending `%`; `#` is left to lists and sets. Counts of empty collections are removed:
+    their kind is unknown."""
     for prefix in sorted(name[:-1] for name in attributes if name.endswith(".#")):
         below = (name[len(prefix) :] for name in attributes if name.startswith(prefix))
         keys = {rest.partition(".")[0] if rest[0:1] != "." else rest for rest in below if rest != "#"}

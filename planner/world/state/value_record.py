@@ -1,16 +1,16 @@
-"""What the values of a configuration were when it was last applied: a small document beside the state.
+"""The values of a configuration at the last apply: a small document next to the state.
 
-Nothing but digests, made with a key that only this user has, so that nobody can guess secrets from them. A value has a
-digest for each part of it, up to a limit. Where an apply did not do everything that was planned, a value keeps the
-digests from before beside the new ones: it may have been any of them. The document counts only for the very state that
-it was written with, or one that only moved entries since.
+It only has digests, made with a key that only this user has, so that secrets cannot be guessed from them. A value has
+a digest for each part of it, up to a limit. Where an apply did not do everything that was planned, a value keeps the
+former digests with the new ones: it may have been any of them. The document counts only for the very state that it was
+written with, or one that only moved entries since.
 
     {"format_version": "1.0", "lineage": "...", "serial": 7, "key": "...",
      "values": {"var.size": ["Qm3..."], "local.tags": [...], "local.tags.owner": [...]},
      "files": {"user-data.sh": ["x1f..."]},
      "texts": {"terraform_data.web": [], "terraform_data.web.input": ["9ab...", ...], "local.tags": null}}
 
-A text has digests of the expression and of all inside; null, where it may have been several.
+An expression has digests of itself and of all expressions inside; null, where it may have been several.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class ValueRecord:
 
 
 def status(known: Digests, name: str, digest: str | None, whole: str = "") -> Status:
-    """Whether something is what it was: `digest` of what it is, None for nothing there. `whole`: the name of what it is
-    a part of, which tells of parts that were not there."""
+    """Whether a value is unchanged: `digest` is that of its present value, None for no value. `whole`: the name of the
+    value that it is a part of, which shows parts that did not exist."""
     before = known.get(name)
     if before is None:
         is_new = digest is not None and len(known.get(whole, ())) == 1 and whole + MORE not in known
@@ -164,14 +164,14 @@ def place_name(name: str, path: tuple[Any, ...]) -> str:
 
 
 def merged_texts(before: Texts, now: Texts) -> dict[str, tuple[str, ...] | None]:
-    """What texts may have been after an apply that did not do everything."""
+    """Possible expressions after an apply that did not do everything."""
     if not before:
         return {}
     return {name: now[name] if before.get(name) == now.get(name) else None for name in sorted({*before, *now})}
 
 
 def merged(before: Digests, now: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """What things may have been after an apply that did not do everything. What it did not look at is as it was."""
+    """Possible values after an apply that did not do everything. Values that it did not look at are unchanged."""
     result = {name: known for name, known in before.items() if not _is_within(name, now)}
     for name, digest in now.items():
         known = before.get(name)

@@ -40,7 +40,7 @@ class KeptFiles(Protocol):
 
 
 def verify(store: KeptFiles) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-    """What there is, and everything that is wrong with it. Nothing is changed."""
+    """The stored files, and all problems with them. Nothing is changed."""
     checked: list[VerifiedFile] = []
     problems: list[Diagnostic] = []
     state = _file("state", store.read_path, store.seal, checked, problems)
@@ -56,7 +56,7 @@ def verify(store: KeptFiles) -> tuple[list[VerifiedFile], list[Diagnostic]]:
 def verify_kept(
     place: str, state: State | None, journal_path: str, problems: list[Diagnostic], seal: Seal = PLAIN
 ) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-    """The same of a state that was read from somewhere else than a file, with the problems of that."""
+    """Verify a state that was read from somewhere else than a file, with the problems of reading it."""
     checked = [] if state is None else [VerifiedFile("state", place, _content(state))]
     _journal(journal_path, seal, checked, problems)
     _rescued(seal, checked, problems)
@@ -64,7 +64,7 @@ def verify_kept(
 
 
 def _journal(path: str, seal: Seal, checked: list[VerifiedFile], problems: list[Diagnostic]) -> bool:
-    """Whether there is one that says something."""
+    """Whether there is a journal with entries."""
     recorded, more = read_journal(path, seal)
     problems += [problem for problem in more if problem not in problems]
     if recorded is None:

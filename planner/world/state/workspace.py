@@ -16,7 +16,7 @@ _ALLOWED = frozenset("-_.~$&+=:@")
 
 
 def valid_workspace_name(name: str) -> bool:
-    """Whether a name can stand in a path and a URL as it is."""
+    """Whether a name can be used unchanged in a path and a URL."""
     return bool(name) and all(c in _ALLOWED or (c.isascii() and c.isalnum()) for c in name)
 
 

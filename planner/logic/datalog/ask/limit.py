@@ -89,7 +89,7 @@ def _whole_source(source: Source) -> tuple[Any, ...]:
 
 
 def _limit_life(watched: int, seconds: float) -> None:
-    """Let the kernel end this process a moment after its time, and when nobody waits for it any more."""
+    """Make the kernel end this process a moment after its time limit, and when its parent no longer waits for it."""
     for number in (signal.SIGALRM, signal.SIGIO, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE)

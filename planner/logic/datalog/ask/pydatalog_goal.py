@@ -62,7 +62,8 @@ def _ask(relations: Relations, clause: list[tuple[Literal, list[str]]], columns:
 
 
 def _resolver(relations: Relations, literal: Literal, names: list[str]) -> Callable[..., Iterator[Row]]:
-    """What pyDatalog calls with a term for each variable of the literal: it wants the rows of values that fit."""
+    """The function that pyDatalog calls with a term for each variable of the literal: it returns the rows of values
+    that fit."""
 
     def resolve(*terms: Any) -> Iterator[Row]:
         known: Assignment = {name: term.id for name, term in zip(names, terms, strict=True) if term.is_const()}

@@ -1,11 +1,11 @@
-"""Ad hoc questions: a body without a head, asked of what holds.
+"""Ad hoc queries: a body without a head, evaluated over the facts and derivations.
 
     edge(A, "terraform_data.web"), not pruned(A)
 
 The answer is a table: a column for each variable in the order of appearance, a row for each way in which all literals
-hold. A question that begins at something named is answered by pyDatalog, goal-directed over the relations as they are
-(ask_goal.py). One about everything, with an aggregate or with a computed value is answered by our own evaluator, bottom
-up. Recursion is in the relations, not in questions.
+hold. A query that begins at a constant is answered by pyDatalog, goal-directed over the relations as they are
+(ask_goal.py). One about everything, with an aggregate or with a computed value is answered by our own evaluator,
+bottom up. Recursion is in the relations, not in queries.
 """
 
 from __future__ import annotations

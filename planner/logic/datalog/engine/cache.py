@@ -33,18 +33,19 @@ def load_program(
     beside: Beside | None = None,
     spaces: Spaces | None = None,
 ) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them;
-    without `.dl` they begin the names of rules that have none of their own (`house.dl` gives `house.1`...).
+    """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them; without
+    `.dl` they begin the names of rules that have none of their own (`house.dl` gives `house.1`...).
 
-    `core` are the names of the files that belong to the product: other files may not change what those declare,
-    except by adding rules to predicates declared `.open`. None: all files are equal.
+    `core` are the names of the files that belong to the product: other files may not change what those declare, except
+    by adding rules to predicates declared `.open`. None: all files are equal.
 
     `beside` gives all files that share the vocabulary of the core ones: what these declare, no other one may declare.
-    `made` are more files, which a program has made (front/made.py) and nobody has to parse. `spaces` says which files
-    have names of their own (front/spaces.py).
+    `made` are more files, which a program has constructed (language/constructed.py) and which need no parsing.
+    `spaces` maps files to their name spaces (language/spaces.py).
 
     The program is None if a diagnostic is an error. A program without errors is kept in the user's cache under the
-    digest of its text."""
+    digest of its text.
+    """
     files = [*files, *((file.source.filename, file.source.text) for file in made)]
     program, diagnostics = _kept_or_built(files, core, made, beside, spaces or {})
     if program is not None:
@@ -72,13 +73,13 @@ def _kept_or_built(
 
 
 def parts(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> Iterator[str]:
-    """What an entry is named by: rule files (name, text), of which the `core` ones are marked."""
+    """The parts of an entry's name: rule files (name, text), of which the `core` ones are marked."""
     for name, text in files:
         yield from (name, str(core is None or name in core), text)
 
 
 def spaces_parts(spaces: Spaces) -> Iterator[str]:
-    """What an entry is named by, of the names that files have for themselves."""
+    """The parts of an entry's name from the name spaces of files."""
     for file in sorted(spaces):
         yield from (file, *spaces[file])
 
@@ -107,7 +108,7 @@ def pickled(value: Any) -> bytes:
 
 
 def unpickled(data: bytes, sources: dict[str, Source]) -> Any:
-    """The same again, with sources of these names. The bytes have to be the user's own
+    """The unpickled object, with sources of these names. The bytes have to be the user's own
     (planner.foundation.support.store)."""
     return _Unpickler(data, sources).load()
 

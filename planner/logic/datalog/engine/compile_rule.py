@@ -98,7 +98,7 @@ def key_code(parts: list[str]) -> str:
 
 
 class Indexes:
-    """The indexes of a program, numbered as they are asked for."""
+    """The indexes of a program, numbered in the order of first use."""
 
     def __init__(self) -> None:
         self.numbers: dict[CompiledIndex, int] = {}
@@ -287,7 +287,7 @@ class BodyCompiler:
         clauses.append(Check(self.comparison(literal.operator, left, right, bases)))
 
     def builtin(self, literal: Builtin, clauses: list[Clause]) -> None:
-        """Range over the rows of a built-in relation, or ask whether it has some."""
+        """Range over the rows of a built-in relation, or check whether it has some."""
         inputs = [self.term(a, clauses) for a in literal.inputs]
         if literal.relation == MEMBER:
             (subject,) = literal.outputs
@@ -424,7 +424,7 @@ class BodyCompiler:
         return self._chosen(row, clauses) or _new_rows(row, clauses)
 
     def statements(self, delta: Atom | None = None) -> list[str]:
-        """The same as the body of a function that adds rows to `O`."""
+        """The statements of a function that adds rows to `O`."""
         row, clauses = self.clauses(delta)
         chosen = self._chosen(row, clauses) if delta is None else None
         prelude = [f"{name} = {code}" for code, name in self.prelude.items()]

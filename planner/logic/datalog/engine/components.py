@@ -100,7 +100,7 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
 
 
 class Behind(Mapping[Row, None]):
-    """The rows, as a mapping like those of other relations. Nobody changes what it was made from."""
+    """The rows, as a mapping like those of other relations. Its source must not be changed."""
 
     __slots__ = ("_bits", "_edges", "_labels", "_places", "names")
 

@@ -20,10 +20,12 @@ Relation = AbstractSet[Row]
 
 
 class Database(Mapping[str, Relation]):
-    """What holds: `database["edge"]` is the set of rows of a predicate, given or derived. Nobody changes the sets.
+    """The rows that hold: `database["edge"]` is the set of rows of a predicate, given or derived. The sets must not be
+    changed.
 
-    `facts` is what was given. A predicate that was not asked for (`want`) is missing: KeyError. One that was let go of
-    on the way is derived again, with all that it rests on, when somebody asks for it after all."""
+    `facts` are the given rows. A predicate that was not requested (`want`) is missing: KeyError. One that was released
+    on the way is derived again on use, with all predicates that it depends on.
+    """
 
     def __init__(self, program: RuleProgram, facts: FactBase, relations: dict[str, Rows]) -> None:
         self.program, self.facts = program, facts
@@ -41,7 +43,7 @@ class Database(Mapping[str, Relation]):
         return self.rows(predicate).keys()
 
     def rows(self, predicate: str) -> Rows:
-        """The same as the evaluator keeps them."""
+        """The rows in the evaluator's representation."""
         if predicate in self._let_go:
             self._complete()
         return self._relations[predicate]
@@ -73,21 +75,21 @@ class Database(Mapping[str, Relation]):
         return ranks.get(row, 0)
 
     def of_same_facts(self, facts: FactBase) -> Database:
-        """The same, derived from facts that say the same and come from elsewhere."""
+        """This database, derived from equal facts from another source."""
         copy = Database(self.program, facts, self._relations)
         copy.rounds, copy._ranks, copy._let_go = self.rounds, self._ranks, self._let_go
         copy.seconds, copy.produced, copy.native_seconds = self.seconds, self.produced, self.native_seconds
         return copy
 
     def narrowed(self, predicate: str, rows: Relation) -> Database:
-        """The same with some rows of one predicate only, for a proof that need not look at the others."""
+        """This database with some rows of one predicate only, for a proof that need not look at the others."""
         self._complete()
         copy = Database(self.program, self.facts, {**self._relations, predicate: dict.fromkeys(rows)})
         copy.rounds, copy._ranks = self.rounds, self._ranks
         return copy
 
     def beside(self, program: RuleProgram, relations: Mapping[str, Iterable[Row]]) -> Database:
-        """The same with relations of another program; `program` declares both (Program.beside)."""
+        """This database with relations of another program; `program` declares both (Program.beside)."""
         self._complete()
         more = {name: dict.fromkeys(rows) for name, rows in relations.items()}
         copy = Database(program, self.facts, {**self._relations, **more})
@@ -287,7 +289,7 @@ def everything(program: RuleProgram, needed: Collection[int]) -> list[Task]:
 
 
 def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> list[Task]:
-    """What has to be done for the wanted predicates only. Relations that were given are never dropped."""
+    """The tasks for the wanted predicates only. Relations that were given are never dropped."""
     given = [facts.rows(name) for name in program.predicates]
     living = _living(program, given)
     needed = _needed(living, wanted)
@@ -356,7 +358,7 @@ def _compared(program: RuleProgram) -> set[tuple[int, int]]:
 
 
 def _wider(known: Columns | None, head: tuple[tuple[Any, ...] | None, ...]) -> Columns:
-    """What may stand in the columns when rows of this head may hold too."""
+    """The possible values of the columns when rows of this head may hold too."""
     if known is None:
         return [None if values is None else set(values) for values in head]
     return [

@@ -12,9 +12,10 @@ _PLAIN = frozenset((str, int))
 
 
 class FactBase:
-    """Predicate name to set of rows, and for some rows a source: any object that says where the fact comes from.
+    """Predicate name to set of rows, and for some rows a source: any object that describes the origin of the fact.
 
-    Nobody changes the sets it hands out."""
+    The returned sets must not be changed.
+    """
 
     __slots__ = ("_relations", "_sources")
 
@@ -40,14 +41,14 @@ class FactBase:
         return self.rows(predicate).keys()
 
     def rows(self, predicate: str) -> Rows:
-        """The same as the evaluator keeps them."""
+        """The rows in the evaluator's representation."""
         return self._relations.get(predicate, _NOTHING)
 
     def sorted(self, predicate: str) -> list[Row]:
         return sorted_rows(self.relation(predicate))
 
     def without(self, removed: Mapping[str, AbstractSet[Row]]) -> FactBase:
-        """The same without some rows."""
+        """These facts without some rows."""
         kept = {name: {r: v for r, v in self.rows(name).items() if r not in rows} for name, rows in removed.items()}
         return FactBase({**self._relations, **kept}, self._sources)
 

@@ -1,7 +1,7 @@
-"""Native operators: relations that rules could state but not compute fast enough. A program asks for one by
-`.native reduced_edge(dependent: node, dependency: node) = reduction(edge)`.
+"""Native operators: relations that rules could state but not compute fast enough. A program declares one by `.native
+reduced_edge(dependent: node, dependency: node) = reduction(edge)`.
 
-Each operator takes whole relations and gives a relation. What each means is written as rules in its docstring; the
+Each operator takes whole relations and gives a relation. The meaning of each is written as rules in its docstring; the
 tests evaluate those on small graphs and compare.
 """
 
@@ -18,8 +18,8 @@ from planner.logic.datalog.language.values import Row, sorted_rows
 
 def json_values(texts: Iterable[Row], shared: Any) -> list[Row]:
     """json_values(texts)(a, b, inner, value): the last column of (a, b, text) is the text of a JSON object or array,
-    and this text, number or truth value stands at `inner` in it (`Statement[0].Effect`); nothing for null. Of a name
-    that an object has twice all values count: readers differ in which they take."""
+    and this string, number or truth value is at `inner` in it (`Statement[0].Effect`); nothing for null. Of a name that
+    an object has twice all values count: readers differ in which they take."""
     from planner.logic.datalog.language.documents import json_rows
 
     return [(*key, *row) for key, text in _objects(texts) for row in json_rows(text) or ()]
@@ -216,8 +216,9 @@ def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
     """The wished edges that would close a cycle, taken one after the other in their order, each together with the edges
     and with the wished ones before it that closed none.
 
-    closing(A, B) :- wished(A, B), path(B, A), where path runs along edges and along wished rows that come before (A, B)
-    and are not closing. (No stratified program says that; the tests add one row at a time.)"""
+    closing(A, B) :- wished(A, B), path(B, A), where path runs along edges and along wished rows that come before (A,
+    B) and are not closing. (No stratified program expresses that; the tests add one row at a time.)
+    """
     if not wished:
         return []
     both = list(dict.fromkeys([*edges, *wished]))

@@ -54,8 +54,8 @@ class RuleProgram:
         return self._by_head.get(predicate, [])
 
     def beside(self, others: Mapping[str, Predicate]) -> RuleProgram:
-        """The same with predicates of another program, under these names: for questions about what both derive. They
-        are inputs here; whoever asks brings their rows (Database.beside)."""
+        """This program with predicates of another one, under these names: for queries about both. They are inputs here;
+        the caller provides their rows (Database.beside)."""
         predicates = dict(self.predicates)
         for name, predicate in others.items():
             number = len(predicates)
@@ -103,7 +103,7 @@ def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set
 
 class CompiledIndex(NamedTuple):
     """The rows of a predicate by some columns (`keys`): a dictionary to the list of the rows, or, when none of their
-    other columns is used (not `has_rows`), a set of keys. One column stands for itself, several as a tuple."""
+    other columns is used (not `has_rows`), a set of keys. The key of one column is its value, of several a tuple."""
 
     predicate: int
     arity: int
@@ -115,7 +115,7 @@ class CompiledFunction(NamedTuple):
     """A compiled rule: `f<number>(R, I, D, O)`. `head` is the predicate it derives, `delta` the one that D belongs to
     (-1: none), `needs` the indexes it reads, `positives` the predicates without whose rows it derives nothing, `reads`
     all that it reads; `constants` are its positive atoms with constants: the predicate, columns and values;
-    `head_columns` are the constants of its head, None for a column that any value may stand in."""
+    `head_columns` are the constants of its head, None for a column that may have any value."""
 
     number: int
     rule: int
@@ -139,8 +139,8 @@ class CompiledStratum(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What the rules look at in a column: the `constants` that stand there; whether its values are `compared` with
-    others, computed with or counted, directly or further on; whether they are `shown` in a result."""
+    """The use of a column by the rules: the `constants` in it; whether its values are `compared` with others, computed
+    with or counted, directly or further on; whether they are `shown` in a result."""
 
     constants: frozenset[object] = frozenset()
     compared: bool = False
@@ -152,8 +152,9 @@ UNSEEN = Look()
 
 class CompiledRules(NamedTuple):
     """The program as code: `source` defines the functions f0, f1... and the index builders x0, x1... `reads` are the
-    numbers of the predicates that each predicate, by number, depends on directly; `looks` says of inputs, by name, what
-    the rules look at in their columns; `uses` are the built-in functions (module, name) that it needs loaded."""
+    numbers of the predicates that each predicate, by number, depends on directly; `looks` has the use of inputs'
+    columns by the rules, by name of the input; `uses` are the built-in functions (module, name) that it needs
+    loaded."""
 
     source: str
     steps: list[CompiledStratum]
@@ -169,7 +170,7 @@ def chosen(rows: Rows, passed: list[Row]) -> Rows:
 
 
 def called(module: str, attribute: str) -> str:
-    """What generated code calls a built-in function of another module than functions.py."""
+    """The name in generated code of a built-in function of another module than functions.py."""
     return f"b_{module}_{attribute}"
 
 

@@ -37,8 +37,8 @@ def value_of(term: Term, assignment: Assignment) -> Value | None:
 
 
 def holds(literal: Comparison | Test, assignment: Assignment) -> bool:
-    """Whether a comparison or test of known values holds. One whose values do not exist does not,
-    negated or not; but `undefined` asks for that."""
+    """Whether a comparison or test of known values holds. One whose values do not exist does not, negated or not; but
+    `undefined` tests for that."""
     terms = (literal.left, literal.right) if isinstance(literal, Comparison) else literal.arguments
     values = [value_of(t, assignment) for t in terms]
     if isinstance(literal, Test) and literal.function == "undefined":

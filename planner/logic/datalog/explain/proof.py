@@ -7,10 +7,10 @@
                 "p2": {"tuple": ["reference", "A", "B", "input"], "input": true,
                        "source": {"file": "main.tf", "line": 7, "column": 12, "snippet": "  input = B.id"}}}}
 
-The entries of a body stand in the order of the rule's literals. In a negation null means any value. An aggregate is
-`{"aggregate": "count : { edge(A, _) }", "value": 3}`. A leaf that a native operator decided has the source
-`{"native": "reduction"}`. A rule of the user's also has `"rule_at": {"file": ".planner/rules/own.dl", "line": 3}`. A
-sub-proof that is used several times stands once.
+The entries of a body are in the order of the rule's literals. In a negation null means any value. An aggregate is
+`{"aggregate": "count : { edge(A, _) }", "value": 3}`. A leaf that a native operator decided has the source `{"native":
+"reduction"}`. A rule of the user's also has `"rule_at": {"file": ".planner/rules/own.dl", "line": 3}`. A sub-proof
+that is used several times is listed once.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def proof_json(
 
 
 def is_written(rule: Rule) -> bool:
-    """Whether a rule stands in a file of the user's; rules that are made from those stand in none."""
+    """Whether a rule is in a file of the user's; rules constructed from those are in none."""
     return not rule.is_core and rule.file.endswith(".dl")
 
 

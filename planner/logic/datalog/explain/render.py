@@ -26,7 +26,7 @@ from planner.logic.datalog.language.values import Row, Value, decode
 
 
 class Absence:
-    """A negation in a proof: no row of `predicate` has these values. None stands for any value."""
+    """A negation in a proof: no row of `predicate` has these values. None means any value."""
 
     __slots__ = ("pattern", "predicate")
 

@@ -86,7 +86,7 @@ Solution: TypeAlias = tuple[Assignment, dict[int, Row]]  # rows by the id of the
 
 
 class Relations:
-    """The relations of a database, with an index for every combination of columns that was asked for."""
+    """The relations of a database, with an index for every combination of columns in use."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -113,8 +113,8 @@ class Relations:
     def _candidates(
         self, predicate: str, rows: AbstractSet[Row], keys: tuple[int, ...], known: list[Any]
     ) -> Sequence[Row]:
-        """The rows with these values in the columns `keys`. The first question about a combination of columns looks
-        at all rows, for one proof asks little; then an index is built."""
+        """The rows with these values in the columns `keys`. The first lookup with a combination of columns looks at all
+        rows, because one proof needs few; then an index is built."""
         index = self._indexes.get((predicate, keys))
         if index is None:
             asked = self._asked[predicate, keys] = self._asked.get((predicate, keys), 0) + 1
@@ -319,7 +319,7 @@ class Prover:
 
 
 def matched_head(rule: Rule, row: Row) -> Assignment | None:
-    """The assignment under which a head is a row, as far as plain arguments tell; None if there is none."""
+    """The assignment under which a head is a row, as far as it follows from plain arguments; None if there is none."""
     assignment: Assignment = {}
     for term, value in zip(rule.head.arguments, row, strict=True):
         if isinstance(term, RuleVariable):

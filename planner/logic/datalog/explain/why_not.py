@@ -18,8 +18,9 @@ MOST_STEPS = 20_000
 
 @frozen
 class Obstacle:
-    """What keeps one rule from deriving a row. `literal` None: the head can never be this row. Otherwise the literals
-    in `satisfied` can hold together, under `assignment`, and then `literal` fails; `text` is it with those values."""
+    """The reason why one rule does not derive a row. `literal` None: the head can never be this row. Otherwise the
+    literals in `satisfied` can hold together, under `assignment`, and then `literal` fails; `text` is it with those
+    values."""
 
     rule: Rule
     literal: Literal | None
@@ -152,7 +153,7 @@ def _lines(found: list[dict[str, Any]], goal: list[Any], levels: int, indent: st
 
 
 def _decisive(found: list[dict[str, Any]], goal: list[Any]) -> list[dict[str, Any]]:
-    """Instead of what only passes a relation on, what stands below it."""
+    """Replace entries that only pass a relation on by the entries below them."""
     decisive = []
     for obstacle in found:
         if obstacle["head_fits"]:

@@ -19,7 +19,7 @@ def expanded(statement: RuleSyntax) -> tuple[list[tuple[Literal, ...]], list[Dia
 
 
 def expanded_body(body: tuple[Written, ...], source: Source) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
-    """The same of a body."""
+    """The bodies without alternatives that a body expands to."""
     inside = [node for literal in body for node in _within_braces(literal)]
     if inside:
         detail = "Between the braces of an aggregate there are no alternatives. Derive them as a predicate first."

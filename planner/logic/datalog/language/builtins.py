@@ -1,10 +1,12 @@
-"""The table of what is built in: tests, functions and relations of values, each with what it takes and gives, what it
-says, and what a value that makes no sense is to it. `planner rules doc NAME` and rules/README.md are made from it.
+"""The table of builtins: tests, functions and relations of values, each with its parameters and results, its
+documentation, and its treatment of values that make no sense. `planner rules doc NAME` and rules/README.md are made
+from it.
 
-A parameter is a `symbol`, a `number`, `any` value, or a text of a certain kind (`cidr`, `json`, ...), which a test of
-its own asks for (KINDS). A function that has no value for what it is given, and a relation that is given what makes no
-sense, give None: in policies that is `broken` (planner.answers.policy.undefined_values), but for functions that seek
-something."""
+A parameter is a `symbol`, a `number`, `any` value, or a string of a certain kind (`cidr`, `json`, ...), which has a
+test of its own (KINDS). A function that has no value for its arguments, and a relation with arguments that make no
+sense, return None: in policies that is `broken` (planner.answers.policy.undefined_values), but for functions that seek
+something.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,9 @@ KINDS = {
 
 class BuiltinPredicate(NamedTuple):
     """`inputs` and `outputs` are names with types or kinds. Of a test `result` is None and there are no outputs; of a
-    relation there are. `may_fail`: it has no value for some of what fits its types; `seeks`: then what it looks for is
-    not there, which is no mistake. `function` stands in `module` of this package under `attribute`."""
+    relation there are. `may_fail`: it has no value for some arguments of the right types; `seeks`: then the value that
+    it searches for is not there, which is not a mistake. `function` is in `module` of this package under
+    `attribute`."""
 
     name: str
     family: str
@@ -63,7 +66,7 @@ class BuiltinPredicate(NamedTuple):
 
     @property
     def failing(self) -> str:
-        """What becomes of values that make no sense to it, in one sentence; "" where all do."""
+        """The treatment of values that make no sense, in one sentence; "" where all do."""
         kinds = [f"{KINDS[kind]}({name})" for name, kind in self.inputs if kind in KINDS]
         if self.seeks:
             return "Where it finds nothing, the literal does not hold."

@@ -1,6 +1,6 @@
-"""What is wrong with a program, found before any fact is loaded: one function a check.
+"""Checks of a program before any fact is loaded: one function a check.
 
-Each takes the linked program and yields diagnostics. A check leaves out what an earlier one already reported.
+Each takes the linked program and yields diagnostics. A check leaves out problems that an earlier one already reported.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """What a reason names in braces is a variable of the rule."""
+    """Names in braces in a reason must be variables of the rule."""
     for rule in rules:
         known = outer_names(rule.head, rule.body)
         for name in _BRACES.findall(rule.reason):
@@ -155,7 +155,7 @@ def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 def unsafe(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
     """Every variable gets its value from a positive literal, or by `=` from variables that do; so do the variables of a
-    head, a negation, a test. A wildcard stands only where nothing needs its value."""
+    head, a negation, a test. A wildcard is allowed only where its value is not needed."""
     for rule in rules:
         yield from unsafe_rule(rule)
 
@@ -181,7 +181,7 @@ def unsafe_rule(rule: Rule) -> Iterator[Diagnostic]:
 
 
 def _without_value(body: tuple[Literal, ...], name: str, bound: set[str]) -> tuple[str, str]:
-    """What to say of a variable that nothing gives a value to."""
+    """The explanation of a variable without a value."""
     for literal in body:
         if isinstance(literal, Builtin) and not literal.negated and literal.relation != MEMBER:
             waiting = sorted({v.name for a in literal.inputs for v in variables(a)} - bound)
@@ -437,8 +437,8 @@ def listed_words(predicate: Predicate, column: str) -> list[str]:
 
 
 def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """A column whose words are all listed is not asked for another one: nothing would ever have it. Nor is a variable
-    that has its value from there."""
+    """A constant outside the complete list of a column's words is an error: no row would ever have it. So is a variable
+    with a value from there."""
     told: set[Span] = set()  # alternatives of one rule are rules of the same place
     for rule in rules:
         for term, predicate, column in _asked_words(rule, predicates):
@@ -506,7 +506,8 @@ def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagno
 
 
 def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """A variable that stands once is mostly a slip of the pen; `_` or a name that begins with it says it is meant."""
+    """A variable that occurs once is mostly a slip of the pen; `_` or a name that begins with it marks it as
+    intended."""
     written: dict[tuple[str, int, int], list[Rule]] = {}
     for rule in rules:  # alternatives of one rule are rules of the same place
         key = (rule.file, rule.span.start, rule.span.end) if " (or " in rule.name else ("", rule.number, 0)

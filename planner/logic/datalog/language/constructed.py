@@ -1,6 +1,6 @@
-"""Syntax that is made by a program instead of read from a file: terms, literals, and a file of rules made of them.
+"""Syntax constructed by a program instead of read from a file: terms, literals, and a file of rules made of them.
 
-The file has its text, too, as whoever asks why wants to see rules; nobody reads that again.
+The file has its text, too, because `why` prints rules; it is not parsed again.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def counted(result: str, body: Iterable[Literal]) -> Aggregate:
 
 
 def distinct(body: Iterable[Literal]) -> tuple[Literal, ...]:
-    """Each literal once, as told by its text."""
+    """Each literal once, compared by its text."""
     return tuple({str(literal): literal for literal in body}.values())
 
 
@@ -114,7 +114,7 @@ class MadeFile:
             self._statements.append(Directive(directive, (Name(name, 0, 0),), self._source, start, end))
 
     def rule(self, name: str, reason: str, head: Atom, body: Iterable[Literal]) -> None:
-        """A rule; a literal that stands in the body twice counts once."""
+        """Add a rule; a literal that occurs twice in the body counts once."""
         literals = distinct(body)
         given = [("name", constant(name)), *([("reason", constant(reason))] if reason else [])]
         tail = f" :- {', '.join(map(str, literals))}" if literals else ""
@@ -131,6 +131,6 @@ class MadeFile:
         return start, start + len(text)
 
     def file(self) -> RuleFile:
-        """What was made so far."""
+        """The file made so far."""
         self._source.text = "\n".join(self._lines) + "\n"
         return RuleFile(self._source, list(self._statements), True)

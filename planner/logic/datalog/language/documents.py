@@ -1,6 +1,6 @@
-"""What stands in texts that are JSON or YAML: built-in relations, and what the native ones are made of.
+"""The content of texts that are JSON or YAML: built-in relations, and the common part of the native ones.
 
-A text that is too large, too deep or has too many values for policies counts as one that is no JSON.
+A text that is too large, too deep or has too many values for policies counts as invalid JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_DIGITS = 1_000
 
 
 class Unreadable(ValueError):
-    """A text is no JSON or YAML that rules read."""
+    """The text is not JSON or YAML that rules can read."""
 
 
 def is_json(value: Value) -> bool:
@@ -53,13 +53,13 @@ def is_yaml(value: Value) -> bool:
 
 
 def yaml_rows(text: Value) -> list[Row] | None:
-    """The same as json_rows, of YAML."""
+    """json_rows for YAML."""
     found = _places(text, "yaml")
     return None if found is None else found[0]
 
 
 def yaml_elements(text: Value) -> list[Row] | None:
-    """The same as json_elements, of YAML."""
+    """json_elements for YAML."""
     found = _places(text, "yaml")
     return None if found is None else found[1]
 
@@ -125,7 +125,7 @@ _Elements = list[tuple[Any, str, Any]]
 
 
 def _visited(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
-    """The same, and of objects and arrays their elements."""
+    """The values of a document with their places, and of objects and arrays their elements."""
     waiting: list[tuple[str, Any, int]] = [("", document, 0)]
     count = length = 0
     while waiting:
@@ -155,7 +155,7 @@ def elements(path: str, value: Any) -> _Elements:
 
 
 class RepeatedNames:
-    """An object in which a name stands twice. Readers differ in which value counts: here all of them do."""
+    """An object in which a name occurs twice. Readers differ in which value counts: here all of them do."""
 
     __slots__ = ("pairs",)
 
@@ -225,7 +225,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def _whole(value: Any, depth: int = 0) -> Any:
-    """The same, without halves of characters, which no output could write."""
+    """The value without halves of characters, which no output could write."""
     if depth > DEEPEST:
         raise Unreadable
     kind = type(value)
@@ -267,7 +267,7 @@ def read_yaml(text: str) -> Any:
 
 
 def _document(loader: Any) -> Any:
-    """The value of the one document. Containers that are open stand on a stack of their own."""
+    """The value of the one document. Open containers are on a separate stack."""
     root: list[Any] = []
     stack: list[tuple[Any, str | None]] = [(root, None)]  # container, anchor
     keys: list[Any] = []

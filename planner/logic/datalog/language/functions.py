@@ -1,8 +1,8 @@
-"""What a rule can compute: tests, functions, operators and comparisons on values.
+"""Computations in rules: tests, functions, operators and comparisons on values.
 
-Each is a total Python function without effects; builtins.py is the table of all that there are. One that has no answer
-(a value of the wrong type, a division by zero, a separator that does not occur) gives None, and the literal that uses
-it does not hold. The compiler writes the common ones inline where the columns' types allow.
+Each is a total Python function without effects; builtins.py is the table of all. One that has no result (a value of
+the wrong type, a division by zero, a separator that does not occur) returns None, and the literal that uses it does
+not hold. The compiler writes the common ones inline where the columns' types allow.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def matches(text: Value, pattern: Value) -> bool:
 
 
 def searched(expression: Any, text: str) -> Any:
-    """The first match; of a text with halves of characters, which is no UTF-8, none."""
+    """The first match; none for text with halves of characters, which is not UTF-8."""
     try:
         return expression.search(text)
     except UnicodeError:
@@ -332,7 +332,7 @@ def divide(a: Value, b: Value) -> Number | None:
 
 
 def remainder(a: Value, b: Value) -> Number | None:
-    """What a whole quotient, rounded towards zero, leaves; it has the sign of `a`."""
+    """The remainder of a whole quotient, rounded towards zero; it has the sign of `a`."""
     quotient = divide(a, b)
     if quotient is None or not is_a_number(a) or not is_a_number(b):
         return None
@@ -341,7 +341,7 @@ def remainder(a: Value, b: Value) -> Number | None:
 
 
 def incomparable(a: Value, b: Value) -> bool:
-    """Whether neither is less than, equal to or greater than the other: they are no two numbers and no two texts."""
+    """Whether neither is less than, equal to or greater than the other: they are not two numbers or two strings."""
     return _order(a, b) is None
 
 

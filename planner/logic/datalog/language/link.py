@@ -57,7 +57,7 @@ class Linker:
         self.diagnostics: list[Diagnostic] = []
 
     def link(self, files: Iterable[RuleFile]) -> None:
-        """Declarations may stand behind their uses and in other files."""
+        """Link files. Declarations may come after their uses and in other files."""
         files = list(files)
         declarations = [s for f in files for s in f.statements if isinstance(s, Declaration)]
         self._types([s for f in files for s in f.statements if isinstance(s, TypeDeclaration)])
@@ -249,7 +249,7 @@ class Linker:
 
 
 def linked_body(head: Atom | None, body: Iterable[Literal]) -> tuple[Literal, ...]:
-    """A body with what is built in told apart from atoms, and the locals of its aggregates from each other."""
+    """A body with builtins distinguished from atoms, and the locals of its aggregates from each other."""
     literals = tuple(map(linked, body))
     taken = outer_names(head, literals)
     separated: list[Literal] = []
@@ -268,7 +268,7 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def linked(literal: Literal) -> Literal:
-    """The literal, with built-in tests and relations told apart from atoms."""
+    """The literal, with built-in tests and relations distinguished from atoms."""
     if isinstance(literal, Atom) and literal.predicate in TESTS:
         return Test(literal.predicate, literal.arguments, False, literal.start, literal.end)
     if isinstance(literal, Negation) and literal.atom.predicate in TESTS:
@@ -322,7 +322,7 @@ _SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
 
 
 def first_sentence(predicate: Predicate) -> str:
-    """What a tuple means: the first sentence of the doc comment, without the pattern before the colon, on one line;
+    """The meaning of a tuple: the first sentence of the doc comment, without the pattern before the colon, on one line;
     empty where the comment has another form."""
     match = _SENTENCE.match(predicate.doc)
     return " ".join(match[1].split()) if match else ""
@@ -346,5 +346,5 @@ def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
 
 
 def has_own_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> bool:
-    """Whether the reason of a rule says more than what its head asserts anyway."""
+    """Whether the reason of a rule adds to the assertion of its head."""
     return bool(rule.reason) and rule.reason != with_reason(evolve(rule, reason=""), predicates).reason

@@ -115,7 +115,7 @@ class Rule:
 
 
 class Stratum(NamedTuple):
-    """Predicates that depend on each other (or one alone), and the rules that derive them. Strata stand in an order in
+    """Predicates that depend on each other (or one alone), and the rules that derive them. Strata are in an order in
     which every one depends on earlier ones only."""
 
     predicates: tuple[str, ...]
@@ -166,7 +166,7 @@ def names(node: RuleNode) -> set[str]:
 
 
 def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
-    """The names that stand outside the braces of aggregates: inside they are fixed, all others are local there."""
+    """The names that occur outside the braces of aggregates: inside they are fixed, all others are local there."""
     outer = names(head) if head is not None else set()
     for literal in body:
         outer |= names(literal.result) if isinstance(literal, Aggregate) else names(literal)
@@ -186,7 +186,7 @@ def atoms(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
 
 
 def with_arguments(literal: Atom | Builtin, arguments: tuple[Term, ...]) -> Atom | Builtin:
-    """The same with other terms for its columns, of a built-in relation for its outputs."""
+    """The literal with other terms for its columns, of a built-in relation for its outputs."""
     if isinstance(literal, Atom):
         return Atom(literal.predicate, arguments, literal.start, literal.end)
     return Builtin(literal.relation, literal.inputs, arguments, literal.negated, literal.start, literal.end)

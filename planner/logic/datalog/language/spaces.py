@@ -3,7 +3,7 @@
 A predicate `kept` that a file of the space acme.tags declares is `acme.tags.kept` everywhere behind this module. Files
 of that space call it `kept`, others import the space (`import acme.tags as t`) and write `t.kept`, if it is exported.
 Files of no space share one, and may call what exactly one space exports by its bare name. Types belong to their space
-in the same way; nobody else uses them.
+in the same way, and are used only there.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def bare(name: str) -> str:
 def resolve(
     files: Sequence[RuleFile], spaces: Spaces, core: Collection[str] | None
 ) -> tuple[list[RuleFile], list[Diagnostic]]:
-    """The files with whole names in the place of those that stand there."""
+    """The files with full names."""
     if not spaces and not any(isinstance(s, ImportSyntax) or _exports(s) for file in files for s in file.statements):
         return list(files), []
     world = _World(files, spaces, core)
@@ -177,7 +177,7 @@ class _Resolver:
         self.imports[alias] = s
 
     def _may_derive(self, s: RuleSyntax, at: Atom, name: str) -> None:
-        """What another space has is added to where it is open."""
+        """Rules for a predicate of another space are allowed only where it is open."""
         space = name.rpartition(".")[0]
         if space and space != self.own and name in self.world.declared and name not in self.world.flagged["open"]:
             detail = f"{bare(name)} belongs to {space} and is not open to other rules."

@@ -19,7 +19,7 @@ N = TypeVar("N", bound=Hashable)
 
 
 def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
-    """Strongly connected components; each stands behind those it points to. Order follows the mapping's."""
+    """Strongly connected components; each comes after those it points to. Order follows the mapping's."""
     nodes = list(graph)
     number = {node: i for i, node in enumerate(nodes)}
     numbered = numbered_components([[number[other] for other in graph[node]] for node in nodes])
@@ -27,8 +27,8 @@ def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
 
 
 def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) -> list[list[int]]:
-    """The same of a graph whose nodes are numbers: `successors[n]` are those that n points to. The search begins with
-    `first`: when nothing points to these, what belongs together stands together in the result."""
+    """Strongly connected components of a graph whose nodes are numbers: `successors[n]` are those that n points to. The
+    search begins with `first`: when nothing points to these, related nodes are adjacent in the result."""
     index = [0] * len(successors)  # 0: not met yet
     low = [0] * len(successors)
     stack: list[int] = []

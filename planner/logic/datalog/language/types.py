@@ -1,7 +1,8 @@
-"""Column types: every variable has one type, and what is compared or computed fits.
+"""Column types: every variable has one type, and the operands of comparisons and computations fit.
 
-A type is a kind of its base. Two columns may share a variable when one's type is a kind of the other's; `any` goes with
-all, but a value that only `any` columns give cannot go to a typed column before `is_number` or `is_symbol` says so.
+A type is a kind of its base. Two columns may share a variable when one's type is a kind of the other's; `any` goes
+with all, but a value that only `any` columns give cannot go to a typed column before `is_number` or `is_symbol` says
+so.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def column_types(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> 
 
 
 def fits_column(constant: Constant, column: ColumnType) -> bool:
-    """Whether a constant can stand in a column of this type."""
+    """Whether a constant is valid in a column of this type."""
     kind = type(constant.value)
     return (
         column.base == "any"
@@ -172,7 +173,7 @@ class RuleTypes:
                         self._error(f"sum adds numbers; {literal.expression} is a {kind.name}.", literal.expression)
 
     def _check_builtin(self, literal: Builtin) -> None:
-        """What it is given fits, and so does what is already known of what it gives."""
+        """Its inputs fit, and so do its outputs as far as they are already known."""
         outputs = self._outputs(literal)
         if literal.relation == MEMBER:
             (subject,) = literal.outputs
@@ -218,7 +219,7 @@ class RuleTypes:
             )
 
     def _fits(self, argument: Term, wanted: ColumnType, place: str, is_head: bool = False) -> None:
-        """A term that stands in a column: its type is related, and (in a head) known to be right."""
+        """A term in a column: its type is related, and (in a head) known to be right."""
         kind = self.of(argument)
         if kind is None:
             return

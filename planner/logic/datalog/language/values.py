@@ -40,8 +40,8 @@ LARGEST_EXPONENT = 10_000
 
 
 class Fraction:
-    """A number that is no whole one, as an exact decimal; also a whole one that is written with a point: `1.0` in a
-    rule is another constant than `1`. What is computed is an int whenever it is whole. Compares with ints by size, but
+    """A number that is not whole, as an exact decimal; also a whole one that is written with a point: `1.0` in a rule
+    is another constant than `1`. Computed numbers are ints whenever they are whole. Compares with ints by size, but
     equals none."""
 
     __slots__ = ("value",)

@@ -77,6 +77,6 @@ def _number(text: Value, place: int) -> int | None:
 
 
 def version_prerelease(text: Value) -> str | None:
-    """What follows the hyphen: rc1 of 2.0.0-rc1; "" of a release."""
+    """The part after the hyphen: rc1 of 2.0.0-rc1; "" of a release."""
     found = version(text)
     return None if found is None else found.prerelease

@@ -1,4 +1,4 @@
-"""Cases: what rules should derive, written in the rule language. A file of cases ends in `.case`.
+"""Cases: expected derivations of rules, written in the rule language. A file of cases ends in `.case`.
 
     module_call("module.net", "").                       // holds in every case of the file
 
@@ -11,11 +11,11 @@
     reference("a", "a", "input").
     .want none edge.
 
-`.given "PATH"` gives what a plan, a state or a configuration says, where whoever runs the case can read it.
+`.given "PATH"` adds the facts of a plan, a state or a configuration, where the program that runs the case can read it.
 
 Facts before the first `.case` are given in every case. They may be of any predicate: one that rules derive then holds
-beside what is derived. A predicate that `.want` names has exactly the rows that are wanted, all others are not looked
-at; `.want none` wants no row. `.want` takes several tuples separated by commas, and may be repeated.
+in addition to the derived rows. A predicate that `.want` names has exactly the rows that are wanted, all others are
+not looked at; `.want none` wants no row. `.want` takes several tuples separated by commas, and may be repeated.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> t
 
 
 def run_case(program: RuleProgram, case: Case) -> list[Mismatch]:
-    """What came out otherwise; empty if the case holds."""
+    """Differences from the expected rows; empty if the case holds."""
     return compare(case, evaluate(program, case.facts, case.wanted))
 
 
 def compare(case: Case, database: Database) -> list[Mismatch]:
-    """What came out otherwise in the evaluation of a case."""
+    """Differences from the expected rows in the evaluation of a case."""
     mismatches = []
     for predicate, wanted in sorted(case.wanted.items()):
         rows = database[predicate]

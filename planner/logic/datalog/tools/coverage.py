@@ -1,7 +1,6 @@
-"""What cases exercise: for each rule whether it derives something in one, for each of its literals whether it holds in
-one and fails in one, the literals before it holding. A literal that never fails could be left out for all the cases
-say; one that never holds is dead, or untested.
-"""
+"""Coverage of rules by cases: for each rule whether it derives something in one, for each of its literals whether it
+holds in one and fails in one, the literals before it holding. A literal that never fails could be left out without any
+case failing; one that never holds is dead, or untested."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ MOST_FOLLOWED = 100
 
 @define
 class LiteralCoverage:
-    """A literal of a rule: its text, and whether it held and failed in some case. `chooses`: it can fail, as it asks
-    something of what the literals before it say; others only give variables their values."""
+    """A literal of a rule: its text, and whether it held and failed in some case. `chooses`: it can fail, because it
+    tests values of the literals before it; others only give variables their values."""
 
     text: str
     chooses: bool
@@ -66,7 +65,7 @@ class RuleCoverage:
 
 
 def coverage(program: RuleProgram, cases: Iterable[Case], rules: Sequence[Rule]) -> list[RuleCoverage]:
-    """What the cases exercise of some rules (facts written in rule files are no rules here)."""
+    """The coverage of some rules by the cases (facts written in rule files are not rules here)."""
     watched = [_Watch.of(rule) for rule in rules if rule.body]
     want = sorted({w.rule.head.predicate for w in watched})
     for case in cases:
@@ -110,7 +109,7 @@ class _Watch:
 
 
 def _chooses(literal: Literal, bound: set[str]) -> bool:
-    """Whether a literal asks something of values that were bound before."""
+    """Whether a literal tests values that were bound before."""
     if isinstance(literal, Atom):
         return any(names(a) & bound for a in literal.arguments)
     if isinstance(literal, Comparison) and literal.operator == "=":

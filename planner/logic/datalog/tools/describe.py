@@ -1,4 +1,5 @@
-"""What can be said about the predicates of a program: who derives them, who reads them, what depends on what."""
+"""Descriptions of the predicates of a program: the rules that derive them, the rules that read them, and their
+dependencies."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
 
 @frozen
 class Mutant:
-    """A mistake in a file: what stands from `start` to `end` (code points) is replaced by `text`; `what` says it."""
+    """A mistake in a file: the text from `start` to `end` (code points) is replaced by `text`; `what` describes it."""
 
     rule: str
     file: str
@@ -77,7 +77,7 @@ def _of_literal(rule: Rule, text: str, literal: Literal, may_go: bool) -> Iterat
 
 
 def _with_comma(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where a literal stands, with the comma behind it, or else the one before."""
+    """The place of a literal, with the comma behind it, or else the one before."""
     for _, word, at, until in tokens_of(text[end : end + 200]):
         if word == ",":
             return start, end + until

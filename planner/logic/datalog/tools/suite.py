@@ -47,8 +47,8 @@ class CaseDifference(NamedTuple):
 
 @frozen
 class CaseResult:
-    """What a case came to. `fired` are the names of the rules that derived something; `problem` is why it could not
-    be run to its end."""
+    """The result of a case. `fired` are the names of the rules that derived something; `problem` is why it could not be
+    run to its end."""
 
     case: Case
     differences: tuple[CaseDifference, ...] = ()
@@ -73,8 +73,8 @@ def bounded(work: Callable[[], T], seconds: float, problem: Callable[[str], Diag
 
 
 def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, files: str) -> None:
-    """Evaluate rules that are not the product's own in a process of its own first, so that they cannot hang this one or
-    take all memory. `files` says whose they are. Raises Failure when they need too much."""
+    """Evaluate rules that are not the product's own in a separate process first, so that they cannot hang this one or
+    take all memory. `files` names their origin. Raises Failure when they need too much."""
     wanted = None if want is None else tuple(want)
 
     def problem(what: str) -> Diagnostic:
@@ -98,7 +98,7 @@ def run(program: RuleProgram, cases: Iterable[Case], seconds: float, derive: Der
 
 
 def derived(program: RuleProgram, case: Case) -> Database:
-    """What the program derives in a case."""
+    """The derivations of the program in a case."""
     return evaluate(program, case.facts, case.wanted)
 
 

@@ -1,5 +1,5 @@
-"""`backend "azurerm"`: the state in a blob of Azure Storage, locked by a lease on it, whose holder stands in the blob's
-metadata.
+"""`backend "azurerm"`: the state in a blob of Azure Storage, locked by a lease on it, whose holder is recorded in the
+blob's metadata.
 
 Every lock changes the entity tag of the blob. So versions are digests of the content, and the tag that was seen with
 one is the condition for replacing it.
@@ -225,7 +225,7 @@ class AzureClient(StateClient):
         return mine
 
     def _say(self, info: LockInfo | None, lease: str | None = None) -> None:
-        """Let the metadata say who holds the lock."""
+        """Record the holder of the lock in the metadata."""
         known = _metadata(self._properties())
         known.pop(f"x-ms-meta-{_META}", None)
         if info is not None:
@@ -366,7 +366,7 @@ def _blob(key: str, workspace: str) -> str:
 
 
 def open(read: SettingsReading, seal: Seal) -> AzureBackend:
-    """The backend with the settings of its block, and what the variables ARM_* say."""
+    """The backend with the settings of its block, and the variables ARM_*."""
     container, key, name = (read.required(n) for n in ("container_name", "key", "storage_account_name"))
     environment, host = read.text("environment", "ARM_ENVIRONMENT"), read.text("metadata_host", "ARM_METADATA_HOST")
     customer = read.text("customer_provided_key", "ARM_CUSTOMER_PROVIDED_KEY")
@@ -418,7 +418,7 @@ def open(read: SettingsReading, seal: Seal) -> AzureBackend:
 
 
 def _secret(read: SettingsReading, customer: str, scope: str) -> dict[str, str]:
-    """The headers that say how blobs are encrypted."""
+    """The headers for the encryption of blobs."""
     if scope:
         return {"x-ms-encryption-scope": scope}
     if not customer:
@@ -460,7 +460,7 @@ def _account_key(text: str) -> bytes:
 
 
 def _bootstrap(account: AzureAccount, read: SettingsReading, name: str, cloud: Cloud, http: Http) -> str:
-    """The key of the storage account, asked for with a token; "" after a problem. Raises ServiceError."""
+    """The key of the storage account, requested with a token; "" after a problem. Raises ServiceError."""
     method, reasons = method_of(account)
     for summary, detail in reasons:
         read.problems.append(error("state.backend_setting", summary, detail))

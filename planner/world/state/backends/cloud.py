@@ -88,7 +88,7 @@ class CloudBackend(TfeBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> CloudBackend:
-    """The backend with the settings of its block, and what TF_CLOUD_* and TF_WORKSPACE say."""
+    """The backend with the settings of its block, and the variables TF_CLOUD_* and TF_WORKSPACE."""
     name_of = "Invalid workspaces configuration"
     organization = read.text("organization", "TF_CLOUD_ORGANIZATION")
     if not organization:

@@ -1,8 +1,8 @@
 """`backend "consul"`: states in keys of a Consul cluster, locked by sessions that have to be renewed.
 
-Keys, flags and lock infos are OpenTofu's. A lock and its info are set and removed in one transaction, so whoever finds
-a lock finds its holder. A session that ends while its process lives (it could not be renewed in time) is replaced when
-nobody has written or forced the lock meanwhile.
+Keys, flags and lock infos are OpenTofu's. A lock and its info are set and removed in one transaction, so a lock always
+has its holder. A session that ends while its process lives (it could not be renewed in time) is replaced if the state
+was not written, and the lock not forced, meanwhile.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class ConsulClient(StateClient):
             raise Held("", said)
 
     def _said(self) -> LockInfo | None:
-        """What the last holder says of itself."""
+        """The lock info of the last holder."""
         kept = self._cluster.key(self._info_key)
         return lock_info_of(value_of(kept)) if kept is not None else None
 
@@ -257,8 +257,8 @@ class ConsulClient(StateClient):
             raise ServiceError(problem)
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the lock is ours; if our session is over, it is taken again unless somebody has forced the lock or
-        written meanwhile. Raises ServiceError that may pass while Consul lets nobody have it."""
+        """Whether the lock is ours; if our session is over, it is taken again unless the lock was forced or the state
+        written meanwhile. Raises ServiceError that may pass while Consul grants the lock to none."""
         with self._mutex:
             kept = self._cluster.key(self._lock_key)
             holder = str((kept or {}).get("Session") or "")
@@ -349,7 +349,7 @@ class ConsulBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> ConsulBackend:
-    """The backend with the settings of its block, and what the variables CONSUL_* say."""
+    """The backend with the settings of its block, and the variables CONSUL_*."""
     path = read.required("path")
     read.finish_check()
     if path.startswith("/"):

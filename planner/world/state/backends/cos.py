@@ -1,6 +1,5 @@
-"""`backend "cos"`: the state in an object of Tencent Cloud's COS, locked by an object beside it. While that one is
-looked for and made, a tag of the account keeps others out. Whoever gives a lock back names the digest of its object.
-"""
+"""`backend "cos"`: the state in an object of Tencent Cloud's COS, locked by an object next to it. While that one is
+looked for and made, a tag of the account keeps others out. Releasing a lock requires the digest of its object."""
 
 from __future__ import annotations
 
@@ -54,7 +53,7 @@ _TRIES = 30
 
 @frozen(repr=False)
 class CosBucket:
-    """A bucket, how objects are put there, and who asks."""
+    """A bucket, the headers for new objects, and the credentials."""
 
     name: str
     region: str
@@ -279,7 +278,7 @@ class CosBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> CosBackend:
-    """The backend with the settings of its block, and what the variables TENCENTCLOUD_* say."""
+    """The backend with the settings of its block, and the variables TENCENTCLOUD_*."""
     http = Http(timeout=60.0)
     bucket, region = read.required("bucket"), read.required("region", "TENCENTCLOUD_REGION")
     prefix, key = read.text("prefix"), read.text("key", default="terraform.tfstate")

@@ -49,7 +49,7 @@ _RACES = 20
 
 
 class GoogleError(ServiceError):
-    """What the storage answered; `status` is that of HTTP."""
+    """An error reported by the storage; `status` is the HTTP status."""
 
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text, may_pass=status >= 500 or status in (408, 429))
@@ -58,7 +58,7 @@ class GoogleError(ServiceError):
 
 @frozen(repr=False)
 class Bucket:
-    """A bucket, as somebody asks it. `endpoint` ends with a slash; `key`, or the named KMS key, encrypts objects."""
+    """A client for a bucket. `endpoint` ends with a slash; `key`, or the named KMS key, encrypts objects."""
 
     name: str
     endpoint: str
@@ -87,7 +87,7 @@ class Bucket:
         return f"{path}?{urlencode(sorted({'alt': 'json', **query}.items()))}"
 
     def _secret(self, is_secret: bool) -> dict[str, str]:
-        """What says the customer's key, where there is one."""
+        """The headers with the customer's key, where there is one."""
         if not self.key or not is_secret:
             return {}
         return {
@@ -97,7 +97,7 @@ class Bucket:
         }
 
     def read(self, name: str, is_secret: bool = True) -> Payload | None:
-        """An object with its generation. Locks are no secrets."""
+        """An object with its generation. Locks are not secret."""
         try:
             answer = self.ask("GET", self.url(name, alt="media"), self._secret(is_secret))
         except GoogleError as problem:
@@ -129,7 +129,7 @@ class Bucket:
         return str(said.get("generation") or "") if isinstance(said, dict) else ""
 
     def generation(self, name: str) -> str:
-        """That of an object; "" when there is none."""
+        """The generation of an object; "" when there is none."""
         try:
             said = self.ask("GET", self.url(name)).json()
         except GoogleError as problem:
@@ -327,7 +327,7 @@ def _path(prefix: str, workspace: str) -> str:
 
 
 def open(read: SettingsReading, seal: Seal) -> GcsBackend:
-    """The backend with the settings of its block, and what the variables GOOGLE_* say."""
+    """The backend with the settings of its block, and the variables GOOGLE_*."""
     http = Http()
     bucket = read.required("bucket")
     given_key, kms_key = (
@@ -375,7 +375,7 @@ def open(read: SettingsReading, seal: Seal) -> GcsBackend:
 
 
 def _endpoint(read: SettingsReading) -> tuple[str, bool]:
-    """Where the storage is, and whether that is a server for tests, which asks nobody who he is."""
+    """The address of the storage, and whether that is a server for tests, which requires no credentials."""
     given = read.text(
         "storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"
     )

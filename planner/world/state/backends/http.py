@@ -49,7 +49,7 @@ _METHOD = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 @frozen
 class StateEndpoint:
-    """Where to send what, all that the settings say."""
+    """The addresses and methods of requests, from the settings."""
 
     address: str
     update_method: str
@@ -62,7 +62,7 @@ class StateEndpoint:
 
 
 class HttpClient(NothingBeside):
-    """The state behind a URL. The server says nothing of versions: what was read is compared before it is replaced."""
+    """The state behind a URL. The server has no versions: the former content is compared before it is replaced."""
 
     def __init__(self, endpoint: StateEndpoint) -> None:
         self._to = endpoint
@@ -182,8 +182,8 @@ class HttpClient(NothingBeside):
 
 
 def _redirected(method: str, url: str, answer: HttpResponse) -> str:
-    """Where an answer sends us. Raises ServiceError: only a GET may be made of any other request, and what is asked
-    over https is not asked in clear."""
+    """The target of a redirect. Raises ServiceError: only a GET may replace any other request, and a request over https
+    is not repeated in clear."""
     try:
         to = urljoin(url, answer.headers["location"])
         before, after = urlsplit(url), urlsplit(to)
@@ -234,7 +234,7 @@ class HttpBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> HttpBackend:
-    """The backend with the settings of its block, and what the variables TF_HTTP_* say."""
+    """The backend with the settings of its block, and the variables TF_HTTP_*."""
     address = read.required("address", "TF_HTTP_ADDRESS")
     retries = Retries(
         read.number("retry_max", "TF_HTTP_RETRY_MAX", default=2),
@@ -306,7 +306,7 @@ def _check_reserved(headers: Mapping[str, str], has_user: bool, read: SettingsRe
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is its address, whoever asks."""
+    """A state is identified by its address, whatever the credentials."""
     address = str(settings.get("address") or os.environ.get("TF_HTTP_ADDRESS", ""))
     try:
         parts = urlsplit(address)

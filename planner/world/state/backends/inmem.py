@@ -20,7 +20,7 @@ SCHEMA = BlockSchema({"lock_id": text("The id with which the default workspace i
 
 @define
 class WorkspaceMemory:
-    """What is kept of a workspace."""
+    """The data of a workspace."""
 
     data: bytes | None = None
     writes: int = 0

@@ -120,7 +120,7 @@ class Namespace:
         return answer.status != 409
 
     def replace(self, kind: str, body: dict[str, Any]) -> bool:
-        """Replace an object by a newer version of it; False when somebody else was quicker. Raises ServiceError."""
+        """Replace an object by a newer version of it; False when another writer was faster. Raises ServiceError."""
         return self.api.ask("PUT", self.path(kind, body["metadata"]["name"]), body).status not in (404, 409)
 
     def remove(self, kind: str, name: str) -> None:
@@ -278,7 +278,7 @@ class KubernetesClient(StateClient):
         return sha256(self._secret.encode()).hexdigest()[:40]
 
     def _document(self, name: str) -> tuple[str, dict[str, Any] | None]:
-        """The name of a document's secret, and what there is of it. Raises ServiceError when that is no document."""
+        """The name of a document's secret, and its content. Raises ServiceError when that is not a document."""
         whole = f"{self._secret}.{name.lower()}"
         found = self._at.read("secrets", whole)
         if found is not None and (found["metadata"].get("labels") or {}).get(_MINE) != self._mark:
@@ -368,8 +368,8 @@ class KubernetesBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> KubernetesBackend:
-    """The backend with the settings of its block, and what the variables KUBE_* say. Raises ServiceError for a cluster
-    that cannot be told from them."""
+    """The backend with the settings of its block, and the variables KUBE_*. Raises ServiceError when they do not
+    determine the cluster."""
     suffix = read.required("secret_suffix")
     namespace = read.text("namespace", "KUBE_NAMESPACE", default="default")
     is_inside = read.flag("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG")

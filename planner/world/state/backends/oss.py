@@ -156,7 +156,7 @@ class OssClient(StateClient):
             self._at.table.delete(f"{self.lock_path}-md5")
 
     def _digest(self) -> str:
-        """What the table says of the state. One that cannot be asked says nothing."""
+        """The digest of the state in the table. "" when the table cannot be read."""
         if self._at.table is None:
             return ""
         try:
@@ -265,7 +265,7 @@ class OssBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> OssBackend:
-    """The backend with the settings of its block, and what the variables ALICLOUD_* say."""
+    """The backend with the settings of its block, and the variables ALICLOUD_*."""
     http = Http()
     bucket = read.required("bucket")
     given = read.settings.get("prefix")
@@ -310,7 +310,7 @@ def open(read: SettingsReading, seal: Seal) -> OssBackend:
 
 
 def _keys(read: SettingsReading, role: Mapping[str, Any], region: str, http: Http) -> tuple[AliyunKeys, str]:
-    """The keys to ask with, and the region. Raises ServiceError."""
+    """The credentials, and the region. Raises ServiceError."""
     name = read.text("profile", "ALICLOUD_PROFILE")
     path = read.text("shared_credentials_file", "ALICLOUD_SHARED_CREDENTIALS_FILE")
     known = profile(name, path) if name else {}
@@ -351,7 +351,7 @@ def _keys(read: SettingsReading, role: Mapping[str, Any], region: str, http: Htt
 
 
 def _endpoint(region: str, keys: AliyunKeys, http: Http) -> str:
-    """Where OSS is in a region: as the service that knows places says, or else by its usual name."""
+    """The address of OSS in a region: from the location service, or else its usual name."""
     asked = {"ServiceCode": "oss", "Id": region, "Type": "openAPI"}
     quick = Http(timeout=10.0, retries=NONE, proxies=http.proxies)
     try:

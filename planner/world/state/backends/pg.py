@@ -1,7 +1,7 @@
 """`backend "pg"`: states in rows of a PostgreSQL table, locked by advisory locks of the session.
 
 A lock lives as long as its connection, so one that a killed process held is gone. When a connection breaks in the
-middle and nobody has written meanwhile, the lock is taken again.
+middle and the state was not written meanwhile, the lock is taken again.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class PgConnection:
         self.do(made)
 
     def do(self, work: Callable[[Any], T]) -> T:
-        """What is done with a cursor, in one transaction of its own or none. Raises ServiceError."""
+        """The result of work with a cursor, in one transaction of its own or none. Raises ServiceError."""
         psycopg = _psycopg()
         with self._mutex:
             connection = self._open(psycopg)
@@ -132,7 +132,7 @@ class PgConnection:
                 raise ServiceError(_said(problem), may_pass=bool(lost)) from None
 
     def transaction(self, work: Callable[[Any], T]) -> T:
-        """The same, all of it or nothing."""
+        """The result of work in one transaction: all of it or nothing."""
 
         def within(cursor: Any) -> T:
             with cursor.connection.transaction():
@@ -186,7 +186,7 @@ def _in_time(connection: Any) -> Iterator[None]:
 
 
 def _patience(psycopg: Any, table: StateTable) -> dict[str, int]:
-    """How long to wait for a connection, unless the connection string or the environment says it."""
+    """The time limit for a connection, unless the connection string or the environment sets it."""
     given = psycopg.conninfo.conninfo_to_dict(table.connection)
     return {} if "connect_timeout" in given or "PGCONNECT_TIMEOUT" in os.environ else {"connect_timeout": CONNECTING}
 
@@ -205,7 +205,7 @@ _TOLD = re.compile(r"""(?s)(?: after| in|:) "(?![a-z_]+"$).*|(?<=['"])[^'"\s]*@"
 
 
 def _secretless(problem: Exception) -> str:
-    """What is said about a connection, without what may be the password of a string that is not well formed."""
+    """The message of a connection problem, without the possible password of a malformed connection string."""
     return _TOLD.sub("", _said(problem))
 
 
@@ -308,7 +308,7 @@ class PgClient(StateClient):
         """Nothing: a lock is its holder's connection, and ends with it."""
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the connection is the one that has the lock; else it is taken again, if nobody has written."""
+        """Whether the connection is the one that has the lock; else it is taken again, if the state was not written."""
         if self._lock is None:
             return False
         self._session.rows("SELECT 1")
@@ -411,7 +411,7 @@ class PgBackend(RemoteBackend):
 
 
 def _prepare(session: PgConnection, table: StateTable) -> None:
-    """What the block allows to make is made where it is missing. Looking first needs fewer rights."""
+    """Create missing tables, as far as the block allows it. Looking first needs fewer rights."""
     if table.makes_schema:
         query = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = %s"
         if not session.rows(query, table.schema)[0][0]:
@@ -428,7 +428,7 @@ def _prepare(session: PgConnection, table: StateTable) -> None:
 
 
 def open(read: SettingsReading, seal: Seal) -> PgBackend:
-    """The backend with the settings of its block, and what the variables PG_* say."""
+    """The backend with the settings of its block, and the variables PG_*."""
     table = StateTable(
         connection=read.text("conn_str", "PG_CONN_STR"),
         schema=read.text("schema_name", "PG_SCHEMA_NAME", default="terraform_remote_state"),
@@ -443,7 +443,7 @@ def open(read: SettingsReading, seal: Seal) -> PgBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is its row: of a database, whoever asks."""
+    """A state is identified by its row in a database, whatever the credentials."""
 
     def said(name: str, variable: str, default: str) -> str:
         return str(settings.get(name) or os.environ.get(variable) or default)

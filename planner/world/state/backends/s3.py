@@ -152,7 +152,7 @@ class S3Backend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> S3Backend:
-    """The backend with the settings of its block, and what the variables AWS_* say."""
+    """The backend with the settings of its block, and the variables AWS_*."""
     settings, wrong = read.settings, read.wrong
     said = {name: value for name, value in settings.items() if value not in (None, "")}
     read.remarks += _remarks(said)

@@ -1,4 +1,4 @@
-"""What backends in services have in common."""
+"""The common part of backends in services."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.world.state.remote.store import READ, RemoteStore
 
 
 class RemoteBackend(ABC):
-    """A backend in a service. A module of a type says how to reach the state of a workspace, and which there are."""
+    """A backend in a service. The module of a type implements access to the state of a workspace, and their list."""
 
     type: ClassVar[str]
     has_workspaces: ClassVar[bool] = True
@@ -29,7 +29,7 @@ class RemoteBackend(ABC):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """As they were given: without what the environment or a default says."""
+        """The settings as written: without those of the environment or defaults."""
         return self._settings
 
     @abstractmethod
@@ -70,7 +70,7 @@ class RemoteBackend(ABC):
         _raise(self.remote_store(workspace).make_empty(with_lock))
 
     def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
-        """What `init` does with the selected workspace."""
+        """Prepare the selected workspace for `init`."""
         if not self.makes_empty:
             return []
         try:

@@ -1,4 +1,4 @@
-"""What a backend does for the state of one workspace: bytes with a version, a lock, documents beside."""
+"""The interface of a backend for the state of one workspace: bytes with a version, a lock, further documents."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from planner.world.state.lock import LockInfo
 
 @frozen
 class Payload:
-    """What is kept, and which version of it this is (the service's own word: an entity tag, a generation)."""
+    """Stored bytes and their version (the service's own word: an entity tag, a generation)."""
 
     data: bytes
     version: str
 
 
 class Held(ServiceError):
-    """Somebody else has the lock. `info` is what is known of the holder; `may_wait`: whether trying again can help."""
+    """The lock is held by another process. `info` is the known data about the holder; `may_wait`: whether trying again
+    can help."""
 
     def __init__(self, text: str, info: LockInfo | None = None, may_wait: bool | None = None) -> None:
         super().__init__(text)
@@ -28,7 +29,7 @@ class Held(ServiceError):
 
 
 class Newer(ServiceError):
-    """What is kept is not what was read: something else has written since."""
+    """The stored version is not the one that was read: it was written since."""
 
 
 class RemoteStateClient(Protocol):
@@ -40,18 +41,18 @@ class RemoteStateClient(Protocol):
 
     @property
     def locks(self) -> bool:
-        """Whether locks are taken at all, as the configuration says."""
+        """Whether locks are taken at all, according to the configuration."""
 
     @property
     def lock_path(self) -> str:
-        """What lock infos say as Path."""
+        """The Path of lock infos."""
 
     def get(self) -> Payload | None:
-        """What is kept; None where there is nothing."""
+        """The stored bytes; None where there are none."""
 
     def put(self, data: bytes, before: str | None) -> str:
-        """Keep this; its version. `before`: the version that must still be there, "" where there must be none, None
-        whatever there is. Raises Newer as far as the service can tell, or could be asked just before."""
+        """Store bytes and return their version. `before`: the version that must still be there, "" where there must be
+        none, None for any. Raises Newer as far as the service can check it, or it could be checked just before."""
 
     def delete(self) -> None:
         """Keep nothing."""
@@ -64,13 +65,13 @@ class RemoteStateClient(Protocol):
         """Give back the lock with this id. Raises ServiceError, too, where another one holds it."""
 
     def force_unlock(self, lock_id: str) -> None:
-        """Remove the lock with this id, whoever holds it."""
+        """Remove the lock with this id, even of another holder."""
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the lock with this id is still held. True where the service cannot say."""
+        """Whether the lock with this id is still held. True where the service has no such information."""
 
     def holder(self) -> LockInfo | None:
-        """Who holds the lock; None when nobody does, or nobody knows."""
+        """The holder of the lock; None when there is none, or it is unknown."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
         """Seconds between two snapshots of the state while an apply runs, as in Store."""
@@ -90,7 +91,7 @@ class RemoteStateClient(Protocol):
 
 
 class StateClient:
-    """What most services have in common: they take snapshots as often as the user wants."""
+    """The common part of most services: they take snapshots as often as the user wants."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
         return 0.0 if is_urgent else interval
@@ -129,7 +130,7 @@ def packed(data: bytes) -> bytes:
 
 
 def unpacked(data: bytes, place: str) -> bytes:
-    """What was compressed. Raises ServiceError for what is no gzip, is cut off, or is too large."""
+    """Decompressed bytes. Raises ServiceError for bytes that are not gzip, are cut off, or are too large."""
     decompressor = zlib.decompressobj(_FRAME)
     try:
         result = decompressor.decompress(data, LARGEST)

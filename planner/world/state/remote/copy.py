@@ -66,7 +66,7 @@ def copied(client: RemoteStateClient) -> Copied | None:
 
 
 def forget(client: RemoteStateClient, journal: str, parts: int | None = None) -> None:
-    """Remove the copy of a journal: its head first, so that nobody finds half of it. Raises ServiceError."""
+    """Remove the copy of a journal: its head first, so that no incomplete copy is ever read. Raises ServiceError."""
     client.delete_beside(HEAD)
     number = 0
     while number < _MOST_PARTS if parts is None else number < parts:
@@ -95,16 +95,15 @@ def id_of(data: bytes) -> str:
 
 
 def take_in(client: RemoteStateClient, journal: Copied) -> None:
-    """Say that a state has what this copy says, for the machine that has the journal itself, and remove the copy.
-    Raises ServiceError."""
+    """Record that a state has the changes of this copy, for the machine that has the journal itself, and remove the
+    copy. Raises ServiceError."""
     said = [[journal.id, len(journal.data)], *_taken(client)][:_MOST_TAKEN]
     client.put_beside(TAKEN, json.dumps(said).encode())
     forget(client, journal.id)
 
 
 def is_taken_in(client: RemoteStateClient, data: bytes) -> bool:
-    """Whether a state has all that the bytes of a journal say, because somebody took in its copy. Raises
-    ServiceError."""
+    """Whether a state has all changes in the bytes of a journal, because its copy was taken in. Raises ServiceError."""
     return client.has_place_beside and [id_of(data), len(data)] in _taken(client)
 
 

@@ -1,7 +1,7 @@
 """The fence: a process that has lost its lock begins nothing more and writes nothing over a newer state.
 
-A lock can be lost while it is thought to be held: its lease or session ends, or somebody removes it by force. Whether
-it is still there is asked before a change when that is some seconds ago, and always before the state is written.
+A lock can be lost while it is thought to be held: its lease or session ends, or it is removed by force. It is checked
+before a change when the last check is some seconds ago, and always before the state is written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OUTAGE = 120.0
 
 
 class Fence:
-    """Stands before what needs the lock with this id. May be used by several threads."""
+    """Guards all actions that need the lock with this id. May be used by several threads."""
 
     def __init__(self, client: RemoteStateClient, lock_id: str, stop: Stop | None = None) -> None:
         self._client, self._lock_id, self._stop = client, lock_id, stop
@@ -46,7 +46,7 @@ class Fence:
         return self._lost is not None
 
     def problem(self) -> Diagnostic | None:
-        """What is wrong with the lock right now."""
+        """The present problem of the lock."""
         with self._mutex:
             if self._lost is None:
                 self._ask()
@@ -77,7 +77,7 @@ class Fence:
 
 
 def patiently(what: Callable[[], T], stop: Stop | None = None, longest: float = OUTAGE) -> T:
-    """What a service answers, asked again while it is away. Raises ServiceError when that takes too long, or when a
+    """The response of a service, with retries while it is away. Raises ServiceError when that takes too long, or when a
     stop is requested."""
     began, pause = time.monotonic(), 0.5
     while True:

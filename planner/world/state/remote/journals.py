@@ -28,9 +28,9 @@ from planner.world.state.remote.fence import Fence
 
 
 class Leftovers:
-    """What was left: files beside `path` in the working directory, and the copy in the service. Of one journal the file
-    has all, and a copy of another is of another machine; what is being written is nobody's business yet. True when the
-    state has something to take in. Services raise ServiceError, files OSError."""
+    """Journals left behind: files next to `path` in the working directory, and the copy in the service. Of one journal
+    the file has everything, and a copy of another is from another machine; journals still being written are ignored.
+    True when the state has something to take in. Services raise ServiceError, files OSError."""
 
     def __init__(self, client: RemoteStateClient, path: str, seal: Seal) -> None:
         self._client, self._path, self._seal = client, path, seal
@@ -48,8 +48,8 @@ class Leftovers:
     def taken_in(
         self, state: State | None, checksum: str, is_at_work: Callable[[], bool]
     ) -> tuple[State | None, list[Diagnostic]]:
-        """The state with what they say; None with an error. `checksum`: of the state as it is kept, in clear;
-        `is_at_work`: whether the writer of the copy is still running."""
+        """The state with their changes; None with an error. `checksum`: of the stored state, in clear; `is_at_work`:
+        whether the writer of the copy is still running."""
         problems: list[Diagnostic] = []
         self._files, self._copy, self._is_damaged, self.missing = [], None, False, ()
         ids = set()
@@ -95,11 +95,11 @@ class Leftovers:
 
     @property
     def _beside(self) -> str:
-        """What the copy is called."""
+        """The name of the copy."""
         return f"{HEAD} beside {self._client.place}"
 
     def _left(self) -> list[str]:
-        """The journals in the working directory that nobody writes any more."""
+        """The journals in the working directory that are no longer being written."""
         folder, name = os.path.split(self._path)
         stem = name.removesuffix(SUFFIX)
         try:
@@ -117,7 +117,7 @@ class Leftovers:
         return found
 
     def discard(self, place: str) -> None:
-        """Let one not count any more, file and copy; its bytes are kept in a file that says so."""
+        """Discard one, file and copy; its bytes are kept in a file with a name that shows this."""
         copy, kept = copied(self._client), f"{place}{DISCARDED}"
         if place != self._beside:
             os.replace(place, kept)
@@ -131,7 +131,7 @@ class Leftovers:
             take_in(self._client, copy)
 
     def mark_saving(self, state: State, checksum: str) -> None:
-        """A state that has all that they say is about to be written."""
+        """Record that a state with all their changes is about to be written."""
         for path in self._files:
             mark_saving(path, state, checksum, self._seal)
 

@@ -1,6 +1,7 @@
-"""The state of a workspace in an object of a bucket, locked by an object beside it, by an item in DynamoDB, or by both.
+"""The state of a workspace in an object of a bucket, locked by an object next to it, by an item in DynamoDB, or by
+both.
 
-An item of the table says which content is expected, so that an old copy of the object is noticed.
+An item of the table has the digest of the expected content, so that an old copy of the object is noticed.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class S3Bucket:
         return headers
 
     def customer_headers(self) -> dict[str, str]:
-        """What says the customer's key, where there is one."""
+        """The headers with the customer's key, where there is one."""
         if not self.encrypt or not self.customer_key:
             return {}
         return {
@@ -198,7 +199,7 @@ class S3Client(StateClient):
         return str((found.get(name) or {}).get("S") or "")
 
     def _digest(self) -> str:
-        """What DynamoDB says of the state. One that cannot be asked says nothing."""
+        """The digest of the state in DynamoDB. "" when the table cannot be read."""
         if not self._at.table:
             return ""
         try:
@@ -331,7 +332,7 @@ class S3Client(StateClient):
 
 
 class _Later(Thread):
-    """What is worked out while something is sent: sums of large states take as long."""
+    """A value computed while data are sent: checksums of large states take as long."""
 
     def __init__(self, work: Callable[[], str]) -> None:
         super().__init__(name="digest", daemon=True)

@@ -147,7 +147,7 @@ class RemoteStore:
         return []
 
     def _holder(self) -> LockInfo | None:
-        """Who holds the lock, as far as anybody can be asked."""
+        """The holder of the lock, as far as it can be read."""
         try:
             return self.client.holder()
         except ServiceError:
@@ -201,7 +201,7 @@ class RemoteStore:
         return os.path.join(os.path.abspath(data_directory(os.environ)), FOLDER, f"{digest}.{name}")
 
     def _is_at_work(self) -> bool:
-        """Whether somebody else holds the lock: whoever writes the copy of a journal is at work."""
+        """Whether another process holds the lock: then the writer of the copied journal is at work."""
         if self._info is not None or not self.client.locks:
             return False
         return self._holder() is not None
@@ -394,7 +394,7 @@ class RemoteStore:
         return []
 
     def keep_backup(self, path: str) -> None:
-        """A copy of a service's state is kept where somebody asks for it only."""
+        """Write a copy of a service's state, only where the user requests it."""
         if not path.startswith(f"{self.place}."):
             self.backup_path = path
 
@@ -413,7 +413,7 @@ class RemoteStore:
             return
 
     def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-        """What is kept of the state and whether it can be relied on. Nothing is changed."""
+        """The stored files of the state, and the problems with them. Nothing is changed."""
         _, problems = self.read()
         return verify_kept(self.place, self.current, self.journal_path, problems, self.seal)
 

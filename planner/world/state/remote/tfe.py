@@ -36,7 +36,7 @@ _PENDING = 30
 
 
 class Organization:
-    """An organization at a host, asked when it is needed: services, token, whether it is there."""
+    """An organization at a host, requested on first use: services, token, whether it exists."""
 
     def __init__(self, kind: str, host: str, name: str, token: str, services: tuple[str, ...]) -> None:
         self.host, self.name = host, name
@@ -102,8 +102,8 @@ class TfeClient(NothingBeside):
         """seconds between two snapshots, as the server wants it; 0: it said nothing"""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """As OpenTofu has it: `cloud` writes snapshots where the server says how often, `remote` unless it is itself a
-        run of the server."""
+        """The interval of OpenTofu: `cloud` writes snapshots as often as the server allows, `remote` unless it is
+        itself a run of the server."""
         if self.organization.kind == "remote":
             return None if os.environ.get("TFE_RUN_ID") else super().snapshot_interval(interval, is_urgent)
         if is_urgent:
@@ -273,11 +273,11 @@ class TfeClient(NothingBeside):
         return found if found is not None else _gone("resource not found")
 
     def _nobody(self) -> LockInfo:
-        """What is known of a holder that says nothing of itself."""
+        """The lock info of a holder without data about itself."""
         return LockInfo(self._lock_id, "", "", "", "", "", "")
 
     def _said(self, workspace: Mapping[str, Any] | None) -> LockInfo | None:
-        """What the holder says of itself, if it is planner."""
+        """The lock info written by the holder, if it is planner."""
         reason = str(_attributes(workspace).get("locked-reason") or "")
         return lock_info_of(reason[reason.find("{") :].encode()) if "{" in reason else None
 
@@ -345,7 +345,7 @@ def _attributes(data: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _told(data: bytes) -> tuple[int, str, bytes]:
-    """The serial and the lineage of a state, and its outputs; of one that is encrypted nothing else is told."""
+    """The serial and the lineage of a state, and its outputs; of an encrypted one nothing else is known."""
     try:
         state = json.loads(data)
         serial, lineage = int(state.get("serial") or 0), str(state.get("lineage") or "")
