@@ -46,7 +46,7 @@ def _shown(path: str, reads: PolicyInputs) -> PolicyFacts:
 def _planned(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
     pack = _pack_of(span.filename)
     if pack is not None and (why := _not_in_a_pack(path, pack)):
-        detail = f"{path} {why}. Packs come from others: what their cases plan starts no programs and asks nobody."
+        detail = f"{path} {why}. Cases of external packs must not start programs or call services."
         raise Failure(error("rules.case", "Not in a case of a pack", detail, span))
     answer = planned(OperationOptions(path, refresh=False, needs_configuration=True))
     if answer.complete is None:
@@ -76,7 +76,7 @@ def _not_in_a_pack(path: str, pack: str) -> str:
     if config is None:
         return ""  # told when it is planned
     if config.root.backend is not None or config.root.encryption is not None:
-        return "says where states are, or how they are encrypted"
+        return "configures where states are stored, or how they are encrypted"
     if any("data.terraform_remote_state." in f"{key}." for module in config.root.walk() for key in module.resources):
         return "reads the states of others"
     others = sorted(name for name in needed_providers(config).all if not name.startswith(BUILTIN))

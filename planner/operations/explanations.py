@@ -49,7 +49,7 @@ DRIFT = "drift"
 """word of `why` for what has happened to an object outside of any plan"""
 
 INSTANCE_WORDS = {"targeted": "selected_instance", "excluded": "left_out_instance"}
-"""the same words about an instance of a resource whose vertex stands for all of them"""
+"""the note about an instance of a resource whose vertex covers all instances"""
 
 MOVED = "moved"
 """word of `why` for an object of the state that lives at another address now"""
@@ -100,8 +100,10 @@ def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
     for atom in read_query(graph.program, text)[0].literals:
         if isinstance(atom, Atom) and isinstance(atom.arguments[-1], Constant):
             resource = atom.arguments[-1].value
-            facts.add("asked_resource", resource, source=CommandLine(str(resource)))
-    return graph_with(graph.program, facts.build(), "depends_on_asked"), text.replace(DEPENDENCY, "depends_on_asked", 1)
+            facts.add("queried_resource", resource, source=CommandLine(str(resource)))
+    return graph_with(graph.program, facts.build(), "depends_on_queried"), text.replace(
+        DEPENDENCY, "depends_on_queried", 1
+    )
 
 
 def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:

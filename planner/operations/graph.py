@@ -36,14 +36,14 @@ def graph(
     kind: str = "plan",
     plan_file: str | None = None,
     as_planned: bool = False,
-    asked_about: str | None = None,
+    queried_address: str | None = None,
 ) -> Graph:
     """The graph of an operation: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: exactly as the operation
     itself builds it, with moves done and import blocks read; otherwise as it is drawn, from the unchanged configuration
-    and state, and only with the parts that a walk needs. `asked_about`: the vertex whose waiting vertices are
+    and state, and only with the parts that a walk needs. `queried_address`: the vertex whose waiting vertices are
     requested. Problems are in the graph's diagnostics."""
     if plan_file is not None:
-        return _of_plan(options, kind, plan_file, asked_about)
+        return _of_plan(options, kind, plan_file, queried_address)
     told = Diagnostics()
     with told.until_an_error():
         start = load_stored(options, told)
@@ -57,19 +57,19 @@ def graph(
                     walk = "plan"  # planning ends there when reading the objects fails
                 else:
                     state = refreshed
-        facts = graphs.graph_facts(walk, start, state, options.limits, (), asked_about, imports=as_planned)
+        facts = graphs.graph_facts(walk, start, state, options.limits, (), queried_address, imports=as_planned)
         built = build_graph(facts, own=start.rules, more=ASKED if as_planned else ())
         return evolve(built, diagnostics=(*told, *graph_problems(built)))
     return _none(told)
 
 
-def _of_plan(options: OperationOptions, kind: str, plan_file: str, asked_about: str | None) -> Graph:
+def _of_plan(options: OperationOptions, kind: str, plan_file: str, queried_address: str | None) -> Graph:
     answer = planned(options, plan_file)
     made = answer.complete
     if made is None:
         return _none(answer.diagnostics)
     facts_of = graphs.planning_facts if kind.startswith("plan") else graphs.apply_facts
-    built = build_graph(facts_of(made.plan, made.loaded, asked_about), own=made.loaded.rules, more=ASKED)
+    built = build_graph(facts_of(made.plan, made.loaded, queried_address), own=made.loaded.rules, more=ASKED)
     return evolve(built, diagnostics=tuple(graph_problems(built)))
 
 

@@ -26,7 +26,7 @@ def graph_facts(
     state: State,
     limits: Limits = UNLIMITED,
     changes: Iterable[ResourceChange] = (),
-    asked_about: str | None = None,
+    queried_address: str | None = None,
     imports: bool = True,
 ) -> FactBase:
     """Everything that the graph rules read for one walk. `imports`: import blocks count."""
@@ -41,8 +41,8 @@ def graph_facts(
     facts = FactBuilder(known)
     from_command(facts, walk, limits)
     from_changes(facts, changes, state, loaded.config)
-    if asked_about is not None:
-        facts.add("asked_about", asked_about, source=CommandLine(asked_about))
+    if queried_address is not None:
+        facts.add("queried_address", queried_address, source=CommandLine(queried_address))
     return facts.build()
 
 
@@ -93,14 +93,16 @@ def walkable(facts: FactBase, loaded: Loaded[Any]) -> Graph:
     return graph
 
 
-def apply_facts(plan: Plan, loaded: Loaded[Any], asked_about: str | None = None) -> FactBase:
+def apply_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None = None) -> FactBase:
     """The facts that the graph rules read to apply a plan; `loaded` is its source."""
-    return graph_facts(walk_of("apply", plan.mode), loaded, plan.prior_state, plan.limits, plan.changes, asked_about)
+    return graph_facts(
+        walk_of("apply", plan.mode), loaded, plan.prior_state, plan.limits, plan.changes, queried_address
+    )
 
 
-def planning_facts(plan: Plan, loaded: Loaded[Any], asked_about: str | None = None) -> FactBase:
+def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None = None) -> FactBase:
     """The facts that the graph rules read to make an existing plan again; `loaded` is its source."""
-    return graph_facts(walk_of("plan", plan.mode), loaded, plan.prior_state, plan.limits, (), asked_about)
+    return graph_facts(walk_of("plan", plan.mode), loaded, plan.prior_state, plan.limits, (), queried_address)
 
 
 def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:

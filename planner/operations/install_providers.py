@@ -207,8 +207,8 @@ def _legacy(wanted: Iterable[str]) -> list[Diagnostic]:
         error(
             "install.legacy_provider",
             "Invalid legacy provider address",
-            f"The state names the provider {address} as it was done before providers had namespaces. Say which one is "
-            f"meant: planner state replace-provider {address} NAMESPACE/{address.split('/')[2]}",
+            f"The state has the provider {address} without a namespace, from an old version. Set the namespace with "
+            f"planner state replace-provider {address} NAMESPACE/{address.split('/')[2]}",
         )
         for address in found
     ]

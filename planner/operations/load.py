@@ -51,7 +51,7 @@ class Derived:
     declared: dict[bool, FactBase] = field(factory=dict)
     with_state: dict[bool, tuple[State, FactBase]] = field(factory=dict)
     plan_graph: Graph | None = None
-    """the one that the plan was made with, without limits, for policies that ask about it"""
+    """the configuration of the plan, without limits, for policies that read it"""
     apply_graph: tuple[tuple[ResourceChange, ...], Graph] | None = None
     """the one that was checked while planning, for these changes"""
 

@@ -35,14 +35,14 @@ class Options:
     rules: tuple[str, ...] = ()
     """folders with rules of the user's own"""
     ask_variable: Callable[[str, str, bool], str | None] | None = field(default=None, eq=False)
-    """asks for the value of a variable (name, description, whether it is sensitive); None: nobody is there, or gave
-    none"""
+    """prompts for the value of a variable (name, description, whether it is sensitive); None: no prompt possible, or
+    no value entered"""
     inputs: Mapping[str, Any] = field(factory=dict)
     """values of root variables that come from elsewhere, and may be unknown; they win over all others"""
     surrounding: Mapping[str, Any] = field(factory=dict)
     """values like those of TF_VAR_ variables, which win over these; they may be unknown"""
     offline: bool = False
-    """providers are not asked"""
+    """providers are not called"""
 
 
 @frozen
@@ -64,7 +64,7 @@ class OperationOptions(StateOptions):
     command: str = ""
     """what was called: `plan`, `apply`, `policy check`"""
     about: tuple[tuple[str, str], ...] = ()
-    """what else policies are told of the run: (key, value)"""
+    """more facts about the run for policies: (key, value)"""
     mode: Mode = "normal"
     refresh: bool = True
     limits: Limits = UNLIMITED
@@ -81,7 +81,7 @@ class OperationOptions(StateOptions):
     policies: tuple[str, ...] = ()
     """folders and files of policies, or builtin:NAME"""
     standing_policies: tuple[str, ...] = ()
-    """the same of the organisation: nobody else adds to what they declare"""
+    """the same of the organisation: no other policies may extend their declarations"""
     policy_overrides: tuple[str, ...] = ()
     """codes of denials that may pass"""
     policy_reason: str = ""
@@ -91,14 +91,14 @@ class OperationOptions(StateOptions):
     suppress_forget_errors: bool = False
     """applying may leave forgotten objects behind without an error"""
     records_values: bool = False
-    """the plan is going to be applied: it tells what values it was made with (planner.world.state.value_record)"""
+    """the plan is going to be applied: it records its input values (planner.world.state.value_record)"""
     keeps_values: bool = field(default=False, eq=False)
-    """somebody is going to ask about the values that a plan was made with"""
+    """the input values of a plan are going to be queried"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
     """states that are about to be written (`planner.world.state.backend`): who reads one gets what it is going to
     have"""
     evaluates_once: bool = field(default=False, eq=False)
-    """nobody evaluates expressions of the configuration again when the plan is made"""
+    """no expression of the configuration is evaluated again after the plan is made"""
     settled: Mapping[str, Settled] = field(factory=dict)
     """resources of the root module, by address, whose planned objects are known: they only answer to their names"""
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from planner.operations.plan_files import Unstored
 
 SPACE = "policy."
-"""what may stand in front of the name of a relation of policies"""
+"""prefixes of the names of relations of policies"""
 
 
 @frozen(eq=False)
@@ -122,7 +122,7 @@ def why_relation(
     relation = Relation(found.policies, name, facts_of(made, needs(found.policies, {name})))
     proof = relation.proof(row)
     if proof is not None and negated:
-        return None, [*problems, error("why.holds", "It does hold", f"{atom} holds; ask why without -not.")]
+        return None, [*problems, error("why.holds", "It does hold", f"{atom} holds; omit -not to see why.")]
     if proof is not None:
         return proof, problems
     if relation.is_unsure(row):

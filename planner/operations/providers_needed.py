@@ -30,7 +30,7 @@ class Needed:
 
 
 _KNOWN: WeakKeyDictionary[Config, Needed] = WeakKeyDictionary()
-"""by configuration, without a state: a command asks several times"""
+"""by configuration, without a state: a command looks it up several times"""
 
 
 def needed_providers(config: Config, state: State | None = None) -> Needed:

@@ -43,7 +43,7 @@ T = TypeVar("T")
 LONGEST_LINE = 100_000
 """in characters: diagnostics count columns and show lines"""
 OWN_FOLDER = os.path.join(".planner", "rules")
-"""where the rules of a configuration stand"""
+"""the directory of a configuration's rules"""
 
 
 def default_words() -> list[str]:
@@ -73,7 +73,7 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
             left -= len(data)
             files[path] = _text(data)
         except UnicodeDecodeError as problem:
-            detail = f"The file is not UTF-8 text: at byte {problem.start} stands one that cannot be there."
+            detail = f"The file is not valid UTF-8: invalid byte at offset {problem.start}."
             problems.append(error("file.encoding", f"Cannot read {path}", detail))
         except (OSError, ValueError) as problem:
             reason = getattr(problem, "strerror", None) or str(problem)

@@ -124,7 +124,7 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
                 named_files = {path for path, _text in beside if _is_below(path, root)}
             found.append(_group(beside, group, name, named_files))
     if not cases and not has_errors(problems) and not any(has_errors(group.diagnostics) for group in found):
-        detail = "A file of cases ends in .case and stands beside the rules that it is about."
+        detail = "A case file ends in .case and is next to the rules that it tests."
         problems = [*problems, error("rules.no_cases", "There are no cases", detail)]
     return found, problems
 
@@ -150,7 +150,7 @@ def run_tests(words: Sequence[str], name: str = "") -> Tested:
             tested.diagnostics.extend(more)
             wrong = wrong or has_errors(more)
             if not cases and not has_errors(more):
-                detail = 'Begin a case with .case "what should hold", and say with .want what should be derived.'
+                detail = 'Begin a case with .case "what should hold", and list the tuples to derive with .want.'
                 tested.diagnostics.append(error("rules.no_cases", f"No case in {file.path}", detail))
                 wrong = True
             outcomes[file.path] = file.run(cases)

@@ -108,7 +108,7 @@ PROGRAMS: dict[str, Callable[[], RuleProgram]] = {
     "deployments": _deployments,
     "renewal": _renewal,
 }
-"""What is evaluated together, by name. Programs share column types and files; what stands in a file of several is
+"""The rules that are evaluated together, by name. Programs share column types and files; the rules of a shared file are
 listed with the first."""
 _ASKED_BY_WHY = frozenset(("decisions", "causes", "moves", "relevance"))
 
@@ -262,13 +262,13 @@ def not_of_graphs(problem: Diagnostic) -> Diagnostic:
         return problem
     detail = f"{name} is a relation of the rules of {' and '.join(programs)}, not of graphs."
     if set(programs) & _ASKED_BY_WHY:
-        detail += f" Whether one of its facts holds is asked with planner why '{name}(...)'."
+        detail += f" To explain one of its facts: planner why '{name}(...)'."
     if "policy" in programs:
-        detail += " Rules about it are policies: they stand in .planner/policies, or in what -policy names."
+        detail += " Rules about it are policies: put them into .planner/policies, or files that -policy names."
     if "batch" in programs:
-        detail += " It is asked with planner batch query."
+        detail += " To query it: planner batch query."
     if "deployments" in programs:
-        detail += " Of a deployment of a stack it is asked with planner stacks query."
+        detail += " To query it for a deployment of a stack: planner stacks query."
     return evolve(problem, summary="Not a relation of graphs", detail=detail)
 
 

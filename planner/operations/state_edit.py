@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from planner.world.state.backend import Store
 
 Change: TypeAlias = Callable[[State], tuple[State, list[str], list[Diagnostic]]]
-"""makes another state, and says what it did"""
+"""makes another state, and describes its changes"""
 Entry: TypeAlias = tuple[ResourceAddress, ResourceState, InstanceState]
 
 

@@ -87,9 +87,11 @@ def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Fi
     asked = " ".join(words)
     if others:
         said = "; ".join(f"{f.kind} {f.code} {f.address}".rstrip() for f in others)
-        raise Failure(error("why.other_verdict", f"No {kind} of {asked}", f"The policies say: {said}."))
+        raise Failure(
+            error("why.other_verdict", f"No {kind} for {asked}", f"The verdicts of the policies are: {said}.")
+        )
     known = sorted({f.code for f in of_kind} | {f.address for f in of_kind if f.address} | set(verdict.codes))
     hint = next((text for text in (did_you_mean(word, known) for word in words if word not in known) if text), "")
     listed = "; ".join(f"{f.code} {f.address}".rstrip() for f in of_kind[:5])
-    detail = f"The policies say no {kind} of {asked}.{hint}" + (f" They say {kind} of: {listed}." if listed else "")
+    detail = f"The policies have no {kind} for {asked}.{hint}" + (f" They have {kind} for: {listed}." if listed else "")
     raise Failure(error("why.no_verdict", "Nothing to explain", detail))

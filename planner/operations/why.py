@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from planner.logic.model.graph import Graph
 
 Proved: TypeAlias = tuple["dict[str, Any] | None", list[Diagnostic]]
-"""a proof in the documented format, and what there is to say"""
+"""a proof in the documented format, and the diagnostics"""
 
 _FACT = re.compile(r"\s*[a-z][\w.]*\(")
 
@@ -103,7 +103,7 @@ def _why_wait(
     if dependency != words[1] and notes:  # the relation is derived towards what is asked about
         asked = _checked(graph(options, kind, plan_file, True, dependency))
     if negated and (dependent, dependency) in asked.database["edge"]:
-        detail = f"{dependent} waits for {dependency} directly; ask why without -not."
+        detail = f"{dependent} waits for {dependency} directly; omit -not to see why."
         raise Failure(error("why.holds", "It does hold", "\n".join([*notes, detail])))
     if negated:
         return not_an_edge(asked, dependent, dependency, notes), []
@@ -228,7 +228,7 @@ def _proved(found: Graph, text: str, negated: bool) -> Proved:
         problems = [*problems, *(problem for problem in unknown if problem.code == "query.stands_for")]
     if negated:
         if proof is not None:
-            return None, [*problems, error("why.holds", "It does hold", f"{atom} holds; ask why without -not.")]
+            return None, [*problems, error("why.holds", "It does hold", f"{atom} holds; omit -not to see why.")]
         if atom.predicate == "edge":
             notes = [problem.detail for problem in unknown if problem.code == "query.stands_for"]
             others = [problem for problem in problems if problem.code != "query.stands_for"]

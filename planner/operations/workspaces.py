@@ -106,7 +106,7 @@ def workspace_delete(options: StateOptions, name: str, force: bool = False) -> l
     if left and not force:
         detail = (
             f"It still manages {len(left)} object{'' if len(left) == 1 else 's'}:{names_left}\n\nDestroy them first, "
-            "or use -force to leave them unmanaged: then nobody knows of them any more."
+            "or use -force to delete the workspace and leave them unmanaged."
         )
         return [*problems, error("workspace.kept", "Workspace is not empty", detail)]
     if left:

@@ -33,7 +33,7 @@ _KINDS = {
 }
 
 _ASKED = ("replace_by_request", "no-call")
-"""kinds whose word tells the place"""
+"""kinds whose word implies the place"""
 
 
 @frozen(eq=False)

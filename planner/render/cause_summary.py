@@ -16,7 +16,7 @@ from planner.render.cause_line import origin_of, words_of
 from planner.render.terminal import Paint
 
 MOST_LISTED = 20
-"""objects that are listed of one cause, unless all are asked for"""
+"""the number of objects listed for one cause, unless all are requested"""
 _THEMSELVES = {
     "create": "Declared, and not there yet",
     "delete_because_no_resource_config": "No longer declared",
@@ -57,7 +57,7 @@ def summary_text(
     told = {name for group in groups for name, _ in group.changes}
     untold = sorted(set(planned) - told)
     if untold:
-        lines.append(paint("Nothing on record tells the cause", "bold") + f" of {_counted(planned[n] for n in untold)}")
+        lines.append(paint("No cause on record", "bold") + f" for {_counted(planned[n] for n in untold)}")
         lines += [f"  {verb_of(planned[name])}  {name}" for name in untold]
     return "\n".join(lines).rstrip("\n")
 

@@ -18,7 +18,7 @@ class _Missing:
 
 
 MISSING: Any = _Missing()
-"""stands for a value that is not there at all"""
+"""placeholder for an absent value"""
 
 
 class Digits(str):

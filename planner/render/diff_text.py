@@ -68,7 +68,7 @@ class Style:
 
 
 _STYLES: dict[tuple[bool, ...], Style] = {}
-"""those of parts; nobody changes a style"""
+"""styles of parts; they are constants"""
 
 
 class DiffText:

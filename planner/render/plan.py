@@ -49,7 +49,7 @@ class PlanText:
         self.style = Style(secrets=show_sensitive)
         self.causes = causes
         self.told: Callable[[ResourceChange], None] | None = None
-        """hears of each object of which all has been told"""
+        """called for each object that is completely reported"""
         self.opening = "The execution plan follows. The symbols mean:"
 
     def show(self) -> None:

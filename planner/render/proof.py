@@ -16,7 +16,7 @@ from planner.render.value import quoted
 _FOLLOWED = ("changes", "explained", "unknown", "reads_staying")
 """what an explained action is followed to"""
 LONGEST = 500
-"""steps of a proof of which everything that tells nothing new can be left out"""
+"""steps of a proof of which everything redundant can be omitted"""
 
 
 def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth: int = 0, expand: str = "") -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from planner.foundation.vocabulary.diagnostic import Diagnostic
 
 DEFAULT_WIDTH = 78
-"""columns assumed when a stream is no terminal"""
+"""columns assumed when a stream is not a terminal"""
 
 _CODES = {
     "bold": "1",
@@ -75,7 +75,7 @@ class Terminal:
         self.owns_process = False
         """whether the command may handle the signals of the process"""
         self.view: DiagnosticSink | None = None
-        """where problems that end the command are told, once the command has chosen"""
+        """prints diagnostics that end the command, once the command has chosen a view"""
         self.set_colour(colour)
 
     def set_colour(self, wanted: bool) -> None:
@@ -200,7 +200,7 @@ class Output:
         self.stream, self.name = stream, name
         self.problem: OSError | ValueError | None = None
         self.copies: list[str] | None = None
-        """takes what is written, too, where somebody wants it"""
+        """also receives the output, where it is set"""
 
     def write(self, text: str) -> int:
         if self.copies is not None:

@@ -85,7 +85,7 @@ class HumanView(View):
         self.terminal = terminal
         self.show_sensitive = show_sensitive
         self.keep: Callable[[PlanText], None] | None = None
-        """hears of a plan before it is told"""
+        """called with a plan before it is printed"""
         self.hooks = HumanHooks(terminal)
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:

@@ -15,7 +15,7 @@ from planner.render.value import quoted
 CHAIN = "waits_for"
 EDGE = "edge"
 FORCED = "forced_create_before_destroy"
-"""of this goal the chain says all"""
+"""the goal that the chain explains completely"""
 
 
 def why_text(proof: dict[str, Any], paint: Paint) -> str:
@@ -201,11 +201,11 @@ VERDICTS = ("deny", "warn", "undecided", "broken", "overridden", "waived", "info
 _SAID = {
     "deny": "Policy {code} denies {address}",
     "warn": "Policy {code} warns of {address}",
-    "undecided": "Policy {code} cannot say yet of {address}",
+    "undecided": "Policy {code} is undecided on {address}",
     "broken": "Policy {code} cannot be decided for {address}",
     "overridden": "Policy {code} denies {address}, which is overridden",
     "waived": "Policy {code} objects to {address}, which is waived",
-    "info": "Policy {code} tells of {address}",
+    "info": "Policy {code} informs about {address}",
 }
 
 
@@ -250,7 +250,7 @@ def _finding(document: dict[str, Any], paint: Paint, full: bool) -> str:
 def _culprit(culprit: dict[str, Any], paint: Paint) -> list[str]:
     what = culprit["what"]
     if "action" in culprit:
-        return [f"  the planned action of {what} is {culprit['action']} (planner why {what} tells why)"]
+        return [f"  the planned action of {what} is {culprit['action']} (reason: planner why {what})"]
     if culprit.get("is_missing"):
         said = f"{what} is not there"
     else:

@@ -93,7 +93,7 @@ def test_questions_without_sense(fleet: Path, question: str) -> None:
 def test_units_that_cannot_be_planned_are_said(fleet: Path) -> None:
     write(fleet, {"a/main.tf": unit(None, "var.nothing")})
     ran = batch(fleet, "query", 'unit_change(U, A, "create")')
-    assert "Nothing is known of the plans of a, b" in " ".join((ran.out + ran.errors).split())
+    assert "The plans of a, b are not known" in " ".join((ran.out + ran.errors).split())
 
 
 def test_policies_see_all_units(fleet: Path) -> None:

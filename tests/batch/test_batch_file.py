@@ -409,7 +409,7 @@ HOOK = 'unit "a" {{\n  hook "h" {{\n    when = "{}"\n    run = ["true"]\n    {}\
     ("file", "words"),
     [
         (HOOK.format("after", 'always = "yes"'), "true or false is required"),
-        (HOOK.format("before", 'matches = ["x"]'), "this one runs in any case"),
+        (HOOK.format("before", 'matches = ["x"]'), "this hook always runs"),
         ('unit "a" {}\ngroup "g" {\n  units = ["aa"]\n}\n', 'The group g names no unit with aa. Did you mean "a"?'),
         ('unit "a" {\n  for_each = ["x"]\n  path = "a"\n}\ngroup "g" {\n  units = ["a"]\n}\n', "Those that it repeats"),
         ('unit "a" {\n  generate ".terraform" {\n    content = ""\n  }\n}\n', "Invalid file name"),

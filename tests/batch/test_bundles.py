@@ -126,7 +126,7 @@ def test_through_a_folder(fleet: Path, tmp_path: Path) -> None:
         ("relative/folder", "no backend type"),
         ("s3:bucket=b,secret_key=x", "secret_key is a secret"),
         ("http:address=http://127.0.0.1:1/x", "keeps documents beside states"),
-        ("s3:bucket", "says no setting"),
+        ("s3:bucket", "is not a setting"),
     ],
 )
 def test_what_is_no_store(text: str, said: str) -> None:
@@ -270,7 +270,7 @@ def test_an_archive_that_leads_out(name: str, tmp_path: Path) -> None:
 
 def test_another_archive_than_the_digest_says(tmp_path: Path) -> None:
     made, root = parcel(tmp_path)
-    assert "not what its digest says" in answer_to(evolve(made, data=archive(x="y")), root).problem
+    assert "does not match its digest" in answer_to(evolve(made, data=archive(x="y")), root).problem
 
 
 @pytest.mark.parametrize("folder", ["/etc", "{root}/u/../..", "{root}x"])
@@ -305,8 +305,8 @@ class Replies:
         (ParcelResult(missing=("../../etc/passwd",)), "not in its bundle"),
         (ParcelResult(missing=("/etc/passwd",)), "not in its bundle"),
         (ParcelResult(missing=("u/main.tf",)), "not in its bundle"),
-        (ParcelResult(UnitResult("other", "changes")), "says nothing about the unit"),
-        (ParcelResult(UnitResult("u", "changes", plan_file="/etc/cron.d/x"), plan=b"x"), "nobody has asked for"),
+        (ParcelResult(UnitResult("other", "changes")), "returned no result for the unit"),
+        (ParcelResult(UnitResult("u", "changes", plan_file="/etc/cron.d/x"), plan=b"x"), "was not requested"),
     ],
 )
 def test_answers_that_cannot_be(answer: ParcelResult, said: str, tmp_path: Path) -> None:
@@ -416,7 +416,7 @@ def test_a_worker_of_a_cluster_that_dies(tmp_path: Path, cluster: str) -> None:
         assert ran.code == 0, ran.errors
     assert ran.outcomes == {"a": "unchanged", "b": "applied"}
     assert ran.unit("b")["attempts"] >= 2 and ran.unit("b")["diagnostics"][0]["summary"] == "A process died"
-    assert len(flag.read_text().split()) == 2  # once by the worker that died, once when it was asked for
+    assert len(flag.read_text().split()) == 2  # once by the worker that died, once when it was requested
     assert batch(root, "plan", "-json", *executor).outcomes == {"a": "unchanged", "b": "unchanged"}
 
 

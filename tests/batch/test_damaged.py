@@ -87,7 +87,7 @@ def test_a_manifest_puts_nothing_but_a_backend_into_a_configuration(fleet: Path,
         ".planner/batch/manifest.json": json.dumps({"format_version": "1.0", "units": {"old": entry}}),
     })  # fmt: skip
     ran = batch(fleet, "plan")
-    assert ran.code == 1 and "is not a backend" in said(ran)
+    assert ran.code == 1 and "is not a valid backend" in said(ran)
     assert not (fleet / ".planner/removed/old/main.tf").exists()
 
 

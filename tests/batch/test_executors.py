@@ -104,8 +104,8 @@ def test_what_was_being_made_is_not_replaced_unasked(tmp_path: Path) -> None:
     ran = batch(tmp_path, "apply", "-auto-approve", "-executor=processes", "-json")
     assert (ran.code, ran.outcomes) == (1, {"a": "applied", "b": "died"})
     said = json.dumps(ran.unit("b")["diagnostics"])
-    assert "Tainted objects are not replaced unasked" in said and "terraform_data.killer" in said
-    assert batch(tmp_path, "apply", "-auto-approve", "-json").outcomes["b"] == "applied"  # now it was asked for
+    assert "Tainted objects are not replaced without approval" in said and "terraform_data.killer" in said
+    assert batch(tmp_path, "apply", "-auto-approve", "-json").outcomes["b"] == "applied"  # now it was requested
 
 
 def test_what_a_whole_batch_was_making_is_not_replaced_by_resuming_it(tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_what_a_whole_batch_was_making_is_not_replaced_by_resuming_it(tmp_path: 
     resumed = batch(tmp_path, "resume", "-json")
     assert (resumed.code, resumed.outcomes) == (1, {"a": "applied", "b": "died", "c": "skipped"})
     said = json.dumps(resumed.unit("b")["diagnostics"])
-    assert "Tainted objects are not replaced unasked" in said and "terraform_data.killer" in said
-    again = batch(tmp_path, "resume", "-json")  # now it was asked for
+    assert "Tainted objects are not replaced without approval" in said and "terraform_data.killer" in said
+    again = batch(tmp_path, "resume", "-json")  # now it was requested
     assert (again.code, again.outcomes) == (0, {"a": "applied", "b": "applied", "c": "applied"})
 
 

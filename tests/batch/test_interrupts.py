@@ -94,7 +94,7 @@ class Running:
         for _ in range(2):
             words = [*PLANNER, "resume", "-json"]
             done = subprocess.run(words, cwd=self.root, capture_output=True, text=True, check=False)
-            if "Tainted objects are not replaced unasked" not in done.stdout:
+            if "Tainted objects are not replaced without approval" not in done.stdout:
                 break
         assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(done.stdout)

@@ -87,7 +87,7 @@ def test_cycles_explain_themselves(tmp_path: Path) -> None:
         ),
         ({"a/main.tf": unit({"me": "a"})}, "A unit waits for itself"),
         ({"a/x.txt": ""}, "No units below"),
-        ({"planner.batch.hcl": 'unit "a" {}\n'}, "there is no such folder"),
+        ({"planner.batch.hcl": 'unit "a" {}\n'}, "does not exist"),
         ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" { depends_on = [unit.b] }\n'}, "There is no unit b."),
         ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" { inputs = { x = loca.y } }\n'}, "unit.NAME.OUTPUT"),
         ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" { tags = "x" }\n'}, "A list in brackets"),
@@ -474,7 +474,7 @@ class TestInputs:
         self.fleet(tmp_path, f'terraform {{\n  {settings}\n}}\noutput "id" {{\n  value = 1\n}}\n')
         ran = batch(tmp_path, "plan", "-json", "b")
         (problem,) = ran.unit("b")["diagnostics"]
-        assert problem["summary"] == "The outputs of a cannot be read" and "not set up yet" in problem["detail"]
+        assert problem["summary"] == "The outputs of a cannot be read" and "not initialized" in problem["detail"]
         assert batch(tmp_path, "plan", "-json").outcomes == {"a": "failed", "b": "skipped"}
 
     def test_an_output_that_nobody_declares(self, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_they_are_forgotten_when_the_file_says_so(fleet: Path) -> None:
 @pytest.mark.parametrize(
     ("block", "words"),
     [
-        (removed("a", "destroy"), "a is a unit of the fleet"),
+        (removed("a", "destroy"), "a is still a unit of the fleet"),
         (removed("old-db", "destory"), 'Did you mean "destroy"?'),
         (removed("old-db", "forget") * 2, "Duplicate removed"),
         ('removed "old-db" {}\n', 'The argument "action" is required'),
@@ -144,7 +144,7 @@ def test_what_stands_on_something_that_is_destroyed_alone_is_named(tmp_path: Pat
     reads = BACKEND + 'variable "up" {}\nresource "terraform_data" "r" { input = var.up }\n'
     write(tmp_path, {"net/main.tf": main, "app/main.tf": reads})
     write(tmp_path, {"planner.batch.hcl": 'unit "net" {}\nunit "app" { inputs = { up = unit.net.id } }\n'})
-    words = "app stands on net, which is destroyed, and is left out"
+    words = "app depends on net, which is destroyed, and is left out"
     assert words not in " ".join(batch(tmp_path, "plan", "-destroy", "net").out.split())
     assert batch(tmp_path, "apply", "-auto-approve").code == 0
     assert words in " ".join(batch(tmp_path, "plan", "-destroy", "net").out.split())

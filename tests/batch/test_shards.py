@@ -287,7 +287,7 @@ class TestWhatIsNoWhole:
     def test_a_saved_plan_is_not_shared_out(self, two: Path) -> None:
         assert batch(two, "join", "-out=fleet/saved", "job1/part", "job2/part").code == 0
         ran = batch(two / "fleet", "apply", "-auto-approve", "-shard=1/2", "saved")
-        assert ran.code == 1 and "-shard cannot be asked together with saved" in said(ran)
+        assert ran.code == 1 and "-shard cannot be combined with saved" in said(ran)
 
 
 def damage(path: Path, how: Callable[[Any], None]) -> None:

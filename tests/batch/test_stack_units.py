@@ -124,7 +124,7 @@ def test_a_saved_plan_is_applied_as_it_was_seen(tmp_path: Path) -> None:
     assert batch(tmp_path, "apply", "-auto-approve", "net/*").code == 0
     assert batch(tmp_path, "plan", "-out=saved").code == 0
     ran = batch(tmp_path, "apply", "-auto-approve", "saved")
-    assert ran.code == 1 and "was approved by nobody" in ran.errors
+    assert ran.code == 1 and "has deferred changes that were not approved" in ran.errors
     assert batch(tmp_path, "plan", "-out=again", "shop/*").code == 0
     assert batch(tmp_path, "apply", "-auto-approve", "again").code == 0
     assert batch(tmp_path, "plan", "-out=third", "net/us").code == 0

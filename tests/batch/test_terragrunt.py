@@ -502,7 +502,7 @@ WRONG = {
     'download_dir = run_cmd("false")\n': "false ended with 1",
     'download_dir = find_in_parent_folders("none")\n': "No folder above",
     'inputs = { x = sops_decrypt_file("terragrunt.hcl") }\n': "encrypted with sops",
-    'inputs = { x = get_aws_account_id() }\n': "asks AWS",
+    'inputs = { x = get_aws_account_id() }\n': "calls AWS",
     'include "x" {\n  path = "nowhere.hcl"\n}\n': "nowhere.hcl to include",
     'include "x" {\n  path = "../env.hcl"\n  merge_strategy = "deeep"\n}\n': 'Did you mean "deep"?',
     'inputs = ["x"]\n': "An object is required",

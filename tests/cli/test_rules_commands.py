@@ -266,7 +266,7 @@ def test_rules_are_checked_beside_the_program_that_they_mention(planner, here):
     ("word", "reason"),
     [
         ("missing.dl", "No such file"),
-        ("latin.dl", "not UTF-8"),
+        ("latin.dl", "not valid UTF-8"),
         ("pipe.dl", "not a regular file"),
         ("empty", "no file with the ending .dl"),
         ("huge.dl", "at most 4 MiB"),

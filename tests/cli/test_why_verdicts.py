@@ -74,13 +74,13 @@ def test_what_is_missing_and_an_element(planner):
     assert because.startswith("  because every resource needs an owner [p.1]: p.dl:2: ")
     assert "  terraform_data.a.input.ports[1] is 22: main.tf:9: ports = [80, 22]" in lines(planner, "warn", "ssh")
     assert lines(planner, "warn", "new")[1].startswith(
-        "  the planned action of terraform_data.id is create (planner why "
+        "  the planned action of terraform_data.id is create (reason: planner why "
     )
 
 
 def test_what_is_undecided_or_broken(planner):
     told = lines(planner, "undecided", "terraform_data.b")
-    assert told[0] == "Policy owner cannot say yet of terraform_data.b"
+    assert told[0] == "Policy owner is undecided on terraform_data.b"
     assert "terraform_data.b.input.tags.Owner is not known yet" in told[1] and "  it may become: deny" in told
     assert any("the provider decides terraform_data.id.id when terraform_data.id is applied" in line for line in told)
     told = lines(planner, "broken", "terraform_data.b")

@@ -116,7 +116,7 @@ ACTIONS = {
         'locals { v = "new" }\nresource "terraform_data" "a" { input = "${local.v}d" }',
         [
             'terraform_data.a.input changes from "old" to "newd"; it refers to local.v',
-            "local.v is what the configuration says",
+            "local.v is set in the configuration",
         ],
     ),
     "another object's change": (

@@ -182,7 +182,7 @@ def test_archives(project: Project, world: World, path: str, directory: str) -> 
     ("source", "told"),
     [
         ("URL/missing.zip", "404 Not Found"),
-        ("URL/nothing", "neither ends like an archive"),
+        ("URL/nothing", "neither has the suffix of an archive"),
         ("URL/wrong", "https://[x/y.zip is not a valid URL"),
         ("https://[x/y.zip", "https://[x/y.zip is not a valid URL"),
         ("git::https://[x/y", "https://[x/y is not a valid URL"),
@@ -215,7 +215,7 @@ def test_what_cannot_be_fetched(project: Project, world: World, source: str, tol
     [
         ("versions", {"modules": [{"versions": True}]}, "has no list versions"),
         ("versions", {"modules": 1}, "lists no modules"),
-        ("1.0.0/download", {"location": 1.5}, "does not say where version 1.0.0 is"),
+        ("1.0.0/download", {"location": 1.5}, "did not return the location of version 1.0.0"),
         ("1.0.0/download", {"location": "https://[x/y", "use_registry_credentials": True}, "not a valid URL"),
     ],
 )

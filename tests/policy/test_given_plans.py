@@ -92,7 +92,7 @@ PACK = 'name = "acme.x"\nversion = "1.0.0"\ndescription = "x"\n'
     [
         ("small", {"small/.terraform/x": ""}, "has .terraform"),
         ("small", {"small/more.tf": 'resource "evil_thing" "a" {}'}, "needs the provider registry.opentofu.org/"),
-        ("small", {"small/more.tf": 'terraform {\n  backend "http" {}\n}'}, "says where states are"),
+        ("small", {"small/more.tf": 'terraform {\n  backend "http" {}\n}'}, "configures where states are"),
         ("small", {"small/more.tf": 'data "terraform_remote_state" "x" {\n  backend = "http"\n}'}, "states of others"),
         ("../outside", {"../outside/main.tf": ""}, "lies outside of the pack"),
         ("link", {}, "lies outside of the pack"),

@@ -411,7 +411,7 @@ def test_only_the_peer_with_the_certificate_is_talked_to(start: Start, tmp_path:
 
     certificate = b64encode(known).decode().rstrip("=")
     if not is_own:
-        with pytest.raises(ssl.SSLError, match="another certificate"):
+        with pytest.raises(ssl.SSLError, match="the certificate of the plugin differs"):
             start(act, certificate=certificate)
         return
     connection = start(act, certificate=certificate)

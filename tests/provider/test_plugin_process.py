@@ -52,8 +52,8 @@ def test_handshakes() -> None:
         ("1|7|unix|/x|grpc", "protocol 7"),
         ("1|5|unix|/x|netrpc", "does not speak gRPC"),
         ("1|5|unix|/x", "does not speak gRPC"),
-        ("1|5|carrier|pigeon|grpc", "nobody can call"),
-        ("1|5|unix||grpc", "nobody can call"),
+        ("1|5|carrier|pigeon|grpc", "unsupported address"),
+        ("1|5|unix||grpc", "unsupported address"),
     ],
 )
 def test_what_is_no_handshake(line: str, reason: str) -> None:

@@ -21,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-TAINTED = "Tainted objects are not replaced unasked"
+TAINTED = "Tainted objects are not replaced without approval"
 PLANNER = [sys.executable, "-m", "planner"]
 MAIN = """
 terraform {

@@ -264,8 +264,8 @@ component "b" {
     stack.run("init")
     text = stack.run("plan", code=1)
     assert text.count("waits for itself") == 1
-    assert "component.a asks for local.x (x.tfcomponent.hcl:5" in text
-    assert "local.x asks for component.b (" in text and "component.b asks for component.a" in text
+    assert "component.a reads local.x (x.tfcomponent.hcl:5" in text
+    assert "local.x reads component.b (" in text and "component.b reads component.a" in text
 
 
 def test_inputs_of_deployments(stack: Stack) -> None:
@@ -423,7 +423,7 @@ def test_why(stack: Stack) -> None:
     stack.run("init")
     text = stack.run("why", "deferred", "component.last")
     assert "stack.inner[*].component.c, from which component.last is made, is deferred" in text
-    assert "for_each of component.many asks for component.first: x.tfcomponent.hcl:8" in text
+    assert "for_each of component.many reads component.first: x.tfcomponent.hcl:8" in text
     assert "x.tfcomponent.hcl:8: for_each = toset([component.first.id])" in text
     text = stack.run("why", "component.last", "stack.inner[*].component.c")
     assert "what component.last is given leads to stack.inner[*].component.c" in text

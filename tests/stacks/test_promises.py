@@ -75,9 +75,9 @@ def test_the_way_round_is_shown(workers: int) -> None:
     (problem,) = promises.ask_all("abcd" if workers == 1 else "abc", workers)
     assert problem.summary == "a waits for itself"
     assert problem.detail.splitlines()[1:] == [
-        "  - a asks for b",
-        "  - b asks for c",
-        "  - c asks for a",
+        "  - a reads b",
+        "  - b reads c",
+        "  - c reads a",
     ]
 
 

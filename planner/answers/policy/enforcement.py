@@ -92,7 +92,7 @@ def _facts(
         is_foreign = info.span is not None and info.span.filename not in policies.closed
         by = "directory" if is_foreign and codes[info.code] & policies.closed else "pack"
         if info.level:  # a pack says nothing of the organisation's policies, unless it is one of its own
-            facts.add("said", info.code, by, info.level)
+            facts.add("assigned_level", info.code, by, info.level)
         for group in info.override if info.code not in chosen and by == "pack" else ():
             facts.add("may_override", info.code, group)
     for code, files in codes.items():
@@ -109,13 +109,13 @@ def _facts(
             facts.add("usual_level", config.usual_level)
         for said in config.policies:
             if said.level:
-                facts.add("said", said.code, by, said.level)
+                facts.add("assigned_level", said.code, by, said.level)
             for group in said.override:
                 facts.add("may_override", said.code, group)
             if said.waivable is False:
                 facts.add("not_waivable", said.code)
     for code in overrides:
-        facts.add("override_asked", code)
+        facts.add("override_requested", code)
     if overrides:
         for group in _groups(policies):
             facts.add("member", group)

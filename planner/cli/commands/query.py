@@ -12,7 +12,7 @@ from planner.render.terminal import Terminal
 
 USAGE = "[options] 'QUESTION' | VERB NODES..."
 HELP = """Queries the relations that the rules derive. Words that begin with a capital letter are variables, _
-matches anything, and an address in a column of vertices stands for its vertex:
+matches anything, and an address in a column of vertices means its vertex:
 
   planner query 'edge(X, "terraform_data.a")'
   planner query 'operation(X, "delete"), edge(X, Y), not operation(Y, _)'

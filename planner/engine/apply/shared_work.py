@@ -85,7 +85,7 @@ class ApplyWork(ConfigurationWalk):
         self.stopping = Event()
         self.configurations = provider_configurations(graph)
         self.deposed_keys = {row[0]: row[1] for row in relation(graph, "new_deposed")}
-        self.asking_configured = {row[0] for row in relation(graph, "asks_configured")}
+        self.asking_configured = {row[0] for row in relation(graph, "needs_configured_provider")}
         self.replacement_first = {row[0] for row in relation(graph, "replacement_first")}
 
     def depose(self, it: Instance) -> str:

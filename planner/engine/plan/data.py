@@ -84,7 +84,7 @@ def readiness(walk: PlanWork, it: Instance, config: Value) -> Facts:
     if changes:
         facts["change_before"] = changes
     if it.is_offline:
-        facts["unasked"] = ()
+        facts["offline"] = ()
     return facts
 
 

@@ -72,7 +72,7 @@ def plan_destroy(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 def _end(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Facts, warns: bool) -> list[Diagnostic]:
     if it.is_offline:
-        facts["unasked"] = ()
+        facts["offline"] = ()
     if current is not None:
         facts["exists"] = ()
         if keeps_object(it.decl):

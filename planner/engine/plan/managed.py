@@ -127,7 +127,7 @@ def _plan(
     happen. Raises Failure with all problems so far."""
     assert it.decl is not None
     if it.is_offline:
-        facts["unasked"] = ()
+        facts["offline"] = ()
     watched_changes = _triggers(walk, it)
     if watched_changes:
         facts["watched"] = watched_changes

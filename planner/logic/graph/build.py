@@ -188,7 +188,7 @@ WANTED = (
     "deposed_node",
     "local_name",
     "asks_provider",
-    "asks_configured",
+    "needs_configured_provider",
     "replacement_first",
     "data_waits",
     "data_waits_for_module",

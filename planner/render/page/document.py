@@ -42,7 +42,7 @@ MOST_TEXT = 300_000
 """characters of all texts from which on they are compressed"""
 
 Place = tuple[str, str]
-"""where something stands, and the line"""
+"""the location of an item, and its line"""
 
 
 @frozen
@@ -310,7 +310,7 @@ SWEEPS = 6
 LOWEST = 24
 """items that a column always may have"""
 HUB = 64
-"""neighbours from which on an item pulls nobody: everything waits for a provider"""
+"""the number of neighbours from which on an item attracts no others: everything waits for a provider"""
 
 
 def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:

@@ -196,9 +196,9 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
         yield error("batch.shared_state", "Two units write one state", detail)
     for unit, state in database.sorted("orphaned_state"):
         detail = (
-            f"{unit} is not a unit of this fleet any more, but its state {state} still has objects, which nobody plans "
-            "or destroys. Bring the unit back (or name its folder) and destroy it, or write a block `removed` into the "
-            "fleet's file, which destroys or forgets it."
+            f"{unit} is no longer a unit of this fleet, but its state {state} still has objects. They are not planned. "
+            "Restore the unit (or name its directory) and destroy it, or add a `removed` block to the fleet's file, "
+            "which destroys or forgets it."
         )
         yield warning("batch.orphaned", "A unit is gone and its objects are not", detail)
     for variable, place in database.sorted("idle_offer"):
@@ -221,10 +221,8 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
         )
         yield warning("batch.left_behind", "Something that is waited for is left out", detail)
     for unit, other in database.sorted("loses_ground"):
-        detail = (
-            f"{unit} stands on {other}, which is destroyed, and is left out with the objects that it has or may have."
-        )
-        yield warning("batch.loses_ground", "What stands on something is left out", detail)
+        detail = f"{unit} depends on {other}, which is destroyed, and is left out, although it has or may have objects."
+        yield warning("batch.loses_ground", "Dependents are left out", detail)
     cycles: dict[str, list[str]] = {}
     for unit, cycle in database.sorted("in_cycle"):
         cycles.setdefault(cycle, []).append(unit)
@@ -236,7 +234,7 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
             if not read.state:
                 detail = (
                     f"{name} reads a state in {read.object} ({read.place}) that the configuration alone does not name. "
-                    f"If another unit writes it, say so with depends_on in the fleet's file."
+                    f"If another unit writes it, add depends_on to the fleet's file."
                 )
                 yield warning("batch.unresolved_read", "A read state is not known", detail)
 

@@ -18,7 +18,7 @@ from planner.workflows.batch.session import BatchOptions
 from planner.workflows.batch.unit_decisions import UnitDecision, decide
 
 Approve = Callable[[str, list[FinishedUnit]], bool]
-"""asks whether the plans of a wave ("wave 1 of 3") shall be applied"""
+"""prompts for approval of the plans of a wave ("wave 1 of 3")"""
 
 
 def converge(command: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:

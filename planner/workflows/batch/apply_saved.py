@@ -92,13 +92,13 @@ def _portable(asked: UnitOptions, done: FinishedUnit, base: str) -> tuple[UnitOp
 
 def _as_seen(asked: UnitOptions, done: FinishedUnit, base: str) -> UnitOptions:
     if asked.variables and done.result is not None and done.result.is_secret:
-        detail = f"{done.unit} is encrypted, and the values given with -var would stand in the manifest in clear."
+        detail = f"{done.unit} is encrypted, but the manifest would contain the values of -var in plain text."
         raise Failure(error("batch.out", "Plans cannot be saved", detail))
 
     def seen(text: str) -> str:
         name = os.path.relpath(os.path.realpath(text), base)
         if not saved_plan.is_inside(name):
-            detail = f"{text} is not below {base}, so whoever applies the plan may not have it."
+            detail = f"{text} is not below {base}, so it may be missing when the plan is applied."
             raise Failure(error("batch.out", "Plans cannot be saved", detail))
         return name
 
@@ -249,9 +249,7 @@ def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve
         return
     for unit in units:
         done = run.done[unit]
-        detail = (
-            f"What was deferred in {unit} when the plan was made was approved by nobody. Plan again, and apply that."
-        )
+        detail = f"{unit} has deferred changes that were not approved. Make a new plan, and apply that."
         said = {"severity": "error", "summary": "Not everything is done", "detail": detail, "code": "batch.deferred"}
         result = done.result or UnitResult(unit, "error")
         ended = evolve(result, result="error", diagnostics=(*result.diagnostics, said))
@@ -290,8 +288,8 @@ def _spared(done: FinishedUnit) -> UnitResult:
     assert done.result is not None
     what = "".join(f"\n  - {address} ({_HOW.get(how, how)})" for address, how in done.result.differs)
     detail = (
-        f"Applying {done.unit} was cut off, and what is left to do there is not what was approved:{what}\n\nNothing "
-        "more was done to it. Apply the saved plan without -auto-approve to be asked, or make the plan again."
+        f"The apply of {done.unit} was interrupted, and its remaining changes were not approved:{what}\n\nThe unit "
+        "was skipped. Apply the saved plan without -auto-approve to approve them, or make the plan again."
     )
     said = {"severity": "error", "summary": "More than was approved", "detail": detail, "code": "batch.spared"}
     return evolve(done.result, result="error", counts=Counts(), diagnostics=(*done.result.diagnostics, said))

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.stack_folders import StackFolder
 
 ACTIONS = ("destroy", "forget")
-"""what a block `removed` may say"""
+"""the arguments of a block `removed`"""
 
 
 @frozen
@@ -158,9 +158,7 @@ class _BatchFileReader:
         drafts |= self.drafts
         for removal in self.removals:
             if removal.unit in drafts:
-                detail = (
-                    f"{removal.unit} is a unit of the fleet ({drafts[removal.unit].unit.place}): say one or the other."
-                )
+                detail = f"{removal.unit} is still a unit of the fleet ({drafts[removal.unit].unit.place}): delete one."
                 self.problems.error("removed", "Removed unit is there", f"{detail} ({removal.place})")
         for group in self.groups:
             check_patterns(group.patterns, group.name, group.span, drafts, self.repeated, self.problems)
@@ -170,7 +168,7 @@ class _BatchFileReader:
     # ------------------------------------------------------------ blocks
 
     def _duplicate(self, kind: str, name: str, span: Span, place: object = None) -> None:
-        where = f" stands at {place} already" if place is not None else " stands here already"
+        where = f" is already declared at {place}" if place is not None else " is already declared here"
         self.problems.error(f"duplicate_{kind}", f"Duplicate {kind}", f"The {kind} {name}{where}.", span)
 
     def _unit(self, block: Block, name: str) -> None:
@@ -217,7 +215,7 @@ class _BatchFileReader:
         folder = self._text(found.get("path"), scope) or path
         normal = os.path.relpath(os.path.join(self.root, folder), self.root)
         if not os.path.isdir(os.path.join(self.root, folder)):
-            detail = f"The unit {name} should stand in {folder}, but there is no such folder."
+            detail = f"The directory {folder} of the unit {name} does not exist."
             self.problems.error("no_unit_folder", "Unit without a folder", detail, span)
         variables: dict[str, str] = {}
         inputs: dict[str, ExpressionPiece] = {}
@@ -415,7 +413,7 @@ class _BatchFileReader:
             if isinstance(name, str):
                 named.append((name, value))
             else:
-                self.problems.error("name_required", "Invalid name", "Names of variables stand here.", key.span)
+                self.problems.error("name_required", "Invalid name", "Expected the name of a variable.", key.span)
         return named
 
     def _variables(self, attribute: Attribute | None, scope: FleetScope) -> dict[str, str]:

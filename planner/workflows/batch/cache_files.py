@@ -25,7 +25,7 @@ LITTLE = 0.05
 MOST_MORE = 0.25
 """how large what was written behind may become, as a part of everything"""
 _FORMAT = "8"
-"""changes with what stands in the entries"""
+"""changes with the format of the entries"""
 
 Known = dict[str, Any]
 Key = tuple[str, str]

@@ -142,7 +142,7 @@ _stopped: set[str] = set()
 """batches that begin nothing more"""
 _current = ""
 _is_told = False
-"""whether the process was asked to stop by a batch, and not by a signal"""
+"""whether a batch requested the process to stop, and not a signal"""
 
 
 def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:

@@ -372,7 +372,7 @@ def _applied(
     if other:
         lines = "".join(f"\n  - {address}: another {how}" for address, how in other)
         detail = (
-            f"By now the plan of {request.unit} says what was not approved:{lines}\n\nNothing was done. Plan again."
+            f"The plan of {request.unit} has changed since it was approved:{lines}\n\nNothing was applied. Plan again."
         )
         told += [error("stack.not_approved", "Not what was approved", detail)]
     return _result(request, deployed, told, terminal, session)

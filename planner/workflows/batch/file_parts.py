@@ -99,7 +99,7 @@ def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
                 problems.extend(wrong)
                 for name, attribute in attributes.items():
                     if name in local:
-                        detail = f"The local value {name} stands at {local[name].span} already."
+                        detail = f"The local value {name} is already declared at {local[name].span}."
                         problems.error("duplicate_local", "Duplicate local value", detail, attribute.name_span)
                     local[name] = expr_of(attribute, problems)
             else:
@@ -166,7 +166,7 @@ def _write(path: str, shown: str, file: GeneratedFile, problems: Problems) -> No
         if file.if_exists == "skip":
             return
         if file.if_exists == "error":
-            detail = f"{shown} is there already, and planner did not write it. if_exists says what to do."
+            detail = f"{shown} exists already, and planner did not write it. Set if_exists to choose what to do."
             problems.error("exists", "A file would be overwritten", detail, file.span)
             return
     try:

@@ -158,7 +158,7 @@ class AroundReader:
                 self.problems.error("bool_required", "Invalid expression", "true or false is required here.", where)
             always = value is True
         if "matches" in content.attributes and when in ("before", "after"):
-            detail = "Hooks that run on errors look at what these say; this one runs in any case."
+            detail = "Hooks that run on errors match error messages; this hook always runs."
             self.problems.error("matches", "Nothing to match", detail, content.attributes["matches"].name_span)
         return Hook(
             name,

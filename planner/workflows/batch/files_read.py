@@ -41,7 +41,7 @@ RACY = 20_000_000
 RECORDS = f"{os.sep}{FOLDER}{os.sep}"
 """where runs are recorded: nothing that counts"""
 _ASKS = (LOOKED, LISTED)
-"""what functions of a configuration ask for"""
+"""the files that functions of a configuration read"""
 _KINDS = {"os.listdir": "folder", "os.scandir": "folder", LISTED: "names"}
 _FOLDERS = ("folder", "names", "own names")
 _IMPORTS = "<frozen importlib._bootstrap_external>"
@@ -68,7 +68,7 @@ class FileRecorder:
     def __init__(self) -> None:
         self.paths: Looked | None = None
         self.has_unseen = False
-        """whether a function of a configuration has asked for what is not compared"""
+        """whether a function of a configuration has read something that is not compared"""
         self._home = ""
         self._known: set[str] = set()
         self._installed = False

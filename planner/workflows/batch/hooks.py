@@ -20,7 +20,7 @@ GRACE = 2.0
 MOST = 1 << 20
 """bytes of what a program prints that are kept, the last ones"""
 LEAST = 6
-"""characters of a secret that is looked for: shorter ones stand in everything"""
+"""the least length of a secret that is masked: shorter ones occur everywhere"""
 _RUNNING: set[subprocess.Popen[bytes]] = set()
 
 

@@ -132,7 +132,9 @@ def _state_in_service(upstream: Upstream, seal: Seal) -> tuple[State | None, lis
         return States(backend_of(upstream.directory, seal), upstream.deployment or "").read(), []
     pointer, problems = read_pointer(data_folder(upstream.directory))
     if pointer is None:
-        detail = f"The unit {upstream.unit} is not set up yet, so nobody knows where its state is: run init there."
+        detail = (
+            f"The unit {upstream.unit} is not initialized, so the location of its state is unknown: run init there."
+        )
         return None, problems or [error("batch.remote_outputs", "The backend is not set up", detail)]
     backend, problems = open_backend(pointer.type, pointer.settings, seal)
     if backend is None:

@@ -82,7 +82,7 @@ class Unit:
     paths: tuple[tuple[str, FileLocation], ...] = ()
     """units that a `dependencies` block names"""
     files: tuple[str, ...] = ()
-    """files that say something about the unit, besides its configuration"""
+    """files about the unit, in addition to its configuration"""
     excludes: tuple[tuple[str, bool, FileLocation], ...] = ()
     """commands that an `exclude` block leaves the unit out of, and whether what it waits for is left out, too"""
     called: tuple[str, ...] = ()
@@ -90,11 +90,11 @@ class Unit:
     offers: tuple[Input, ...] = ()
     """inputs of its groups, which are for units that declare such a variable"""
     names: tuple[tuple[str, str], ...] = ()
-    """what `each` and `local` stand for in its inputs, as texts of objects"""
+    """the values of `each` and `local` in its inputs, as encoded objects"""
     stood_on: tuple[str, ...] = ()
     """of a unit that is removed: those that it waited for"""
     is_removed: bool = False
-    """whether it is destroyed because the fleet's file says so, and nothing else describes it"""
+    """whether it is destroyed by the fleet's file, and has no other description"""
     is_outside: bool = False
     """whether it is known only because another unit waits for it"""
     deployment: str | None = None
@@ -244,12 +244,12 @@ class Request:
     text: bool = field(default=False, eq=False)
     """whether the plan is wanted as text"""
     spares_tainted: bool = field(default=False, eq=False)
-    """a plan that replaces tainted objects is not applied: nobody has seen it"""
+    """a plan that replaces tainted objects is not applied: it was not reviewed"""
     is_read: bool = field(default=False, eq=False)
     """whether other units read the outputs, so that it is wanted what they are going to be"""
     recipe: Recipe | None = None
     names: tuple[tuple[str, str], ...] = ()
-    """what names in `inputs` stand for, as texts of objects"""
+    """the values of names in `inputs`, as encoded objects"""
     given: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)
     """values of variables, which the worker finds out and no request has yet"""
     json_file: str = field(default="", eq=False)
@@ -261,7 +261,7 @@ class Request:
     deployment: str | None = None
     """as of Unit"""
     around: tuple[tuple[str, str, str], ...] = ()
-    """what stands for services of stacks: (token, name, file), (upstream, address, folder), (varsets, "", folder)"""
+    """replacements of services for stacks: (token, name, file), (upstream, address, path), (varsets, "", path)"""
 
 
 @frozen
@@ -282,18 +282,18 @@ class UnitResult:
     text: str = ""
     plan_file: str = ""
     asks_plugins: bool = False
-    """whether it rests on what plugins said"""
+    """whether it depends on answers of plugins"""
     asks_services: bool = False
     """whether it rests on states that services keep"""
     made_at: float = 0.0
     """when objects were looked at for it, in seconds since 1970"""
     state_at: float = 0.0
-    """when the state was written that stands for objects that were not looked at (-refresh=false); 0 where nobody knows
-    or that does not matter"""
+    """when the state was written whose objects were not read again (-refresh=false); 0 where that is unknown or does
+    not matter"""
     facts: dict[str, list[list[Any]]] = field(factory=dict)
     reads: Reads = field(factory=list, eq=False)
     is_secret: bool = False
-    """whether the unit is encrypted, so that nothing is kept in which its values may stand"""
+    """whether the unit is encrypted, so that nothing that may contain its values is stored"""
     changed: tuple[str, ...] = ()
     """the outputs that get another value by the plan, or go (planned.py)"""
     unknown: tuple[tuple[str, str], ...] = ()

@@ -129,7 +129,7 @@ def moved(planned: UnitResult, now: UnitResult, names: Iterable[str] | None = No
 
 
 NEW = ""
-"""stands among changed outputs for a state that is made for the first time"""
+"""placeholder in changed outputs for a state that is created"""
 
 
 @frozen

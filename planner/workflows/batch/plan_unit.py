@@ -217,5 +217,5 @@ def spared_result(request: Request, told: Iterable[Diagnostic], tainted: list[st
         f"destroy them and make them anew:{names}\n\nNothing more was done. Look at them; then apply again to replace "
         "them, or keep them with `planner untaint`."
     )
-    said = error("batch.tainted", "Tainted objects are not replaced unasked", detail)
+    said = error("batch.tainted", "Tainted objects are not replaced without approval", detail)
     return UnitResult(request.unit, "tainted", diagnostics=described([*told, said]))

@@ -37,9 +37,9 @@ GOODBYE = 2.0
 MOST_MEMORY = 1 << 30
 """bytes that a process may have had before a fresh one takes its place"""
 _STOP, _AT_ONCE = b"s", b"!"
-"""what processes are told: to begin nothing more, to go"""
+"""commands to processes: start nothing more, exit"""
 _EARS = 1024
-"""so often it is said: each process takes one byte"""
+"""number of copies of a command: each process takes one byte"""
 
 
 class Died(BrokenExecutor):

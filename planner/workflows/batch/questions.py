@@ -35,7 +35,7 @@ from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import Batch, BatchOptions, own_rules
 
 OUTCOMES = ("earlier", "result", "changed_output", "unknown_output", "awaits", "status")
-"""relations that say how the plans of units ended"""
+"""relations about the outcomes of units' plans"""
 
 
 def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
@@ -121,7 +121,7 @@ def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> 
     predicate = "edge" if row in database["edge"] else "waits_for"
     if row in database[predicate]:
         if negated:
-            detail = f"{unit} does wait for {other}; ask without -not."
+            detail = f"{unit} waits for {other}; omit -not to see why."
             raise Failure(error("batch.holds", "It does wait", detail))
         proof = Prover(database.program, database).why(predicate, row)
         assert proof is not None
@@ -156,7 +156,7 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Batch
             detail = f"{unit} comes after no other unit, so nothing of its plan waits for one."
         elif negated:
             detail = (
-                f"{unit} waits for values of all that come before it: `planner batch why pending {unit}` says which."
+                f"{unit} waits for values of all its dependencies. For the values: planner batch why pending {unit}"
             )
         else:
             detail = f"Nothing in the plan of {unit} waits for another unit: `planner batch why -not pending {unit}`."
@@ -289,7 +289,7 @@ def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Dia
     )
     if not bad:
         return []
-    detail = f"Nothing is known of the plans of {', '.join(bad)}: planner batch plan says why."
+    detail = f"The plans of {', '.join(bad)} are not known. For the reason: planner batch plan"
     return [make("batch.missing_plans", "Units without a plan", detail)]
 
 
@@ -354,8 +354,8 @@ def _said(database: Database) -> Iterator[tuple[Edge, object]]:
 
 
 _OF_PACKS = (
-    "packs judge the plans of single units, whose .planner/policy.toml or batch plan -policy=PACK names them. What is "
-    "said of all plans together stands in rule files of no pack."
+    "packs judge the plans of single units: name them in a unit's .planner/policy.toml or with batch plan "
+    "-policy=PACK. Policies about all plans together belong in rule files outside of packs."
 )
 
 

@@ -21,7 +21,7 @@ LONGEST = 10.0
 
 
 LONGEST_SAID = 1000
-"""characters of what Ray says when it cannot be reached"""
+"""characters of Ray's message when it cannot be reached"""
 
 
 class Lost(BrokenExecutor):

@@ -52,11 +52,11 @@ class RecipeSource:
     answers: dict[str, Any] = field(factory=dict, repr=False)
     units: tuple[tuple[str, str], ...] = ()
     stacks: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
-    """folders of stacks that stand for all of their units: (folder, ((name, folder of a unit)...))"""
+    """directories of stacks that include all of their units: (directory, ((name, directory of a unit)...))"""
     base: str = ""
     """the working folder as a whole, which the unit is run in or below"""
     private: tuple[str, ...] = ()
-    """questions whose answers are secret: they are asked again on another machine"""
+    """lookups with secret results: they are repeated on another machine"""
     expected: dict[str, str] = field(factory=dict, repr=False)
     """digests of answers that must be the same there (session.py)"""
 

@@ -308,7 +308,7 @@ def _keep_lock_file(recipe: Recipe) -> None:
 
 
 REGION = "us-east-1"
-"""where roles are asked for when the environment names no region"""
+"""the service for roles when the environment names no region"""
 
 
 def taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from planner.workflows.batch.record import safe_name
 from planner.world.state.backend import schema_of
 
 REMOVED = os.path.join(".planner", "removed")
-"""where units without configuration stand"""
+"""the location of units without configuration"""
 
 
 def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
@@ -48,7 +48,9 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
             told.append(warning("batch.removed", "Nothing to remove", detail))
             continue
         if entry.backend is not None and not _is_backend(*entry.backend):
-            detail = f"What {NAME} says of the state of {removal.unit} is not a backend: it is not as planner wrote it."
+            detail = (
+                f"The entry of {NAME} for the state of {removal.unit} is not a valid backend: the file was changed."
+            )
             told.append(error("batch.removed", "A unit cannot be removed", detail))
             continue
         if removal.action == "forget":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.stack_folders import StackFolder
 
 MARKERS = (".planner-unit",)
-"""files that make a folder with configuration a unit, though no block in it says so"""
+"""files that make a directory with configuration a unit, even without a block for it"""
 TERRAGRUNT = frozenset(("terragrunt.hcl", "terragrunt.hcl.json", "terragrunt.stack.hcl"))
 """files that make a folder a unit, or several, that planner.workflows.batch.terragrunt reads"""
 STATE = "terraform.tfstate"

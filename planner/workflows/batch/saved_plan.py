@@ -330,7 +330,7 @@ def _saved(name: str, raw: Any) -> Saved:
         if raw[column].__class__ is not kind:
             raise ValueError(f"{column} of {name} is not of type {kind.__name__}")
     if raw["unit"] != name or raw["outcome"] not in _OUTCOMES or not _SHA.match(raw["plan"]):
-        raise ValueError(f"what it says of {name} makes no sense")
+        raise ValueError(f"its entry for {name} is not valid")
     if (raw["plan"] == "") != (raw["outcome"] == "unchanged"):
         raise ValueError(f"the plan of {name} is missing")
     before = raw["before"]

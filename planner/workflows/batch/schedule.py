@@ -19,10 +19,10 @@ from planner.workflows.batch.record import Record
 from planner.workflows.batch.unit_decisions import Earlier, EarlierResult, UnitDecision, decide
 
 POLL = 0.2
-"""seconds between looks at whether somebody wants to stop"""
+"""seconds between checks for a stop request"""
 
 HARMLESS = ("plan", "validate")
-"""commands that change nothing: their units may stand ready behind those in work, so that no process waits for one"""
+"""commands that change nothing: their units may be queued behind those in progress, so that no process is idle"""
 
 
 class BatchListener:
@@ -276,8 +276,8 @@ def _note(done: FinishedUnit) -> tuple[dict[str, Any], ...]:
 
 def _died(unit: str, times: int) -> dict[str, Any]:
     detail = (
-        f"The process that worked on {unit} ended without an answer, {times} times. What it had begun is in the "
-        "journal beside the unit's state: the next plan says what was in flight."
+        f"The worker process of {unit} ended without a result, {times} times. The operations that it started are "
+        "in the journal next to the unit's state: the next plan lists those that were in progress."
     )
     return {"severity": "error", "summary": "A process died", "detail": detail, "code": "batch.died"}
 

@@ -25,7 +25,7 @@ from planner.workflows.batch.facts import file_facts
 from planner.workflows.batch.model import OUTCOMES, Fleet, Survey
 from planner.workflows.batch.record import Record, is_run
 
-_REACH = {"deps": "asks_dependencies", "rdeps": "asks_dependents"}
+_REACH = {"deps": "deps_of", "rdeps": "rdeps_of"}
 _VERBS = dict.fromkeys(_REACH, 1)
 
 
@@ -152,7 +152,7 @@ class _Selecting:
         self.revisions.add(revision)
         if len(self.revisions) > 1:
             names = " and ".join(sorted(self.revisions))
-            detail = f"Changes can be asked for since one revision at a time, not since {names}."
+            detail = f"Changes are selected since one revision at a time, not since {names}."
             raise Failure(error("batch.revisions", "Several revisions", detail))
         self._files()
         for file in changed_files(self.fleet.root, revision):
@@ -246,7 +246,7 @@ def _git(folder: str, *words: str) -> str:
         raise Failure(error("batch.git", "Changes cannot be found", detail)) from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip()
-        raise Failure(error("batch.git", "Changes cannot be found", f"git {words[0]} says: {said}"))
+        raise Failure(error("batch.git", "Cannot determine changes", f"git {words[0]} failed: {said}"))
     return done.stdout.decode("utf-8", "surrogateescape")
 
 

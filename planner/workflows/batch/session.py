@@ -60,7 +60,7 @@ class BatchOptions:
     mode: str = "normal"
     """the kind of plan: normal, destroy or refresh-only"""
     asked: UnitArguments = NOTHING_ASKED
-    """what is asked of single units"""
+    """options for single units"""
     out: str = ""
     """where `batch plan` puts the plans and what they were made from"""
     json_out: str = ""
@@ -68,7 +68,7 @@ class BatchOptions:
     shard: tuple[int, int] = (0, 0)
     """which part of what is selected is done here, from 1, and of how many; (0, 0): all of it"""
     around: tuple[tuple[str, str, str], ...] = ()
-    """what stands for services of stacks, as in Request"""
+    """replacements of services for stacks, as in Request"""
     is_brief: bool = False
     """whether numbers will do for units that are not planned again, and no report names their changes"""
 

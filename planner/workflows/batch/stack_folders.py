@@ -16,7 +16,7 @@ from planner.workflows.batch.files_read import Looked, looked_at
 from planner.workflows.batch.model import FileLocation, Unit
 
 UNKNOWN = ""
-"""stands for the deployments of a stack whose files cannot be read: its unit says why"""
+"""placeholder for the deployments of a stack whose files cannot be read: its unit reports the reason"""
 _LABELLED = BodySchema({}, tuple(ExpectedBlock(kind, ("name",)) for kind in ("deployment", "component", "stack")))
 _SOURCE = BodySchema({"source": False})
 

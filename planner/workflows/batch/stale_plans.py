@@ -138,7 +138,7 @@ def _applied_by(root: str, unit: str, made: str) -> str:
                 continue
             at = str(event.get("at", ""))
             if at >= made:
-                return f"; the batch {name} of {asked.get('by', 'somebody')} applied {unit} at {at}"
+                return f"; the batch {name} of {asked.get('by', 'an unknown user')} applied {unit} at {at}"
     return ""
 
 

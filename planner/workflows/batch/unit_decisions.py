@@ -19,7 +19,7 @@ _WANT = (
     "pending",
     "outcome",
     "appliable",
-    "asks",
+    "needs_approval",
     "retried",
     "spares_tainted",
     "decided_by",
@@ -164,5 +164,5 @@ def _decide(
         bool(database["retried"]),
         bool(database["spares_tainted"]),
         next((str(row[1]) for row in database.sorted("decided_by")), ""),
-        bool(database["asks"]),
+        bool(database["needs_approval"]),
     )

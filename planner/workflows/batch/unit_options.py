@@ -151,7 +151,7 @@ def _addresses(
         unit, colon, address = text.partition(":")
         shown = f"-{option}={text}"
         if not colon:
-            problems.append(_wrong(shown, f"is not UNIT:ADDRESS: say in which unit {text} is"))
+            problems.append(_wrong(shown, f"is not UNIT:ADDRESS: name the unit of {text}"))
         elif unit not in units:
             problems.append(_unknown(shown, unit, units))
         else:

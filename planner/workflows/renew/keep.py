@@ -48,7 +48,7 @@ class Printed:
     text: PlanText
     code: int
     asks_services: bool
-    """whether services were asked for states"""
+    """whether states were read from services"""
 
 
 @frozen(eq=False)

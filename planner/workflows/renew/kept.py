@@ -31,9 +31,9 @@ class RenewableParts:
     uses: dict[str, list[str]]
     """which blocks refer to which, as in rules/renew/anew.dl"""
     changes: list[tuple[str, str, str, str, int, int]]
-    """of each change, in order: address, resource, mode, action, and where in the output it is told (-1: nowhere)"""
+    """each change, in order: address, resource, mode, action, and its position in the output (-1: none)"""
     outputs: list[tuple[str, str, str, str]]
-    """of each root output, by name: action, sign and value as they are told"""
+    """each root output, by name: action, sign and value as printed"""
     told: int
     """where in the output the plan begins"""
 
@@ -51,7 +51,7 @@ class KeptPlan:
     pieces: Sequence[str]
     """standard output, as it was written"""
     objects: dict[str, tuple[int, int]] = field(factory=dict)
-    """where the planned objects of a resource stand among `data`, those of some others with them"""
+    """positions of the planned objects of a resource in `data`, together with those of some others"""
     data: bytes = b""
 
     @property

@@ -203,7 +203,7 @@ def hides_causes(renewed: Renewed, parts: RenewableParts) -> bool:
 
 
 _PREFIXES = {"resource": "", "output": "output.", "variable": "var.", "local": "local."}
-"""of blocks, and of single local values, whose edits can be followed: what stands before their names in expressions"""
+"""prefixes in expressions of blocks, and of single local values, whose edits can be followed"""
 _LABELS = {"resource": 2, "output": 1, "variable": 1}
 
 

@@ -44,7 +44,7 @@ class SplicedText(PlanText):
         )
         """how many changes there are in all"""
         self.repeats = any(first >= 0 for *_, first, _ in self.stay)
-        """whether something is told again of what stays"""
+        """whether diagnostics of unchanged parts are reported again"""
         self.part: Plan = part
 
     def counts(self) -> Counts:

@@ -39,7 +39,7 @@ class Approval:
     by: tuple[str, ...]
     refusals: tuple[Refusal, ...]
     database: Database
-    """all of it, for those who ask why"""
+    """the complete result, for `why`"""
 
 
 def approval(

@@ -25,9 +25,9 @@ def facts_of(asked: ComponentInstance) -> list[tuple[str, ...]]:
     name = str(asked.name)
     facts: list[tuple[str, ...]] = [("component", name)]
     if asked.name.is_wild:
-        facts.append(("stands_for_all", name, declaration(asked.name)))
+        facts.append(("wildcard_of", name, declaration(asked.name)))
         facts += [("expands_with", name, str(each)) for each in expansions(asked.name)]
-    facts += [("asks_for", name, str(other)) for other in asked.awaited]
+    facts += [("reads_value", name, str(other)) for other in asked.awaited]
     facts += [("unknown_input", name, called) for called in asked.unknown]
     facts += [("told_to_follow", name, str(other)) for other in asked.follows]
     facts += [("unknown_configuration", name, str(p.name)) for p in asked.providers if p.is_unknown]
@@ -65,7 +65,7 @@ def put_off(asked: ComponentInstance, mode: str, before: Mapping[str, PutOff], p
 
 def _given(name: str, because: str, what: str) -> tuple[str, ...]:
     """A fact from which the same follows for another instance, whose own facts are not looked at any more."""
-    return ("stands_for_all", name, name) if because != "provider" else ("unknown_configuration", name, what)
+    return ("wildcard_of", name, name) if because != "provider" else ("unknown_configuration", name, what)
 
 
 @frozen(eq=False)
@@ -79,7 +79,7 @@ class Decided:
     incomplete: tuple[str, ...]
     waits_until: frozenset[tuple[str, str]]
     database: Database
-    """all of it, for those who ask why"""
+    """the complete result, for `why`"""
 
 
 def decide(facts: FactBuilder) -> Decided:
@@ -99,7 +99,7 @@ def decide(facts: FactBuilder) -> Decided:
 def data_flow(facts: FactBuilder, flow: Flow) -> None:
     """What asked for what while the flow was evaluated, with the places."""
     for one, span in flow.promises.awaited:
-        facts.add("asks_for", str(one.by), str(one.awaited), source=span)
+        facts.add("reads_value", str(one.by), str(one.awaited), source=span)
         for name in (one.by, one.awaited):
             facts.add("promise", str(name), name.kind, stack_of(name))
 

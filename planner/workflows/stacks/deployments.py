@@ -134,7 +134,7 @@ class DeploymentFlow:
     def _published(self, name: str) -> Value:
         upstream, _, output = name.partition(".")
         found = self.upstream(upstream)
-        assert found is not None, "somebody has looked"
+        assert found is not None, "the result was checked before"
         return found[output]
 
     def _deployment(self, name: str) -> Value:

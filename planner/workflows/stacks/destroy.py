@@ -142,7 +142,7 @@ def _asked_to_destroy(
         return flow.asked(block, name, each)
     component = flow.module(name.path).components.get(f"component.{name.name}")
     if component is None:
-        detail = f"{name} has a state, and no component block says which module and providers it was made with."
+        detail = f"{name} has a state, but no component block with its module and providers."
         raise Failure(error("stack.no_module", "Instance without a component", f"{detail}{_advice(name)}"))
     return flow.asked(component, name)
 
@@ -170,8 +170,7 @@ def _unclaimed(decided: Decided, deployment: str) -> list[Diagnostic]:
         error(
             "stack.unclaimed",
             "Component without a block",
-            f"{name} has a state in the deployment {deployment}, and the configuration says nothing about it."
-            f"{_advice_text(name)}",
+            f"{name} has a state in the deployment {deployment}, but is not in the configuration.{_advice_text(name)}",
         )
         for name in decided.unclaimed
     ]
@@ -182,7 +181,7 @@ def _contradicting(decided: Decided, blocks: Blocks) -> list[Diagnostic]:
         error(
             "stack.removed_still_declared",
             "Removed component still exists",
-            f"{name} is asked for by a component block, and said to be removed by this one.",
+            f"{name} is declared by a component block, and removed by this one.",
             blocks[name][0].span,
         )
         for name in decided.declared_and_removed
@@ -241,6 +240,6 @@ def _advice(name: PromiseName) -> str:
 
 def _advice_text(name: str) -> str:
     return (
-        " If it is to go, say so, with the module and providers that it was made with:\n\n"
+        " To remove it, add a removed block with its module and providers:\n\n"
         f'  removed {{\n    from   = {name}\n    source = "..."\n  }}'
     )

@@ -405,7 +405,7 @@ def output_value(declared: OutputDecl, value: Value) -> Value:
             detail = f"The value of output.{declared.name} does not fit its type: {bad}."
             raise Failure(error("stack.output_type", "Invalid output value", detail, declared.value.span)) from None
     if EPHEMERAL in unmark_deep(value)[1] and not declared.ephemeral:
-        detail = f"The value of output.{declared.name} is ephemeral, so the output must say ephemeral = true."
+        detail = f"The value of output.{declared.name} is ephemeral, so the output must set ephemeral = true."
         raise Failure(error("stack.ephemeral_output", "Ephemeral value not allowed", detail, declared.value.span))
     return mark(value, frozenset((SENSITIVE,))) if declared.sensitive else value
 

@@ -117,7 +117,7 @@ class _StackWriter:
     def settings(self, block: Block) -> None:
         for inner in _native(block.body).blocks:
             if inner.type in ("backend", "cloud"):
-                detail = "The stack's states are kept in stack-states, or where a file planner.stack.hcl says."
+                detail = "The stack's states are stored in stack-states, or at the location in planner.stack.hcl."
                 title = "The backend is not taken over"
                 self.problems.warning("from_modules", title, detail, inner.header_span)
 

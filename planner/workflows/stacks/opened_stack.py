@@ -183,7 +183,9 @@ def published_by(
         detail = f"What these stacks publish is made from what the next one publishes:{way}"
         raise Failure(error("stack.upstream_circle", "Upstream waits for itself", detail))
     if not os.path.isdir(folder):
-        detail = f"The upstream {folder} is not here. Say with -upstream=ADDRESS=DIRECTORY where its stack is."
+        detail = (
+            f"The upstream {folder} does not exist. Set the directory of its stack with -upstream=ADDRESS=DIRECTORY."
+        )
         raise Failure(error("stack.upstream", "Upstream is not known", detail))
     told = Diagnostics()
     try:

@@ -24,8 +24,8 @@ from planner.workflows.stacks.questions import facts_about
 from planner.workflows.stacks.steps import DeploymentPlan
 
 _OF_PACKS = (
-    "packs judge the plans of single components: planner stacks plan -policy=PACK names them. What is said of a "
-    "deployment as a whole stands in rule files of no pack."
+    "packs judge the plans of single components: name them with planner stacks plan -policy=PACK. Policies about a "
+    "deployment as a whole belong in rule files outside of packs."
 )
 
 

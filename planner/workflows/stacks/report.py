@@ -67,7 +67,7 @@ def tell_approval(found: Approval, view: View) -> None:
         word = "does not hold" if refusal.outcome == "fails" else "cannot be decided"
         lines.append(f"Not approved by {refusal.rule}: the check at {refusal.place} {word}{reason}")
         view.tell(f"\n{lines[-1]}")
-    said = f"Approved by {', '.join(found.by)}" if found.by else "; ".join(lines) or "Somebody has to approve"
+    said = f"Approved by {', '.join(found.by)}" if found.by else "; ".join(lines) or "Approval is required"
     refusals = [{"rule": r.rule, "check": r.place, "outcome": r.outcome, "reason": r.reason} for r in found.refusals]
     view.say(None, said, type="deployment_approval", approved_by=list(found.by), refusals=refusals)
 

@@ -48,7 +48,7 @@ def _read(path: str) -> tuple[str, dict[str, Any]]:
     problems = Problems(found)
     blocks = read(body, _FILE, problems).blocks
     if len(blocks) != 1:
-        detail = "It has one backend block, which says where the states of the stack are kept."
+        detail = "It must have one backend block, with the location of the stack's states."
         problems.error("stack_backend", f"Invalid {FILE}", detail, blocks[1].header_span if blocks else None)
         raise Failure(problems)
     (block,) = blocks

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.world.state.backend import Backend, Store
 
 FOLDER = "stack-states"
-"""where states are kept if nothing else is said, below the stack"""
+"""the default directory of states, below the stack"""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _NOTES = "stack"
 
@@ -181,7 +181,7 @@ def encoded(name: PromiseName) -> str:
 
 
 def _segment(name: str, key: Any) -> str:
-    assert not isinstance(key, Wild), "what stands for all has no state"
+    assert not isinstance(key, Wild), "a wildcard has no state"
     return name if key is None else f"{name}~{''.join(map(_character, str(key)))}"
 
 

@@ -32,7 +32,7 @@ class InstanceStep:
     planned: Planned[Start] | None = None
     put_off: PutOff = ()
     verdict: Verdict | None = None
-    """what policies say of the plan"""
+    """the verdicts of policies on the plan"""
     objects: int = 0
     """how many there are in the state of an instance that is forgotten"""
     applied: bool = False

@@ -64,7 +64,7 @@ def why_approved(found: Approval, negated: bool = False) -> list[dict[str, Any]]
         rows = database.sorted(predicate)
         if rows:
             return _proofs(database, predicate, rows)
-    detail = "No group of the deployment has checks, so somebody has to be asked."
+    detail = "No group of the deployment has checks, so approval is required."
     raise Failure(error("stack.no_checks", "Nothing to explain", detail))
 
 
@@ -77,7 +77,7 @@ def why_planned(plan: DeploymentPlan, address: str, verb: str = "", negated: boo
     if step.planned is None:
         detail = f"Nothing in {name} is planned: planner stacks why deferred {shell_word(str(name))}"
         if step.what != "defer":
-            detail = f"{name} is forgotten as a whole: a removed block says so."
+            detail = f"{name} is forgotten as a whole by a removed block."
         raise Failure(error("stack.not_planned_yet", "Nothing to explain", detail))
     if not rest:
         detail = f"{name} is a component: write the address of something in it after that, {name}.TYPE.NAME."
@@ -95,7 +95,7 @@ def why_planned(plan: DeploymentPlan, address: str, verb: str = "", negated: boo
 def _why_not(database: Database, goal: tuple[str, ...], is_so: bool) -> dict[str, Any]:
     predicate, *row = goal
     if is_so:
-        raise Failure(error("stack.holds", "It does hold", "Ask without -not."))
+        raise Failure(error("stack.holds", "It does hold", "Omit -not to see why."))
     rules = obstacles(Prover(database.program, database), predicate, tuple(row))
     return {"format_version": "1.0", "goal": list(goal), "holds": False, "rules": rules}
 

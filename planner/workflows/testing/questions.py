@@ -116,8 +116,8 @@ def _said(expected: PolicyExpectation, verdict: Verdict | None, made: Plan) -> l
         return []
     said = "".join(f"\n  - {f.kind} {f.code}: {f.address} {f.message}" for f in told[:_MOST])
     object_ = f" about {expected.address}" if expected.address else ""
-    detail = f"Policies were to say {expected.verdict}{object_}, and "
-    detail += f"said:{said}" if said else "had nothing to object."
+    detail = f"Expected the verdict {expected.verdict}{object_}, but the policies "
+    detail += f"returned:{said}" if said else "all passed."
     return [error("test.policy_failed", "Test policy verdict failed", detail, expected.span)]
 
 

@@ -74,7 +74,7 @@ class TestFileResult:
     status: Status = "pass"
     cleanup_failed: bool = False
     reached: list[Reached] = field(factory=list)
-    """what its runs have reached of the module, where that is asked for"""
+    """the coverage of the module by its runs, if requested"""
     read: tuple[str, ...] = ()
     """the files that functions have read in its runs"""
 

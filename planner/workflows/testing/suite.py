@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _WORTH_IT = 4
-"""files that are shared out to processes without being asked"""
+"""the number of files from which on they run in processes by default"""
 
 
 @frozen(eq=False)
@@ -54,7 +54,7 @@ class TestOptions(Options):
     standing_policies: tuple[str, ...] = ()
     """the same of the organisation"""
     tells_causes: bool = False
-    """a failed assertion tells where the values come from"""
+    """a failed assertion reports the sources of its values"""
 
 
 @frozen(eq=False)

@@ -36,7 +36,7 @@ class TestedConfiguration:
 
     loaded: Loaded[Options]
     remarks: tuple[Diagnostic, ...] = ()
-    """what there was to say of making it"""
+    """diagnostics of making it"""
     beside: tuple[Config, ...] = ()
     """configurations whose providers are needed all the same: with overridden modules, and of other runs"""
     _absent: list[Diagnostic] | None = None

@@ -46,7 +46,7 @@ _UNSUPPORTED = {
 }
 _MOST_REDIRECTS = 10
 _GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
-"""others run programs (ext::, or helpers that somebody installed); GIT_ALLOW_PROTOCOL may name more"""
+"""others run programs (ext::, or installed helpers); GIT_ALLOW_PROTOCOL may name more"""
 
 
 @frozen(eq=False)
@@ -129,8 +129,8 @@ class Fetcher:
         source = answer.headers.get("X-Terraform-Get") or _meta(answer.body)
         if not source:
             raise InstallError(
-                f"{shown(url)} neither ends like an archive ({', '.join(KINDS)}) nor says where the module is "
-                "(by a header X-Terraform-Get)"
+                f"{shown(url)} neither has the suffix of an archive ({', '.join(KINDS)}) nor returns the location of "
+                "the module (in a header X-Terraform-Get)"
             )
         package, sub = split_subdirectory(source)
         if package.startswith(("/", "./", "../")):
@@ -349,7 +349,7 @@ _RULES = tuple(
     )
     for word in ("-c", f"protocol{name}.allow={rule}")
 )
-"""what git is told about protocols, also for submodules: those that are files it refuses by itself (`user`)"""
+"""git's settings for protocols, also for submodules: git rejects file protocols unless set by the user (`user`)"""
 
 
 def _run(words: list[str], environ: Mapping[str, str], folder: Path | None = None) -> str:

@@ -149,7 +149,7 @@ class ModuleInstaller:
             return _Origin(target, sub, True, credentials if body["use_registry_credentials"] else {})
         location = location or answer.headers.get("X-Terraform-Get") or ""
         if not isinstance(location, str) or not location:
-            raise InstallError(f"the registry {host} does not say where version {version} is", "registry")
+            raise InstallError(f"the registry {host} did not return the location of version {version}", "registry")
         if location.startswith(("/", "./", "../")):
             location = resolve(url, location)
         try:

@@ -18,7 +18,7 @@ from planner.world.install.web import Web
 from planner.world.provider.package_hashes import EMPTY, content_hash, known, matching
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being downloaded, and how much of it has come (in bytes; 0 when unknown)."""
+"""Called with the name of a download and its received size (in bytes; 0 when unknown)."""
 
 
 @frozen
@@ -135,6 +135,6 @@ def _from_archive(
         if there == content_hash(archive):
             return
         if there != EMPTY:
-            raise InstallError(f"{folder} has another content than the package; remove it if nobody needs its changes")
+            raise InstallError(f"{folder} differs from the package; remove it if its changes are not needed")
     remove(folder)
     os.replace(fresh, folder)

@@ -85,9 +85,7 @@ class Installer:
             if one.lock is not None:
                 new[one.lock.address] = one.lock
         if any(one.signed for one in done) and not self.recompute:
-            self.say(
-                "\nSignatures are those of the providers' developers: they say who made a package, not what it does."
-            )
+            self.say("\nSignatures are those of the providers' developers: they identify the author of a package only.")
         incomplete = (n[0] for n, one in zip(need, done, strict=True) if one.incomplete)
         return Installed(new, tuple(problems), tuple(map(display, incomplete)))
 
@@ -151,7 +149,7 @@ class Installer:
         return (
             chosen,
             lines,
-            [warning("install.remark", title, f"About {address} it says:\n{said}")] if remarks else [],
+            [warning("install.remark", title, f"Message about {address}:\n{said}")] if remarks else [],
         )
 
     # ------------------------------------------------------------ its package

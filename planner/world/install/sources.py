@@ -86,7 +86,7 @@ class NetworkMirror:
     def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
         answer = self._get(address, f"{version}.json")
         if answer.status == 404:
-            raise InstallError(f"{self.url} lists version {version} of {address}, but says nothing about it")
+            raise InstallError(f"{self.url} lists version {version} of {address}, but returns no details of it")
         archives = object_in(self._accepted(answer).json(), "archives", self.url)
         one = archives.get(platform)
         if not isinstance(one, dict) or not isinstance(one.get("url"), str):

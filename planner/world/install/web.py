@@ -41,7 +41,7 @@ _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _MOST_REDIRECTS = 10
 
 Progress = Callable[[int, int], None]
-"""Told how many bytes have come and how many there will be (0 when that is unknown)."""
+"""Called with the number of received bytes and the total (0 when unknown)."""
 
 
 @frozen
@@ -178,7 +178,7 @@ class _Download:
                 mode, begin = "wb", 0
             elif status in (206, 416):
                 self.validator = ""
-                raise ConnectionError("the server answered with another part than was asked for")
+                raise ConnectionError("the server returned another range than the requested one")
             elif _may_pass(status):
                 return WebResponse(status, response.headers, response.geturl(), b"")
             else:
@@ -375,7 +375,7 @@ class Hosts:
             if answer.status == 404:
                 services: Any = {}
             elif answer.status != 200:
-                raise InstallError(f"{host} answered {status_text(answer.status)} when asked for its services")
+                raise InstallError(f"{host} answered {status_text(answer.status)} to a request for its services")
             elif answer.media_type != "application/json" or len(answer.body) > _LARGEST:
                 raise InstallError(f"{host_of(answer.url)} has no JSON document about its services at {answer.url}")
             else:

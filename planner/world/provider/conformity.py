@@ -307,7 +307,7 @@ def _value_problems(planned: Value, actual: Value, path: Path) -> list[Problem]:
         return [Problem(path, f"the value has another type than planned: {mismatch(type_of(actual), wanted)}")]
     if planned.__class__ is Unknown:
         if actual.__class__ is not Unknown and equal(planned, actual) is False:
-            return [Problem(path, f"{show(actual)} is outside what the plan said of the unknown value")]
+            return [Problem(path, f"{show(actual)} is outside the range that was planned for the unknown value")]
         return []
     if actual.__class__ is Null or planned.__class__ is Null:
         if actual.__class__ is planned.__class__:

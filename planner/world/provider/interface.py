@@ -46,7 +46,7 @@ class ProviderSchema:
     ephemeral: Mapping[str, ResourceSchema] = field(factory=dict)
     functions: Mapping[str, Any] = field(factory=dict)
     meta: BlockSchema | None = None
-    """what modules may tell the provider in provider_meta blocks"""
+    """the schema of provider_meta blocks in modules"""
     version: int = 0
     is_configurable: bool = True
     """whether there is a schema of its provider blocks at all"""

@@ -155,7 +155,7 @@ class Backend(Protocol):
 REMOVED = dict.fromkeys(
     ("artifactory", "etcd", "etcdv3", "manta", "swift"), 'The "{}" backend is not supported in OpenTofu v1.3 or later.'
 ) | {"azure": 'The "azure" backend name has been removed, please use "azurerm".'}
-"""types that there were, and what is said about them"""
+"""removed types, and the message about them"""
 
 
 def module_of(type: str) -> Any:
@@ -214,7 +214,7 @@ def open_backend(
 
 
 SECRETS = frozenset(("access_key", "secret_key", "token", "password", "client_secret", "credentials", "conn_str"))
-"""settings that say who asks, not what is asked for"""
+"""settings that identify the client, not the state"""
 
 
 def state_identity(

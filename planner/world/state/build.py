@@ -31,7 +31,7 @@ class _Resource:
 
 
 OnChange = Callable[[ResourceState, InstanceKey, "InstanceState | None"], None]
-"""told of every instance that changes: its resource (without instances), its key, and what it is now"""
+"""called for every instance that changes: its resource (without instances), its key, and its new value"""
 
 
 class StateBuilder:

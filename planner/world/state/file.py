@@ -86,7 +86,7 @@ def _version_problem(root: Any, where: str) -> str | None:
     if version is None:
         if root.get("encryption_version"):
             return "This state file is encrypted and can not be read without an encryption configuration"
-        return f'{where} has no "version", which says how to read the rest.'
+        return f'{where} has no "version", which determines its format.'
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
         return f"The version of {where[0].lower()}{where[1:]} is not a whole number."
     if 1 <= version <= 4:

@@ -159,8 +159,8 @@ class Journal:
             self._flush()
         if self._problem is not None:
             detail = (
-                f"{self.path} takes no more lines: {self._problem.strerror or self._problem}. Nothing new is begun, "
-                "because after a crash nobody would know of it."
+                f"{self.path} cannot be written: {self._problem.strerror or self._problem}. No new operation starts, "
+                "because no record of it would survive a crash."
             )
             raise Failure(error("state.journal", "Cannot write the journal", detail, address=address))
         return number
@@ -413,7 +413,7 @@ def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalConte
     lines = read_lines(data)
     move = "Move it away if the state is right without it."
     if not lines.has_beginning:
-        detail = f"The first line of {path}, which says what it belongs to, is damaged or missing. {move}"
+        detail = f"The first line of {path}, which names its state, is damaged or missing. {move}"
         return None, [error("state.journal", "Invalid journal", detail)]
     if not lines.entries:
         return None, []  # the process ended before anything began
@@ -429,7 +429,7 @@ def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalConte
     try:
         recorded = _recorded(lines, path)
     except (KeyError, TypeError, ValueError, AttributeError, MalformedError) as problem:
-        detail = f"{path} does not say what a journal says ({problem}). {move}"
+        detail = f"{path} is not a valid journal ({problem}). {move}"
         return None, [error("state.journal", "Invalid journal", detail)]
     if not recorded.damage:
         return recorded, []
@@ -489,7 +489,7 @@ def _change(entry: dict[str, Any], path: str) -> InstanceChange:
             raise MalformedError(reader.diagnostics[0].detail)
         (resource,) = state.resources.values()
         if resource.address != address or [*resource.instances] != [key]:
-            raise MalformedError(f"what it says of {address}{format_key(key)} is of something else")
+            raise MalformedError(f"its entry for {address}{format_key(key)} has another type")
     return InstanceChange(address, key, resource)
 
 
@@ -550,7 +550,7 @@ def unfinished(recorded: JournalContent, has_moved_on: bool = False) -> list[Dia
         if begun.action == "create" and _exists(recorded, begun):
             came = "The object exists, but making it was not over: it is tainted, so the next plan replaces it."
         else:
-            came = f"Nobody knows what came of it. {_DOUBTS.get(begun.action, '')}"
+            came = f"Its result is unknown. {_DOUBTS.get(begun.action, '')}"
         detail = f"The {begun.action} of {what} was under way at {begun.time} when the process ended. {came}"
         problems.append(warning("state.in_flight", "Operation interrupted", detail.rstrip(), address=begun.address))
     return problems

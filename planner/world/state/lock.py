@@ -328,7 +328,9 @@ class FileLock:
         info = read_lock_info(self.path)
         if info is None:
             return ""
-        return f" that {info.who or 'somebody'} has since {info.created or 'some time'} for {info.operation}"
+        return (
+            f", held by {info.who or 'an unknown user'} since {info.created or 'an unknown time'} for {info.operation}"
+        )
 
     def _taken(self) -> Diagnostic:
         holder = read_lock_info(self.path)
@@ -337,7 +339,7 @@ class FileLock:
                 break
             time.sleep(0.02)  # whoever has just taken the lock is about to say so
             holder = read_lock_info(self.path)
-        who = f"\n\n{holder.describe()}" if holder else " Nothing says which."
+        who = f"\n\n{holder.describe()}" if holder else " Its holder is unknown."
         return error(
             "state.locked",
             "Error acquiring the state lock",

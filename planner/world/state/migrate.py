@@ -15,7 +15,7 @@ from planner.world.state.model import State
 from planner.world.state.recovery import refusal_to_copy
 
 Ask = Callable[[str, str], str]
-"""The answer to a question with a remark. Raises Failure when nobody answers."""
+"""Returns the answer to a prompt with a remark. Raises Failure when there is no answer."""
 
 
 @frozen

@@ -62,7 +62,7 @@ class StateReader:
             try:
                 _check_version(version)
             except ValueError:
-                detail = f'{self.where} says that version "{version}" wrote it, which is not a valid version.'
+                detail = f'{self.where} was written by version "{version}", which is not a valid version.'
                 self.problem("state.invalid_version", "Invalid version in state", detail)
         return version
 
@@ -86,7 +86,7 @@ class StateReader:
         resources[address] = evolve(before, instances=_in_order(merged))
 
     def duplicate(self, what: str) -> None:
-        self.problem("state.duplicate_instance", "Duplicate resource instance in state", f"{what} stands there twice.")
+        self.problem("state.duplicate_instance", "Duplicate resource instance in state", f"{what} occurs twice.")
 
     def resource(self, raw: dict[str, Any], place: str) -> ResourceState | None:
         module = self.address(parse_module, as_text(raw, "module", place))
@@ -121,7 +121,7 @@ class StateReader:
             self.object(instance, address, key, current, deposed, place_i)
         if not provider and not self.diagnostics:
             self.problem(
-                "state.provider_missing", "Provider missing in state", f"{address} does not say which provider owns it."
+                "state.provider_missing", "Provider missing in state", f"{address} does not name its provider."
             )
         instances = {
             key: InstanceState(key, current.get(key), deposed.get(key, {}), provider_keys.get(key))

@@ -234,7 +234,7 @@ class SettingsReading:
     def _said(self, word: str, variables: tuple[str, ...]) -> str:
         """Where a word comes from that is wrong."""
         name = next((v for v in variables if self.environment.get(v)), "")
-        return f'The variable {name} says "{word}".'
+        return f'The variable {name} is set to "{word}".'
 
     def wrong(self, text: str, detail: str = "") -> None:
         self.problems.append(error("state.backend_setting", text, detail))

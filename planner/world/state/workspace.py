@@ -50,7 +50,7 @@ def current_workspace(directory: str, environment: Mapping[str, str]) -> tuple[s
         detail = (
             f"{path} names the selected workspace, but its content is not a valid name. Remove it, then select again."
         )
-        return name, False, [error("state.workspace_file", "Cannot tell which workspace is selected", detail)]
+        return name, False, [error("state.workspace_file", "Cannot determine the selected workspace", detail)]
     return name or DEFAULT_WORKSPACE, False, []
 
 

@@ -131,7 +131,7 @@ def test_a_lock_needs_no_address_to_unlock(server: Any) -> None:
     port = server.server_address[1]
     locking = client(server, "here", lock_address=f"http://127.0.0.1:{port}/lock")
     assert locking.locks
-    with pytest.raises(ServiceError, match="no unlock_address"):
+    with pytest.raises(ServiceError, match="unlock_address is not configured"):
         locking.force_unlock("x")
 
 

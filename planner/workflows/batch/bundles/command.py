@@ -34,7 +34,7 @@ class Command:
         except ValueError as problem:
             raise _refused(text, f"{problem}.") from None
         if not self._words:
-            raise _refused(text, "It says no command: command:ssh host planner batch work.")
+            raise _refused(text, "It has no command. Example: command:ssh host planner batch work.")
         self._slots: SimpleQueue[int] = SimpleQueue()
         for slot in range(1, workers + 1):
             self._slots.put(slot)

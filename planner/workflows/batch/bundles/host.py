@@ -30,7 +30,7 @@ from planner.workflows.batch.worker import run_unit
 from planner.world.state.lock import myself
 
 FOLDER = "PLANNER_BUNDLE_DIR"
-"""the variable that says where parcels are unpacked (the folder for temporary files)"""
+"""the variable with the directory for unpacking parcels (default: the temporary directory)"""
 CHANGES = frozenset(("apply", "apply_plan", "destroy"))
 _KEPT = ("errored.tfstate",)
 _OF_UNIT = (".terraform", ".terraform.lock.hcl")
@@ -119,7 +119,9 @@ def _made(path: str) -> bytes:
 
 def _kept(left: list[str]) -> str:
     names = "".join(f"\n  - {path}" for path in left)
-    return f"On {myself()} these files are kept:{names}\n\nThey say what was done; they are needed to go on."
+    return (
+        f"These files are kept on {myself()}:{names}\n\nThey record the completed changes and are needed to continue."
+    )
 
 
 def _refusal(request: Request, tree: str) -> str:
@@ -152,7 +154,7 @@ def _unpacked(parcel: Parcel, home: str) -> None:
         if store is not None:
             data = fetched(store, parcel.digest)
     if hashlib.sha256(data).hexdigest() != parcel.digest:
-        raise ValueError("its content is not what its digest says")
+        raise ValueError("its content does not match its digest")
     archive = Path(home, "bundle.tar.gz")
     archive.write_bytes(data)
     try:

@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.workflows.batch.model import Request, UnitResult, from_json, to_json
 
 ROOT = "planner-root:"
-"""stands for the fleet's root in paths that travel"""
+"""placeholder for the fleet's root in paths that are sent"""
 LARGEST = 1 << 30
 """bytes of an archive, a plan or a result"""
 _LONGEST_HEADER = 64 << 20
@@ -113,7 +113,7 @@ def _structured(kind: type, header: dict[str, Any]) -> Any:
     try:
         return from_json(kind, header)
     except Exception as problem:
-        raise BadParcel(f"What came says nothing that can be done: {type(problem).__name__}.") from None
+        raise BadParcel(f"The parcel cannot be decoded: {type(problem).__name__}.") from None
 
 
 def _joined(header: dict[str, Any], one: bytes, other: bytes) -> bytes:

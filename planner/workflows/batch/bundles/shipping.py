@@ -176,10 +176,10 @@ class Shipping(Workplace):
     def _result(self, request: Request, answer: ParcelResult) -> UnitResult:
         result = answer.result
         if result is None or result.unit != request.unit:
-            return _refused(request, answer.problem or "The worker says nothing about the unit.")
+            return _refused(request, answer.problem or "The worker returned no result for the unit.")
         if result.plan_file:
             if not request.plan_file or not answer.plan:
-                return _refused(request, "The worker answers with a plan that nobody has asked for.")
+                return _refused(request, "The worker returned a plan that was not requested.")
             replace_file(request.plan_file, answer.plan, mode=0o600, durable=False)
         if request.json_file and answer.json:
             os.makedirs(os.path.dirname(request.json_file), exist_ok=True)

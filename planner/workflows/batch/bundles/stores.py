@@ -111,7 +111,7 @@ def _service(text: str) -> ArchiveStore:
     for word in filter(None, rest.split(",")):
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise _refused(text, f'"{word}" says no setting: NAME=VALUE.')
+            raise _refused(text, f'"{word}" is not a setting: NAME=VALUE.')
         if _SECRETS.search(name):
             raise _refused(text, f"{name} is a secret, and the text goes to all workers: give it to each of them.")
         settings[name] = value

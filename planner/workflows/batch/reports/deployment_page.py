@@ -25,7 +25,7 @@ from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 _STEP = re.compile(r'stack\.[\w-]+(?:\[(?:\*|\d+|"(?:[^"\\]|\\.)*")\])?')
 _MADE_FROM, _MADE_BEFORE = "stacks/deployment.made-from", "stacks/deployment.made-before"
 LAYERS = (("reference", "what is made from something"),)
-_TITLES = {"components": "Components, providers and child stacks", "flow": "All values: what asked for what"}
+_TITLES = {"components": "Components, providers and child stacks", "flow": "All values: data flow"}
 
 
 def with_page(part: DeploymentReport, plans: Plans) -> DeploymentReport:
@@ -112,9 +112,11 @@ class _Drawn:
         self, plan: DeploymentPlan, steps: Mapping[str, InstanceStep], name: str, hide: Callable[[str], str]
     ) -> None:
         self.plan, self.steps, self.name, self.hide = plan, steps, name, hide
-        self.relation = "edge" if name == "components" else "asks_for"
+        self.relation = "edge" if name == "components" else "reads_value"
         program = deployment_program()
-        self.database = evaluate(program, facts_about(plan), ("edge", "flow_node", "flows_on", "promise", "asks_for"))
+        self.database = evaluate(
+            program, facts_about(plan), ("edge", "flow_node", "flows_on", "promise", "reads_value")
+        )
         found = [*self.database["flow_node"], *(self.database["promise"] if name == "flow" else ())]
         self.nodes = {str(node): (str(kind), str(stack)) for node, kind, stack in found}
         pairs = {(str(a), str(b)) for a, b in self.database[self.relation]}
@@ -122,7 +124,7 @@ class _Drawn:
         self.reasons = {rule.name: rule.reason for rule in program.rules_for("edge")}
         self.places = _places(self.database, hide)
         self.asks: dict[str, list[str]] = defaultdict(list)
-        for one, other in self.database["asks_for"]:
+        for one, other in self.database["reads_value"]:
             self.asks[str(one)].append(str(other))
 
     def view(self) -> PageView:
@@ -146,7 +148,7 @@ class _Drawn:
     def _reasons(self, name: str, other: str) -> tuple[Reason, ...]:
         """Why one is made from the other, with all lines on the ways between them."""
         if self.relation != "edge":
-            return (Reason("", f"{name} asks for {other}", tuple(self.places.get((name, other), ()))),)
+            return (Reason("", f"{name} reads {other}", tuple(self.places.get((name, other), ()))),)
         leads = {str(a) for a, b in self.database["flows_on"] if b == other and a not in self.nodes} | {other}
         places: set[Place] = set()
         waiting, seen = [name], {name}
@@ -174,8 +176,8 @@ class _Drawn:
 def _places(database: Database, hide: Callable[[str], str]) -> dict[tuple[str, str], list[Place]]:
     """Where one value asks for another."""
     found: dict[tuple[str, str], list[Place]] = defaultdict(list)
-    for row in database.facts.relation("asks_for"):
-        source = database.facts.source("asks_for", row)
+    for row in database.facts.relation("reads_value"):
+        source = database.facts.source("reads_value", row)
         if isinstance(source, Span):
             line = source.source.line_number(source.start)
             place = place_of({"file": source.filename, "line": line, "snippet": hide(source.source.line_text(line))})

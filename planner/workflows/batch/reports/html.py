@@ -27,10 +27,10 @@ COLOURS = {
     "failed": "delete",
 }
 SIGNS = {"applied": "=", "changes": "~", "incomplete": "?", "deferred": "?", "died": "!", "failed": "!"}
-"""what stands before a name, for those who do not see its colour"""
+"""signs before names, for readers who do not see their colours"""
 LAYERS = (
     ("reference", "a value of the other unit is read"),
-    ("order", "somebody asked for it"),
+    ("order", "configured order"),
 )
 BOXES_FROM = 30
 """units from which on they are drawn by folder"""

@@ -24,7 +24,7 @@ TABLE = 0.55
 MOST_NAMED = 10
 """of what was left out"""
 _RESERVED = 600
-"""characters for what is said of what was left out"""
+"""characters for the note about omitted parts"""
 _BAD = ("failed", "died", "stopped", "skipped", "declined")
 
 

@@ -28,8 +28,8 @@ def autoinclude_text(frame: Frame, part: DocumentBlock, target: str) -> str:
     if part.blocks.get("locals") or part.blocks.get("include"):
         kind = "locals" if part.blocks.get("locals") else "include"
         where = part.blocks[kind][0].header
-        detail = f"{kind} cannot stand in autoinclude: write it into the stack's file."
-        raise Failure(error("terragrunt.autoinclude", "Block cannot stand here", detail, where))
+        detail = f"{kind} is not allowed in autoinclude: write it into the stack's file."
+        raise Failure(error("terragrunt.autoinclude", "Block not allowed here", detail, where))
     return signed("\n".join(_lines(frame, part, target, "", "")) + "\n")
 
 

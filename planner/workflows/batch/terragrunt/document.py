@@ -100,7 +100,7 @@ _ERRORS = Form(
     },
 )
 AGAIN = "\0"
-"""stands behind the name of a block that another one before it has, too"""
+"""suffix for the name of a block that an earlier one also has"""
 _REPEATED = ("before_hook", "after_hook", "error_hook")
 SCALARS = (
     "inputs",

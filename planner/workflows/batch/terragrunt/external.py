@@ -97,8 +97,8 @@ def aws(session: UnitSession, name: str) -> Value:
     environment = session.library.environment
     asked = question("aws", name)
     if asked not in session.given and not any(environment.get(sign) for sign in _SIGNS):
-        detail = f"{name}() asks AWS, and the environment names no credentials ({', '.join(_SIGNS[:3])})."
-        session.refuse("aws", "AWS cannot be asked", detail)
+        detail = f"{name}() calls AWS, but the environment has no credentials ({', '.join(_SIGNS[:3])})."
+        session.refuse("aws", "AWS cannot be called", detail)
         return Unknown(STRING)
     return str(session.once(asked, lambda: _asked(name, environment)))
 

@@ -100,7 +100,7 @@ OWN = {
     "azurerm": """location skip_storage_account_creation skip_container_creation skip_resource_group_creation
         storage_account_tags enable_versioning account_kind account_tier account_replication_type""",
 }
-"""settings that say how Terragrunt makes a bucket, which planner never does"""
+"""settings for the bucket that Terragrunt creates, which planner never does"""
 
 
 def backend_file(state: Mapping[str, Value], span: Span) -> GenerateBlock:
@@ -118,7 +118,9 @@ def backend_file(state: Mapping[str, Value], span: Span) -> GenerateBlock:
             text += _encryption(encryption)
         text += "}\n"
     except ValueError:
-        detail = "The settings of the backend rest on what is known only when other units are applied, or asked."
+        detail = (
+            "The settings of the backend depend on services, or on values known only after other units are applied."
+        )
         raise Failure(error("terragrunt.backend", "The backend is not known", detail, span)) from None
     how = state.get("generate")
     if isinstance(how, dict):

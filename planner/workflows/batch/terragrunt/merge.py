@@ -21,7 +21,7 @@ from planner.foundation.values.value import (
 )
 
 NAMED = ("generate", "dependency", "feature")
-"""blocks that are told apart by labels"""
+"""blocks that are distinguished by labels"""
 _UNITED = ("extra_arguments", "before_hook", "after_hook", "error_hook")
 _WHOLE = ("remote_state", "generate", "dependency", "feature")
 """what is never joined within"""

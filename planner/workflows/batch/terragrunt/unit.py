@@ -55,7 +55,7 @@ class UnitReading:
     role: Role | None = None
     copies_lock: bool = True
     is_late: bool = False
-    """whether something can only be said when other units have their outputs"""
+    """whether some values are known only when other units have their outputs"""
     problems: list[Diagnostic] = field(factory=list)
     remarks: list[Diagnostic] = field(factory=list)
 

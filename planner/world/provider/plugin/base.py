@@ -65,8 +65,8 @@ class PluginBase:
         self._keep_is_damaged = False
         self._is_configured = False
         self._valid: set[tuple[str, str, bool, bytes]] = set()
-        """configurations of objects with which nothing is wrong: mode, type, whether the provider was configured when
-        it said so, and digest"""
+        """valid configurations of objects: mode, type, whether the provider was configured when it validated them, and
+        digest"""
         self._asked = False  # whether this process was asked for its schema, which some plugins need first
 
     # ---------------------------------------------------------------- process
@@ -224,7 +224,7 @@ class PluginBase:
 
     @property
     def _who(self) -> str:
-        where = self._command[0] if self._command else "started by somebody else"
+        where = self._command[0] if self._command else "started by another program"
         return f"The plugin of the provider {self.address} ({where})"
 
     def _failed(self, problem: Exception) -> AttributeDiagnostic:

@@ -352,7 +352,7 @@ def _secured(plain: socket.socket, certificate: str) -> socket.socket:
     bare = certificate.rstrip("=")
     if secured.getpeercert(binary_form=True) != b64decode(bare + "=" * (-len(bare) % 4)):
         secured.close()
-        raise ssl.SSLError("the plugin has another certificate than it said")
+        raise ssl.SSLError("the certificate of the plugin differs from the announced one")
     return secured
 
 

@@ -94,10 +94,10 @@ class PluginProcess:
             line = self._first.get(timeout=seconds)
         except Empty:
             raise PluginError(
-                f"It did not say within {seconds:g} seconds where it listens.{self.last_output()}"
+                f"It did not announce its address within {seconds:g} seconds.{self.last_output()}"
             ) from None
         if line is None:
-            raise PluginError(f"It ended before it said where it listens: {self.how_it_ended()}.{self.last_output()}")
+            raise PluginError(f"It ended before it announced its address: {self.how_it_ended()}.{self.last_output()}")
         return parse_handshake(line)
 
     # ---------------------------------------------------------------- output
@@ -235,7 +235,7 @@ def parse_handshake(line: str) -> Handshake:
     if len(parts) < 5 or parts[4] != "grpc":
         raise PluginError("It does not speak gRPC. It is too old for this program.")
     if network not in ("unix", "tcp") or not address:
-        raise PluginError(f"It listens where nobody can call: {network} {address}.")
+        raise PluginError(f"It listens at an unsupported address: {network} {address}.")
     target = f"unix:{address}" if network == "unix" else address
     return Handshake(int(version), target, parts[5] if len(parts) > 5 else "")
 
@@ -281,7 +281,7 @@ class Attachment:
     is_running: bool = True
 
     def how_it_ended(self) -> str:
-        return "it was started by somebody else"
+        return "it was started by another program"
 
     def last_output(self) -> str:
         return ""

@@ -165,7 +165,7 @@ def _limits(nested: NestedBlock, at: str) -> Iterator[str]:
     if least < 0 or most < 0:
         yield f"the limits of {at} are {least} and {most}"
     elif nested.nesting == "single" and (least != most or least > 1):
-        yield f"{at} stands once, so its limits are both 0 or both 1, not {least} and {most}"
+        yield f"{at} occurs once, so its limits must be both 0 or both 1, not {least} and {most}"
     elif nested.nesting in ("group", "map") and (least or most):
         yield f"{at} has limits, which blocks of this nesting cannot have"
     elif nested.nesting in ("list", "set") and most and least > most:

@@ -50,7 +50,7 @@ _WORKSPACES = "-env:"
 _FLAGS = 0x2DDCCBC058A50C18
 """what Consul's clients mark locks with"""
 _CHUNK = 524288
-"""The most bytes that a key holds unless a server is told otherwise."""
+"""The maximum size of a value in bytes, by default settings of a server."""
 _READS = 5
 
 
@@ -210,7 +210,9 @@ class ConsulClient(StateClient):
         if kept.get("Session"):
             said = self._said()
             if said is None:
-                raise Held(f"consul session {kept['Session']} has the lock, and says nothing of itself", may_wait=True)
+                raise Held(
+                    f"consul session {kept['Session']} has the lock, without data about its holder", may_wait=True
+                )
             raise Held("", said)
 
     def _said(self) -> LockInfo | None:

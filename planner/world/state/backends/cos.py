@@ -45,7 +45,7 @@ SCHEMA = BlockSchema(
     {"assume_role": NestedBlock(BlockSchema(_ROLE), "set", max_items=1)},
 )
 REQUIRED_VARIABLES = {"region": ("TENCENTCLOUD_REGION",)}
-"""what stands in for required settings"""
+"""defaults for required settings"""
 _TAG = "tencentcloud-terraform-lock"
 _TRIES = 30
 """How often a tag is removed, a second apart."""

@@ -42,7 +42,7 @@ SCHEMA = BlockSchema(
     }
 )
 REQUIRED_VARIABLES = {"address": ("TF_HTTP_ADDRESS",)}
-"""what stands in for required settings"""
+"""defaults for required settings"""
 _MOST_REDIRECTS = 10
 _METHOD = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
@@ -170,7 +170,7 @@ class HttpClient(NothingBeside):
 
     def force_unlock(self, lock_id: str) -> None:
         if not self._to.unlock_address:
-            raise ServiceError("there is no unlock_address that could be asked")
+            raise ServiceError("unlock_address is not configured")
         self._lock = None
         self.unlock(lock_id)
 

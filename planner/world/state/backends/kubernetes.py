@@ -109,7 +109,7 @@ class Namespace:
             raise problem_of(answer)
         found = answer.json()
         if not isinstance(found, dict) or not isinstance(found.get("metadata"), dict):
-            raise ServiceError(f"the server says something else than an object about {kind} {name}")
+            raise ServiceError(f"the server did not return an object for {kind} {name}")
         return found
 
     def create(self, kind: str, body: dict[str, Any]) -> bool:

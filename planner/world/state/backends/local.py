@@ -206,8 +206,8 @@ class StateStore:
         is saved first. `begins_with`: the state that the operation begins with, as refreshing and moving made it."""
         if is_written(self.journal_path):
             detail = (
-                f"Another process is writing {self.journal_path}, although nobody keeps the lock of the state. What it "
-                "records would be lost: wait until it has ended."
+                f"Another process is writing {self.journal_path} without the lock of the state. Its changes would be "
+                "lost: wait until it has ended."
             )
             return None, [error("state.journal", "Another operation is at work", detail)]
         state, problems = self.read()
@@ -312,7 +312,7 @@ class StateStore:
                     os.remove(self.journal_path)
                 sync_directory(os.path.dirname(os.path.realpath(self.path)))
         except OSError as e:
-            detail = f"{self.journal_path}: {e.strerror or e}. The state has all that it says, so it does no harm."
+            detail = f"{self.journal_path}: {e.strerror or e}. The state has all its changes, so the file is harmless."
             return [warning("state.journal_left", "Cannot remove the journal", detail)]
         return []
 

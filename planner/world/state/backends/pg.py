@@ -463,4 +463,4 @@ def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str
 
 _WORD = re.compile(r"""(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)""")
 _PLACE = frozenset(("host", "hostaddr", "port", "dbname", "service"))
-"""what a connection string says of where a database is"""
+"""the location of a database in a connection string"""

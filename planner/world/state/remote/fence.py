@@ -56,14 +56,14 @@ class Fence:
         try:
             holds = patiently(lambda: self._client.has_lock(self._lock_id), self._stop)
         except ServiceError as problem:
-            self._lost = self._said(f"{problem.text}. Nobody can say whether the lock is still ours.")
+            self._lost = self._said(f"{problem.text}. planner cannot determine whether it still holds the lock.")
             return
         self._asked = time.monotonic()
         if not holds:
             holder = ""
             try:
                 info = self._client.holder()
-                holder = f" It is held by somebody else now.\n\n{info.describe()}" if info is not None else ""
+                holder = f" It is held by another client now.\n\n{info.describe()}" if info is not None else ""
             except ServiceError:
                 pass
             self._lost = self._said(f"The lock {self._lock_id} on {self._client.place} is gone.{holder}")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 READ = "state.remote_read"
 """code of what a service does not let us read"""
 LOADING = "error loading state: "
-"""begins what is said of it, but for `init`"""
+"""prefix of its messages, except for `init`"""
 FOLDER = "planner"
 """in the data directory: journals and what else belongs to states that are elsewhere"""
 _LONGEST_PAUSE = 16.0
@@ -129,7 +129,9 @@ class RemoteStore:
         info = self._holder()
         if info is None or not info.operation:
             return ""
-        return f" that {info.who or 'somebody'} has since {info.created or 'some time'} for {info.operation}"
+        return (
+            f", held by {info.who or 'an unknown user'} since {info.created or 'an unknown time'} for {info.operation}"
+        )
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
         """Who holds the lock, as far as anybody knows: the service compares ids when it is removed."""
@@ -386,10 +388,10 @@ class RemoteStore:
             if finished and os.path.exists(finished):
                 os.remove(finished)
         except ServiceError as problem:
-            detail = f"{_where(problem, self.place)} The state has all that it says, so it does no harm."
+            detail = f"{_where(problem, self.place)} The state has all its changes, so the file is harmless."
             return [warning("state.journal_left", "Cannot remove the copy of the journal", detail)]
         except OSError as problem:
-            detail = f"{self.journal_path}: {problem.strerror or problem}. The state has all that it says."
+            detail = f"{self.journal_path}: {problem.strerror or problem}. The state has all its changes."
             return [warning("state.journal_left", "Cannot remove the journal", detail)]
         return []
 

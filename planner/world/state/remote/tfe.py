@@ -99,7 +99,7 @@ class TfeClient(NothingBeside):
         self._mine = ""
         self._upload_failed = False
         self._server_interval = 0
-        """seconds between two snapshots, as the server wants it; 0: it said nothing"""
+        """seconds between two snapshots, as requested by the server; 0: not set"""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
         """The interval of OpenTofu: `cloud` writes snapshots as often as the server allows, `remote` unless it is
