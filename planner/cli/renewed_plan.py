@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli.flags import Arguments
 from planner.cli.views import causes_told, how_told
-from planner.foundation.support.disk import read_whole
-from planner.foundation.support.files_read import service_reads
+from planner.foundation.support.disk import read_whole, service_reads
 from planner.foundation.support.store import Shelf
 from planner.foundation.vocabulary.records import define, evolve
 from planner.operations.standing_policies import OWN, SETTINGS

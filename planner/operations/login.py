@@ -10,9 +10,8 @@ from typing import Protocol
 
 from planner.foundation.clients.http import Http, Retries
 from planner.foundation.clients.oauth import LoginService, as_object, login_service, shown_host, token_by_code
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.clients.tfe import Host, Tfe, host_name, settings
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, ServiceError, error, warning
 
 _SEVERAL_SERVICES = ("tfe.v2", "tfe.v2.1", "tfe.v2.2")
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from planner.foundation.support.files_read import forget_files_read
+from planner.foundation.support.disk import forget_files_read
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Walk

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from planner.foundation.clients.cli_files import setting_files
+from planner.foundation.support.assets import setting_files
 
 if TYPE_CHECKING:
     from planner.foundation.clients.cli_config import CliConfig

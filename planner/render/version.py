@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from planner import __version__
-from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
+from planner import COMPATIBLE_VERSION, __version__
 
 _OWN = ".".join(__version__.split(".")[:2])
 VERSION = f"{COMPATIBLE_VERSION}-planner{_OWN}"

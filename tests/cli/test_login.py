@@ -17,7 +17,7 @@ import pytest
 from state.backends.servers import tfe
 
 from planner.foundation.clients.oauth import login_service
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 
 BASE = "https://h.test/"
 GOOD = {"client": "client", "authz": "/a", "token": "/t"}

@@ -15,7 +15,7 @@ import pytest
 
 from planner.foundation.clients import http
 from planner.foundation.clients.http import NONE, Http, Retries, Tls, proxies_of
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 
 
 class Server(ThreadingHTTPServer):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from planner import __version__
+from planner import COMPATIBLE_VERSION, __version__
 from planner.cli.flags import Arguments, Flag
-from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
 from planner.render.terminal import Terminal
 from planner.render.version import VERSION, platform
 

@@ -11,7 +11,7 @@ from typing import Any
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, no_directory
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
-from planner.foundation.support.files_read import files_read, looked_at
+from planner.foundation.support.disk import files_read, looked_at
 from planner.foundation.support.signals import STOP
 from planner.foundation.support.watch import Watch
 from planner.logic.programs.actions import Counts

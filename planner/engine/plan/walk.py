@@ -25,8 +25,7 @@ from planner.engine.plan.resources import ResourceVertices
 from planner.engine.plan.shared_work import PlanWork
 from planner.engine.walk.hooks import Hooks
 from planner.engine.walk.machine import WorkResult
-from planner.foundation.support.disk import collector_paused
-from planner.foundation.support.files_read import files_read
+from planner.foundation.support.disk import collector_paused, files_read
 from planner.foundation.support.lazy import Later
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.value import Null, Value, is_wholly_known, mark, type_of, unmark, unmark_deep

@@ -42,7 +42,6 @@ from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.connection import connection_schema
 from planner.language.config.merge import OverriddenBody
 from planner.language.config.model import (
     CheckRule,
@@ -57,6 +56,7 @@ from planner.language.config.model import (
     ResourceDecl,
     VariableDecl,
 )
+from planner.language.config.provisioners import connection_schema
 from planner.language.config.reading import ExpressionPiece, Problems, lint_discarded, may_discard
 from planner.language.config.references import parse_reference
 from planner.language.config.variables import finalize

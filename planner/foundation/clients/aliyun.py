@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from planner.foundation.clients.buckets import BucketClient
 from planner.foundation.clients.http import Http, HttpResponse
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 _MACHINE = "http://100.100.100.200/latest/meta-data/ram/security-credentials/"

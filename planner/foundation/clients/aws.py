@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from planner.foundation.clients.http import Http, HttpResponse
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 _UNSIGNED = frozenset(("user-agent", "authorization", "connection", "expect", "x-amzn-trace-id"))

@@ -19,8 +19,8 @@ from urllib.parse import urlencode, urlsplit
 
 from planner.foundation.clients.aws import Credentials, CredentialSource, Service, element, endpoint_of
 from planner.foundation.clients.http import NONE, Http
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.clients.tokens import EARLY
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import field, frozen
 
 _VERSION = "2011-06-15"

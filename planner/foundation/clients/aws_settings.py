@@ -10,7 +10,7 @@ from typing import Any
 from planner.foundation.clients.aws import Service, element, endpoint_of
 from planner.foundation.clients.aws_credentials import CredentialChain, CredentialRole, CredentialSettings, WebRole
 from planner.foundation.clients.http import Http, Retries, Tls, proxies_of
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 Wrong = Callable[[str, str], None]

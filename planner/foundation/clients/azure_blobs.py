@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from planner.foundation.clients.http import Http, HttpResponse
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import field, frozen
 
 _VERSION = "2021-12-02"

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
 
 from planner.foundation.clients.http import Http, HttpResponse
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 Sign = Callable[[str, str, Mapping[str, str], Mapping[str, str]], Mapping[str, str]]

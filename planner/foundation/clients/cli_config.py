@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from planner.foundation.clients.cli_files import setting_files
 from planner.foundation.clients.settings_syntax import SettingsError, read_settings
+from planner.foundation.support.assets import setting_files
 from planner.foundation.support.disk import read_text
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.provider_address import DEFAULT_HOST, provider_source

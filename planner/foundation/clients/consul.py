@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from planner.foundation.clients.http import Http, HttpResponse, Retries
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 _SESSION = {"LockDelay": "5000ms", "Name": "Consul API Lock", "TTL": "15s"}

@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from planner.foundation.clients.http import NONE, Http, HttpResponse
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.clients.tokens import Tokens
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 KINDS = frozenset(

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from planner.foundation.clients.cli_config import CliConfig
-from planner.foundation.clients.cli_files import home
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.support.assets import home
 from planner.foundation.support.disk import read_text, replace_file
+from planner.foundation.vocabulary.diagnostic import ServiceError
 
 FILE = "credentials.tfrc.json"
 _HELPER_TIMEOUT = 60.0

@@ -23,8 +23,8 @@ from threading import Lock
 from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.signals import STOP, is_reading
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import define, field, frozen
 
 # Answers of HTTP servers that come in time as a whole, not only each part of them.

@@ -12,8 +12,8 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.disk import read_text, read_whole
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import evolve, frozen
 
 POD = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -14,8 +14,8 @@ from typing import Any
 
 from planner.foundation.clients.http import Http, HttpResponse, Retries, Tls, basic
 from planner.foundation.clients.kube_config import Access, Plugin
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.disk import read_text
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import evolve
 
 _PLUGIN_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from planner.foundation.clients.aliyun import AliyunKeys
 from planner.foundation.clients.http import Http
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 ANY, EXISTS, ABSENT = 0, 1, 2

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from planner.foundation.clients.buckets import BucketClient
 from planner.foundation.clients.http import Http, HttpResponse
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 _VALID = 3600

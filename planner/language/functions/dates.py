@@ -6,7 +6,7 @@ import re
 import time
 
 from planner.foundation.support.calendar import date_of, days_of, month_days
-from planner.foundation.support.files_read import note_time
+from planner.foundation.support.disk import note_time
 from planner.foundation.values.types import NUMBER, STRING
 from planner.foundation.values.value import Value
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function, text, unknown

@@ -9,8 +9,7 @@ import stat
 from collections.abc import Iterator
 from itertools import pairwise
 
-from planner.foundation.support.disk import read_whole
-from planner.foundation.support.files_read import note_file_read, note_listing, note_look
+from planner.foundation.support.disk import note_file_read, note_listing, note_look, read_whole
 from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import BOOL, STRING, SetType
 from planner.foundation.values.value import Value, mark, unmark

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from decimal import Decimal
+from typing import Any, Protocol
 
 from planner.foundation.vocabulary.span import Source
 from planner.language.syntax.rule_syntax import (
@@ -32,9 +33,6 @@ from planner.language.syntax.rule_syntax import (
     Wildcard,
     Written,
 )
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 Token = tuple[str, str, int, int]  # terminal, text, start, end
 
@@ -331,8 +329,6 @@ def _numeral(r: ProductionReader, token: Token) -> int | Decimal:
 
 
 def _decimal(word: str) -> int | Decimal:
-    from decimal import Decimal
-
     return Decimal(word)
 
 

@@ -10,7 +10,6 @@ from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.address import AddressError
 from planner.foundation.vocabulary.provider_address import is_builtin, parse_provider_configuration
 from planner.foundation.vocabulary.span import Source, Span
-from planner.language.config.connection import connection_schema
 from planner.language.config.model import (
     CheckRule,
     Config,
@@ -22,6 +21,7 @@ from planner.language.config.model import (
     Reference,
     ResourceDecl,
 )
+from planner.language.config.provisioners import connection_schema
 from planner.language.syntax.body import Block, Body, BodySchema, references
 from planner.language.syntax.body import ExpectedBlock as BlockHeader
 from planner.language.syntax.nodes import Call, Expression, Traversal, Variable

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from planner.foundation.support.disk import read_text
 from planner.foundation.vocabulary.address import AddressError, parse_address
@@ -21,10 +22,6 @@ from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.model.graph import Graph, Node, adjacency
 from planner.logic.programs.rule_programs import Files, load
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 # What people mean by names of vertices and by addresses, as the rules say.
 
@@ -110,8 +107,6 @@ def user_files(folders: tuple[str, ...]) -> Files:
 
 
 def _rule_files(folder: str, problems: list[Diagnostic]) -> list[Path]:
-    from pathlib import Path
-
     if not Path(folder).is_dir():
         problems.append(error("rules.no_folder", "No such folder of rules", f"{folder} is not a directory."))
     return sorted(Path(folder).glob("*.dl"))

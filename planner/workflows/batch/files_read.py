@@ -29,8 +29,7 @@ from typing import Any
 import planner
 from planner.foundation.support.assets import cache_dir, rules_path
 from planner.foundation.support.digests import blake2b
-from planner.foundation.support.disk import read_whole, remove_leftovers
-from planner.foundation.support.files_read import LISTED, LOOKED
+from planner.foundation.support.disk import LISTED, LOOKED, read_whole, remove_leftovers
 from planner.workflows.batch import FOLDER
 
 Entry = list[Any]

@@ -13,13 +13,12 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from planner.foundation.clients.aws_settings import aws_of
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.disk import read_whole
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.support.signals import STOP
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import Unknown
-from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.diagnostic import Failure, ServiceError, error
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder

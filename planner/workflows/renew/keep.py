@@ -9,8 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.digests import sha256_of
-from planner.foundation.support.disk import read_whole
-from planner.foundation.support.files_read import has_asked_time
+from planner.foundation.support.disk import has_asked_time, read_whole
 from planner.foundation.values.value import is_marked_deep
 from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import field, frozen

@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from planner.foundation.support.files_read import files_read, forget_files_read
+from planner.foundation.support.disk import files_read, forget_files_read
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.provider_address import BUILTIN

@@ -22,13 +22,13 @@ from email.message import Message
 from typing import IO, Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
+from planner import COMPATIBLE_VERSION
 from planner.foundation.clients.cli_config import CliConfig
 from planner.foundation.clients.host_tokens import HostTokens
 from planner.foundation.clients.http import BoundedResponse, trust_the_system
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.problem import InstallError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import field, frozen
-from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
 from planner.language.config.sources import without_secrets
 
 LONGEST_PAUSE = 30.0

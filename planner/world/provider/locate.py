@@ -20,7 +20,7 @@ from shutil import rmtree
 from tempfile import mkdtemp
 
 from planner.foundation.clients.cli_config import CliConfig, Mirror, load_cli_config
-from planner.foundation.clients.cli_files import home
+from planner.foundation.support.assets import home
 from planner.foundation.support.store import Shelf, folder_path
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import field, frozen

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, ServiceError, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.world.state.encryption_seal import PLAIN
 
@@ -191,7 +191,6 @@ def open_backend(
 ) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend of a type with the settings of its block (absent and None mean the default). `seal`: how its states
     are kept, in clear by default. `only_check`: report problems of the settings and return no backend."""
-    from planner.foundation.clients.problem import ServiceError
     from planner.world.state.settings import SettingsReading, Unopened, checked
 
     known = module_of(type)

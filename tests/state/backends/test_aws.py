@@ -22,7 +22,7 @@ from planner.foundation.clients.aws_credentials import (
 )
 from planner.foundation.clients.aws_settings import aws_of
 from planner.foundation.clients.http import NONE, Http
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
 from planner.world.state.lock import new_lock_info
 from planner.world.state.remote.backend import RemoteBackend

@@ -17,7 +17,7 @@ from planner.foundation.clients.azure import AzureTokens
 from planner.foundation.clients.azure_blobs import access_key, signature
 from planner.foundation.clients.azure_settings import account_of, cloud_of
 from planner.foundation.clients.http import Http
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 
 ACCOUNT = {"tenant_id": "tenant", "client_id": "client"}
 SCOPE = "https://storage.azure.com/.default"

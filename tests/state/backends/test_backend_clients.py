@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from state.backends.servers import SERVERS, Server
 
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend, schema_of
 from planner.world.state.lock import LockInfo, new_lock_info
 from planner.world.state.remote.backend import RemoteBackend

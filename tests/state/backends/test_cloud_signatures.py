@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from planner.foundation.clients import aliyun, tablestore, tencent
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 
 ALIYUN, TENCENT = aliyun.AliyunKeys("access", "secret"), tencent.TencentKeys("access", "secret")
 

@@ -15,7 +15,7 @@ from state.backends.servers import SERVERS, answer
 from state.backends.test_mishaps import chain, names, placed
 from state.backends.test_shared_states import OURS, Place, peer
 
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
 from planner.world.state.backends.consul import ConsulBackend, ConsulClient
 from planner.world.state.lock import new_lock_info

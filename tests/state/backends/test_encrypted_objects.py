@@ -11,7 +11,7 @@ import pytest
 
 from planner.foundation.clients.azure_blobs import Container
 from planner.foundation.clients.http import Http
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import open_backend
 from planner.world.state.backends.azurerm import AzureClient
 from planner.world.state.lock import new_lock_info

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from planner.foundation.clients.http import shown
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import module_of
 from planner.world.state.encryption_seal import PLAIN
 from planner.world.state.remote.client import RemoteStateClient

@@ -14,7 +14,7 @@ import pytest
 from cli.conftest import Ran
 from state.backends.servers import SERVERS, block
 
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import evolve
 from planner.world.state.backends import pg
 from planner.world.state.backends.local import StateStore

@@ -12,7 +12,7 @@ import pytest
 
 from planner.foundation.clients.kube_config import Access, Plugin, from_files, in_cluster
 from planner.foundation.clients.kubernetes import KubernetesApi
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 
 TWO = """
 current-context: one

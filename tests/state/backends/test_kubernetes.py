@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from state.backends.servers import HERE, SERVERS, answer, free_port, kube_config, started, stop
 
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
 from planner.world.state.backends.kubernetes import KubernetesBackend
 from planner.world.state.lock import new_lock_info

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backends.inmem import InMemory, MemoryClient
 from planner.world.state.build import StateBuilder
 from planner.world.state.model import ObjectState, State

@@ -9,7 +9,7 @@ import pytest
 from state.backends.servers import Server, tfe
 from state.backends.test_shared_states import OURS, Place, alternating, peer
 
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
 from planner.world.state.lock import new_lock_info
 from planner.world.state.remote.client import Held

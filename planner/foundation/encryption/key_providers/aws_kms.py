@@ -6,7 +6,6 @@ import os
 
 from planner.foundation.clients.aws import Service
 from planner.foundation.clients.aws_settings import aws_of
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.encryption.envelope import Base64Error, decode, encode
 from planner.foundation.encryption.keys import (
     EncryptionArguments,
@@ -19,6 +18,7 @@ from planner.foundation.encryption.keys import (
     bytes_of,
 )
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, Type
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 _LIST = ListType(STRING)

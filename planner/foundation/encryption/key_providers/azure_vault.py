@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from planner.foundation.clients.azure import AzureTokens
 from planner.foundation.clients.azure_settings import account_of
 from planner.foundation.clients.http import Http
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.encryption.envelope import encode
 from planner.foundation.encryption.keys import (
     EncryptionArguments,
@@ -26,6 +25,7 @@ from planner.foundation.encryption.keys import (
     text_of,
 )
 from planner.foundation.values.types import BOOL, NUMBER
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 _TEXTS = (

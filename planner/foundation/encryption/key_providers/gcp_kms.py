@@ -7,7 +7,6 @@ import os
 
 from planner.foundation.clients.google import GoogleAccount, GoogleTokens, check
 from planner.foundation.clients.http import Http
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.encryption.envelope import Base64Error, decode, encode
 from planner.foundation.encryption.keys import (
     EncryptionArguments,
@@ -20,6 +19,7 @@ from planner.foundation.encryption.keys import (
     bytes_of,
 )
 from planner.foundation.values.types import NUMBER, STRING, ListType
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 SETTINGS = EncryptionArguments(

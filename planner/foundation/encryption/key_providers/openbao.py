@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from planner.foundation.clients.http import Http, Retries, Tls, proxies_of
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.encryption.envelope import Base64Error, decode, encode
 from planner.foundation.encryption.keys import (
     EncryptionArguments,
@@ -22,6 +21,7 @@ from planner.foundation.encryption.keys import (
     bytes_of,
 )
 from planner.foundation.values.types import NUMBER
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 SETTINGS = EncryptionArguments(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from planner.foundation.support.lazy import is_too_deep
@@ -140,8 +141,6 @@ def is_number(value: Value) -> bool:
 def _range(text: str) -> tuple[int, int, int, int] | None:
     """Of an address or a range such as 10.0.0.0/8: version, first and last address as numbers, length of the prefix.
     Bits behind the prefix do not count."""
-    from ipaddress import ip_network
-
     try:
         network = ip_network(text.strip(), strict=False)
     except ValueError:
@@ -184,8 +183,6 @@ def cidr_version(text: Value) -> int | None:
 
 def cidr_network(text: Value) -> str | None:
     """The range in its one usual form: 10.0.0.0/8 for 10.1.2.3/8."""
-    from ipaddress import IPv4Network, IPv6Network
-
     parts = cidr(text)
     if parts is None:
         return None

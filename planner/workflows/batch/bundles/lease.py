@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 
-from planner.foundation.clients.problem import ServiceError
-from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.diagnostic import Failure, ServiceError, error
 from planner.world.state.backend import Store
 
 NAME = "planner.lease"

@@ -13,9 +13,9 @@ from typing import Any
 
 from planner.foundation.clients.aws import element
 from planner.foundation.clients.aws_settings import aws_of
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.values.types import STRING
 from planner.foundation.values.value import SENSITIVE, Unknown, Value, mark
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.language.functions import FunctionError
 from planner.workflows.batch.terragrunt.session import UnitSession, question
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from planner import COMPATIBLE_VERSION
 from planner.foundation.support import exact_json
 from planner.foundation.support.digests import blake2b
 from planner.foundation.values.json_codec import CodecError
@@ -13,7 +14,6 @@ from planner.foundation.values.schema import implied_type
 from planner.foundation.values.types import DYNAMIC, Type
 from planner.foundation.values.value import Null, Value
 from planner.foundation.vocabulary.diagnostic import Failure, error
-from planner.foundation.vocabulary.version import COMPATIBLE_VERSION
 from planner.language.functions.protocol import FunctionError
 from planner.world.provider.conformity import without_removed
 from planner.world.provider.interface import (

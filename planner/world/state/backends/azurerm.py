@@ -20,10 +20,9 @@ from planner.foundation.clients.azure import AzureTokens, asked_program
 from planner.foundation.clients.azure_blobs import AzureError, Container, access_key
 from planner.foundation.clients.azure_settings import AzureAccount, Cloud, account_of, cloud_of, method_of
 from planner.foundation.clients.http import Http, HttpResponse
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.encryption.envelope import Base64Error, decode
 from planner.foundation.values.schema import BlockSchema
-from planner.foundation.vocabulary.diagnostic import error, warning
+from planner.foundation.vocabulary.diagnostic import ServiceError, error, warning
 from planner.foundation.vocabulary.records import evolve
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.values.schema import BlockSchema, NestedBlock
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.remote.tfe import (

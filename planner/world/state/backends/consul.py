@@ -18,9 +18,9 @@ from typing import Any
 
 from planner.foundation.clients.consul import Cluster, ConsulSession, value_of, version_of
 from planner.foundation.clients.http import Http, Retries, Tls, basic
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.disk import read_text
 from planner.foundation.values.schema import BlockSchema
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import evolve
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal

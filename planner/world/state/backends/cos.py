@@ -12,9 +12,9 @@ from typing import Any
 
 from planner.foundation.clients.buckets import BucketClient, put_checked
 from planner.foundation.clients.http import Http
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.clients.tencent import TencentKeys, call, cos_bucket, lent
 from planner.foundation.values.schema import BlockSchema, NestedBlock
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal

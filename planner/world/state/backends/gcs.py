@@ -17,9 +17,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from planner.foundation.clients.google import KINDS, GoogleAccount, GoogleTokens, contents_of, error_text, parsed
 from planner.foundation.clients.http import NONE, Http, HttpResponse, Retries
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.encryption.envelope import Base64Error, decode
 from planner.foundation.values.schema import BlockSchema
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 from planner.foundation.clients.http import Http, HttpResponse, Retries, Tls, basic, shown
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.values.schema import BlockSchema
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of

@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from planner.foundation.clients.kube_config import Access, Plugin, from_files, in_cluster
 from planner.foundation.clients.kubernetes import KubernetesApi, problem_of, with_static
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.values.schema import BlockSchema, NestedBlock
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of

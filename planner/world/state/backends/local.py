@@ -13,8 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.digests import sha256_of
-from planner.foundation.support.disk import read_whole, replace_file, sync_directory, write_all
-from planner.foundation.support.files_read import note_look
+from planner.foundation.support.disk import note_look, read_whole, replace_file, sync_directory, write_all
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import frozen

@@ -13,9 +13,9 @@ from typing import Any
 from planner.foundation.clients.aliyun import AliyunKeys, call, lent, of_machine, oss_bucket, profile
 from planner.foundation.clients.buckets import BucketClient, put_checked
 from planner.foundation.clients.http import NONE, Http
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.clients.tablestore import ABSENT, TablestoreTable
 from planner.foundation.values.schema import BlockSchema, NestedBlock
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal

@@ -16,9 +16,9 @@ from threading import RLock, Timer
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.signals import STOP, is_reading
 from planner.foundation.values.schema import BlockSchema
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal

@@ -11,9 +11,8 @@ from urllib.parse import urlencode
 
 from planner.foundation.clients.aws import AwsError, elements
 from planner.foundation.clients.aws_settings import DEPRECATED_ROLE, Aws, aws_of, check_region, only_one
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes
-from planner.foundation.vocabulary.diagnostic import Diagnostic, warning
+from planner.foundation.vocabulary.diagnostic import Diagnostic, ServiceError, warning
 from planner.foundation.vocabulary.records import evolve
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal

@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from planner.foundation.clients.problem import ServiceError
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, ServiceError, error, has_errors
 from planner.world.state.backend import DEFAULT_WORKSPACE, Store
 from planner.world.state.backends.local import LocalBackend
 from planner.world.state.encryption_seal import PLAIN, Seal

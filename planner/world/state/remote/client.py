@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Protocol
 
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 from planner.world.state.lock import LockInfo
 

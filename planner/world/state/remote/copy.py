@@ -15,7 +15,7 @@ from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import Any
 
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 from planner.world.state.remote.client import RemoteStateClient
 

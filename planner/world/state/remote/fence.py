@@ -11,8 +11,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import TypeVar
 
-from planner.foundation.clients.problem import ServiceError
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, ServiceError, error
 from planner.world.state.lock import Stop, wait
 from planner.world.state.remote.client import Held, Newer, RemoteStateClient
 

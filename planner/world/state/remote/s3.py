@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from planner.foundation.clients.aws import AwsError, Service, encoded_path
-from planner.foundation.clients.problem import ServiceError
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.lock import LockInfo, lock_info_of

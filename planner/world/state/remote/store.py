@@ -12,11 +12,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.support.digests import sha256_of
-from planner.foundation.support.disk import read_whole, replace_file
-from planner.foundation.support.files_read import note_service_read
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.support.disk import note_service_read, read_whole, replace_file
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, ServiceError, error, has_errors, warning
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.file import Texts, lineage_after, read_with_texts, same_content, successor, write_state
 from planner.world.state.journal import Journal

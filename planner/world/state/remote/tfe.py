@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from hashlib import md5
 from typing import Any
 
-from planner.foundation.clients.problem import ServiceError
 from planner.foundation.clients.tfe import Host, Tfe, path_of, settings
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, ServiceError, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
