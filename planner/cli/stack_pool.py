@@ -8,17 +8,16 @@ import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
-from functools import cache
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments
 from planner.cli.options import operation_options
 from planner.cli.stack_work import DeploymentResult, Do, StackWork, Turn
+from planner.foundation.support.forks import pickled_with_texts
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.foundation.vocabulary.span import Source
 from planner.render.terminal import Paint, Terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
 from planner.workflows.batch.executor import Workplace, busy, is_death
@@ -228,31 +227,9 @@ def _opened(job: Job) -> tuple[OpenedStack, DeploymentPolicies | None]:
     return _OPENED[job.command]
 
 
-# ---------------------------------------------------------------- what travels
-
-
-class _Packer(pickle.Pickler):
-    """Sends the texts of files along, which are kept out of pickles elsewhere."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        return (_source, (obj.filename, obj.text, obj.is_secret)) if obj.__class__ is Source else NotImplemented
-
-
-@cache
-def _source(filename: str, text: str, is_secret: bool) -> Source:
-    """The one source of a text, so that equal diagnostics of two processes are equal."""
-    return Source(filename, text, is_secret)
-
-
 def _packed(result: DeploymentResult) -> bytes:
     try:
-        return _pickled(result)
+        return pickled_with_texts(result)
     except Exception:  # something in what only explains more
         plain = tuple(evolve(one, difference=None, because=()) for one in result.diagnostics)
-        return _pickled(evolve(result, diagnostics=plain))
-
-
-def _pickled(result: DeploymentResult) -> bytes:
-    out = io.BytesIO()
-    _Packer(out, pickle.HIGHEST_PROTOCOL).dump(result)
-    return out.getvalue()
+        return pickled_with_texts(evolve(result, diagnostics=plain))

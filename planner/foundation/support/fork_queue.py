@@ -17,9 +17,9 @@ from mmap import mmap
 from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
+from planner.foundation.support.forks import ROOMY, send_frame, take_frames
+
 _INDEX = struct.Struct("<I")
-_SIZE = struct.Struct("<Q")
-_ROOMY = 1 << 20
 _PATIENCE = 5.0
 """seconds that forks have to come to an end when everything is to end at once"""
 
@@ -73,17 +73,12 @@ class Forks:
 
     def _read(self, parts: dict[int, bytearray], seconds: float | None) -> Iterator[tuple[int, Any]]:
         for pipe in select.select(list(parts), [], [], seconds)[0]:
-            data = os.read(pipe, _ROOMY)
+            data = os.read(pipe, ROOMY)
             if not data:
                 del parts[pipe]
                 continue
-            part = parts[pipe]
-            part += data
-            while len(part) >= _SIZE.size and len(part) - _SIZE.size >= _SIZE.unpack_from(part)[0]:
-                end = _SIZE.size + _SIZE.unpack_from(part)[0]
-                found = pickle.loads(memoryview(part)[_SIZE.size : end].tobytes())
-                del part[:end]
-                yield found
+            parts[pipe] += data
+            yield from map(pickle.loads, take_frames(parts[pipe]))
 
     def _end(self) -> None:
         for fork in self._forks:
@@ -119,7 +114,7 @@ class Forks:
                 if not data:
                     break
                 (index,) = _INDEX.unpack(data)
-                _send(pipe, (index, work(index)))
+                send_frame(pipe, pickle.dumps((index, work(index)), pickle.HIGHEST_PROTOCOL))
         except KeyboardInterrupt:
             pass
         except BaseException:
@@ -132,19 +127,12 @@ def _tasks(count: int) -> int:
     """A pipe with all numbers."""
     reading, writing = os.pipe()
     with suppress(OSError):
-        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, max(_ROOMY, 4096))
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, max(ROOMY, 4096))
     os.set_blocking(writing, False)
     with suppress(BlockingIOError):
         os.write(writing, b"".join(map(_INDEX.pack, range(count))))
     os.close(writing)
     return reading
-
-
-def _send(pipe: int, found: Any) -> None:
-    data = pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
-    view = memoryview(_SIZE.pack(len(data)) + data)
-    while view:
-        view = view[os.write(pipe, view) :]
 
 
 def _nothing(number: int, frame: FrameType | None) -> None:

@@ -1,23 +1,29 @@
-"""Work distributed to forks of this process: they see all data without a copy, and only their results come back. A fork
-ends with its result, on an interrupt, or when this process ends."""
+"""Work in forks of this process: they see all data without a copy, and only their results come back, each in a frame of
+a pipe. A fork ends with its result, on an interrupt, or when this process ends."""
 
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import pickle
+import select
 import signal
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
+from planner.foundation.vocabulary.span import Source
+
 T = TypeVar("T")
-_ROOMY = 1 << 20
+ROOMY = 1 << 20
 """bytes that a pipe holds, if possible, so that the writer need not wait for the reader"""
 _SIZE = 8
-"""bytes before a result, with its length"""
+"""bytes at the beginning of a frame, with the length of the rest"""
 _INTERRUPTS = frozenset((signal.SIGINT, signal.SIGTERM))
 
 
@@ -31,82 +37,127 @@ def processors(most: int) -> int:
 def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
     """The results of `work(0)`, computed here, and of `work(1)`... in forks; they have to be such as can be pickled.
     None when a fork gave none, for whatever reason. What `work(0)` raises is raised."""
-    forks: list[_Fork] = []
+    forks: list[Fork] = []
     try:
         for share in range(1, count):
-            started = _started(work, share, forks)
-            if started is None:
+            try:
+                forks.append(start_fork(lambda share=share: _pickled(work(share)), forks))  # type: ignore[misc]
+            except OSError:
                 return None
-            forks.append(started)
         results = [work(0)]
         for fork in forks:
-            data = _read(fork.result)
-            if len(data) < _SIZE or int.from_bytes(data[:_SIZE], "little") != len(data) - _SIZE:
+            data = fork.result()
+            if not data:
                 return None
-            results.append(pickle.loads(memoryview(data)[_SIZE:]))
+            results.append(pickle.loads(data))
         return results
     finally:
         for fork in forks:
-            with suppress(ProcessLookupError):
-                os.kill(fork.process, signal.SIGKILL)  # one whose result came has nothing left to do
-            os.waitpid(fork.process, 0)
-            os.close(fork.result)
-            os.close(fork.alive)
+            fork.end()
 
 
-class _Fork(NamedTuple):
-    """`alive` is open as long as this process lives: the fork sees when it ends."""
+def _pickled(result: Any) -> bytes:
+    return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+
+
+class Fork(NamedTuple):
+    """A process that sends one result, never empty. `alive` is open as long as this process lives: the fork sees when
+    it ends."""
 
     process: int
-    result: int
+    pipe: int
     alive: int
 
+    def result(self, deadline: float | None = None) -> bytes | None:
+        """The result: empty if the fork ended without one, None if it is not complete at the deadline (monotonic)."""
+        data = bytearray()
+        while deadline is None or deadline > time.monotonic():
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not select.select([self.pipe], [], [], left)[0]:
+                continue
+            part = os.read(self.pipe, ROOMY)
+            if not part:
+                return next(iter(take_frames(data)), b"")
+            data += part
+        return None
 
-def _started(work: Callable[[int], Any], share: int, others: list[_Fork]) -> _Fork | None:
-    result, writing = os.pipe()
+    def end(self) -> None:
+        """End the process, which has nothing left to do when its result has come."""
+        with suppress(ProcessLookupError):
+            os.kill(self.process, signal.SIGKILL)
+        os.waitpid(self.process, 0)
+        os.close(self.pipe)
+        os.close(self.alive)
+
+
+def start_fork(work: Callable[[], bytes], others: Iterable[Fork] = ()) -> Fork:
+    """A fork that sends the result of `work`. `others`: forks whose pipes it does not need. Raises OSError."""
+    reading, writing = os.pipe()
     watched, alive = os.pipe()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)  # or the fork could go on with what is done here
     try:
         process = os.fork()
         if process == 0:
-            for number in (result, alive, *(n for fork in others for n in (fork.result, fork.alive))):
+            for number in (reading, alive, *(n for fork in others for n in (fork.pipe, fork.alive))):
                 os.close(number)
-            _work(work, share, writing, watched)
+            _work(work, writing, watched)
     except OSError:
-        os.close(result)
+        os.close(reading)
         os.close(alive)
-        return None
+        raise
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(writing)
         os.close(watched)
-    return _Fork(process, result, alive)
+    return Fork(process, reading, alive)
 
 
-def _work(work: Callable[[int], Any], share: int, pipe: int, watched: int) -> NoReturn:
+def _work(work: Callable[[], bytes], pipe: int, watched: int) -> NoReturn:
     """In the fork: never comes back."""
     try:
         for number in (*_INTERRUPTS, signal.SIGIO):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
-        with suppress(OSError):
-            _set_pipes(pipe, watched)
-        data = pickle.dumps(work(share), pickle.HIGHEST_PROTOCOL)
-        view = memoryview(len(data).to_bytes(_SIZE, "little") + data)
-        while view:
-            view = view[os.write(pipe, view) :]
+        with suppress(OSError, AttributeError):  # where pipes do not report their end, or have one size
+            fcntl.fcntl(watched, fcntl.F_SETOWN, os.getpid())
+            fcntl.fcntl(watched, fcntl.F_SETFL, fcntl.fcntl(watched, fcntl.F_GETFL) | os.O_ASYNC)  # SIGIO ends it
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, ROOMY)
+        send_frame(pipe, work())
     finally:
         os._exit(0)
 
 
-def _set_pipes(pipe: int, watched: int) -> None:
-    fcntl.fcntl(watched, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(watched, fcntl.F_SETFL, fcntl.fcntl(watched, fcntl.F_GETFL) | os.O_ASYNC)  # SIGIO ends the process
-    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _ROOMY)
+def send_frame(pipe: int, data: bytes) -> None:
+    """Write the bytes as one frame, to the end."""
+    for part in (len(data).to_bytes(_SIZE, "little"), data):
+        view = memoryview(part)
+        while view:
+            view = view[os.write(pipe, view) :]
 
 
-def _read(pipe: int) -> bytes:
-    parts = []
-    while part := os.read(pipe, _ROOMY):
-        parts.append(part)
-    return b"".join(parts)
+def take_frames(data: bytearray) -> list[bytes]:
+    """The contents of all complete frames at the beginning of what came through a pipe, which are taken away."""
+    frames: list[bytes] = []
+    while len(data) >= _SIZE and len(data) - _SIZE >= (size := int.from_bytes(data[:_SIZE], "little")):
+        frames.append(bytes(memoryview(data)[_SIZE : _SIZE + size]))
+        del data[: _SIZE + size]
+    return frames
+
+
+def pickled_with_texts(value: Any) -> bytes:
+    """A value pickled for another process with the texts of files, which diagnostics show and other pickles leave
+    out."""
+    out = io.BytesIO()
+    _TextPickler(out, pickle.HIGHEST_PROTOCOL).dump(value)
+    return out.getvalue()
+
+
+class _TextPickler(pickle.Pickler):
+    def reducer_override(self, obj: Any) -> Any:
+        return (_source, (obj.filename, obj.text, obj.is_secret)) if obj.__class__ is Source else NotImplemented
+
+
+@lru_cache(256)
+def _source(filename: str, text: str, is_secret: bool) -> Source:
+    """The one source of a text, so that equal diagnostics of two processes are equal."""
+    return Source(filename, text, is_secret)

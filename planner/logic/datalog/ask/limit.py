@@ -7,19 +7,17 @@ deep in C.
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import os
 import pickle
 import resource
-import select
 import signal
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
+from planner.foundation.support.forks import pickled_with_texts, start_fork
 from planner.foundation.vocabulary.diagnostic import Failure, error
-from planner.foundation.vocabulary.span import Source
 
 T = TypeVar("T")
 
@@ -30,22 +28,11 @@ GRACE = 2.0  # seconds that the parent has to end the process, before the kernel
 def run_limited(work: Callable[[], T], seconds: float) -> T:
     """The result of `work()`, computed in a fork of this process: it sees all data without a copy, and nothing that it
     does is seen here. Raises Failure when the time or the memory does not suffice, and the one that `work` raises."""
-    reading, writing = os.pipe()
-    watched, alive = os.pipe()  # its writing end is open only as long as this process lives
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        os.close(alive)
-        _work(work, writing, watched, seconds)
-    os.close(writing)
-    os.close(watched)
+    fork = start_fork(lambda: _answer(work, seconds))
     try:
-        content = _read(reading, time.monotonic() + seconds)
+        content = fork.result(time.monotonic() + seconds)
     finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        os.close(reading)
-        os.close(alive)
+        fork.end()
     if content is None:
         detail = f"There was no answer within {seconds:g} seconds. Narrow the query, for example by a constant."
         raise Failure(error("query.time", "Question takes too long", detail))
@@ -61,43 +48,20 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
     raise RuntimeError(value)
 
 
-def _work(work: Callable[[], Any], writing: int, watched: int, seconds: float) -> NoReturn:
-    """In the child: never comes back."""
+def _answer(work: Callable[[], Any], seconds: float) -> bytes:
+    """In the fork: (outcome, value) of the work, pickled."""
     gc.disable()  # it would look through all that the parent has, and copy the pages
-    try:
-        _limit_life(watched, seconds)
-        _limit_memory()
-        try:
-            outcome: tuple[str, Any] = ("result", work())
-        except Failure as failure:
-            outcome = ("failure", failure.diagnostics)
-        except MemoryError:
-            outcome = ("memory", None)
-        except Exception as problem:
-            outcome = ("error", f"{type(problem).__name__}: {problem}")
-        with os.fdopen(writing, "wb") as pipe:
-            pickler = pickle.Pickler(pipe, pickle.HIGHEST_PROTOCOL)
-            pickler.dispatch_table = {Source: _whole_source}
-            pickler.dump(outcome)
-    finally:
-        os._exit(0)
-
-
-def _whole_source(source: Source) -> tuple[Any, ...]:
-    """Diagnostics show the lines that they are about: here a source goes with its text."""
-    return Source, (source.filename, source.text)
-
-
-def _limit_life(watched: int, seconds: float) -> None:
-    """Make the kernel end this process a moment after its time limit, and when its parent no longer waits for it."""
-    for number in (signal.SIGALRM, signal.SIGIO, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE)
+    _limit_memory()
     try:
-        fcntl.fcntl(watched, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(watched, fcntl.F_SETFL, fcntl.fcntl(watched, fcntl.F_GETFL) | os.O_ASYNC)
-    except (OSError, AttributeError):
-        pass  # where pipes tell nothing, the alarm has to do
+        return pickled_with_texts(("result", work()))
+    except Failure as failure:
+        return pickled_with_texts(("failure", failure.diagnostics))
+    except MemoryError:
+        return pickled_with_texts(("memory", None))
+    except Exception as problem:
+        return pickled_with_texts(("error", f"{type(problem).__name__}: {problem}"))
 
 
 def _limit_memory() -> None:
@@ -107,15 +71,3 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (used + MOST_MEMORY, used + MOST_MEMORY))
     except (OSError, ValueError):
         pass  # other systems than Linux: the time limit alone
-
-
-def _read(reading: int, deadline: float) -> bytes | None:
-    """Everything that comes; None when it is not complete in time."""
-    parts: list[bytes] = []
-    while (left := deadline - time.monotonic()) > 0:
-        if select.select([reading], [], [], left)[0]:
-            part = os.read(reading, 1 << 20)
-            if not part:
-                return b"".join(parts)
-            parts.append(part)
-    return None
