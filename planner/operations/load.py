@@ -1,5 +1,5 @@
 """Loading: from options to a configuration with all that it needs. What is loaded grows in steps (Begun, Loaded, and in
-storing.py Opened, Stored), and each step is a type that has everything of the steps before."""
+state_access.py Opened, Stored), and each step is a type that has everything of the steps before."""
 
 from __future__ import annotations
 

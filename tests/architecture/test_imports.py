@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -20,3 +21,14 @@ def test_every_room_is_in_the_law() -> None:
     rooms = {room(module) for module in modules()} - {"planner"}
     wings = {one.rpartition(".")[0] for one in rooms}
     assert rooms - wings == set(contracts[0]["layers"])
+
+
+def test_files_that_are_mentioned_exist() -> None:
+    known = {path.name for folder in ("planner", "tests") for path in (ROOT / folder).rglob("*.py")}
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    for folder, pattern in (("planner", "*.py"), ("planner", "*.md"), ("rules", "*.dl"), ("grammar", "*.lark")):
+        pages += (ROOT / folder).rglob(pattern)
+    mentioned = (
+        (page, re.findall(r"(?<![\w*{-])(?:[a-z_]+/)*([a-z_]+\.py)\b", page.read_text("utf-8"))) for page in pages
+    )
+    assert [f"{page}: {name}" for page, names in mentioned for name in names if name not in known] == []

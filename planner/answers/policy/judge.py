@@ -116,8 +116,8 @@ JUDGED = "judged"
 
 
 class Judging:
-    """What policies say about a plan, or about a piece of one (see apart.py). Raises Failure when a rule computes
-    without bounds."""
+    """What policies say about a plan, or about a piece of one (see from_json/chunks.py). Raises Failure when a rule
+    computes without bounds."""
 
     def __init__(self, policies: Policies, facts: PolicyFacts, is_piece: bool = False) -> None:
         self.policies, self.facts = policies, facts

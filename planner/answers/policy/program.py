@@ -1,4 +1,4 @@
-"""Policy files to programs: as written, and in three values (see modal.py)."""
+"""Policy files to programs: as written, and in three values (see three_valued.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are known only after apply, as symbols: what can be said of them in one case (see by_cases.py).
+"""Values that are known only after apply, as symbols: what can be said of them in one case (see case_analysis.py).
 
 A case is a list of decisions, each about one proposition: that a value is there, that it equals a constant, that a test
 of it holds. What follows from the decisions before, and from what the plan knows of the value (its type, how it begins,

@@ -14,14 +14,14 @@ So the users' rules are rewritten, once, into rules of the same language, which 
   variable in a head becomes the constant LOST, which later matches anything. `not q` asks that q does not certainly
   hold.
 
-A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both steps err to one side:
-p holds in every outcome (if it says so), could_p in every outcome in which p would hold. Proof by the strata: a literal
+A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both steps err to one side: p
+holds in every outcome (if it says so), could_p in every outcome in which p would hold. Proof by the strata: a literal
 of the sure rule implies the literal in every outcome, and a literal that holds in some outcome implies, after losing
 variables, the literal of a could rule. What is not judged in three values is what the plan states about itself:
 actions, reasons, unknown_after, sensitive_at. Not found here: outcomes that deny one way or another whatever happens
-(`x` and `not x`); what stays undecided is looked at by cases (by_cases.py). And one liberty: elements of a set with
-unknown parts keep the numbers that the plan gives them, although unknown elements may come to stand before them; only
-rules that name a number see it.
+(`x` and `not x`); what stays undecided is looked at by cases (case_analysis.py). And one liberty: elements of a set
+with unknown parts keep the numbers that the plan gives them, although unknown elements may come to stand before them;
+only rules that name a number see it.
 
 A rule with n literals about values has 2^n ways to hold. One with many is taken apart first: each part reads a few of
 them and passes on what the others need.
@@ -313,7 +313,7 @@ class _Rewriter:
             before = (link,)
 
     def _broken(self, rule: Rule) -> None:
-        """What of the rule may have no value (see broken.py)."""
+        """What of the rule may have no value (see undefined_values.py)."""
         predicates = self.program.predicates
         if predicates[rule.head.predicate].number not in self.verdicts:
             return

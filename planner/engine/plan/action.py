@@ -2,7 +2,7 @@
 
 Only the shape of the facts matters (which predicates hold, not for which instance or path), so each shape is derived
 once per process and remembered: ten thousand resources that are created alike cost one derivation. A value is part of
-the shape where the rules look at it, as datalog/engine/looks.py reads off them.
+the shape where the rules look at it, as datalog/engine/compile.py reads off them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rule text to typed syntax.
 
 Lark compiles `grammar/datalog.lark` once (tables.py). Reading a file is one regular expression of the grammar's own
-terminals and the loop of driver.py; it goes on behind a mistake, so that several are reported at a time.
+terminals and the loop of tables.py; it goes on behind a mistake, so that several are reported at a time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """LALR(1) tables of a grammar, built by Lark, kept in the user's cache, and linked to the actions that build nodes.
 
-Our loop (driver.py) runs them: it is several times faster than Lark's own, and stops at a mistake with its stack whole.
+Our loop runs them: it is several times faster than Lark's own, and stops at a mistake with its stack whole.
 """
 
 from __future__ import annotations

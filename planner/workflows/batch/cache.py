@@ -2,7 +2,7 @@
 
 A result stands as long as the request is the same (variables, environment, what of the upstream is planned, versions of
 planner and its rules) and everything that its making looked at is as it was: configuration, modules, variable files,
-states, the outputs of upstream units, lock files, folders of providers, rule files. See reads.py.
+states, the outputs of upstream units, lock files, folders of providers, rule files. See files_read.py.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
     whole    {"name", "entries": {table: {unit: known}}, "files": [entry...]}
     more     lines {"name", "entries", "files", "gone": [[table, unit]...]}, one for each run that found little new
 
-A known thing has "reads": the numbers of the files and folders that it was made from, in the order of "files" (reads.py
-says what an entry of those is). A line counts only if it names the whole that it was written after.
-"""
+A known thing has "reads": the numbers of the files and folders that it was made from, in the order of "files"
+(files_read.py says what an entry of those is). A line counts only if it names the whole that it was written after."""
 
 from __future__ import annotations
 

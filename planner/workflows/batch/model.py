@@ -24,7 +24,7 @@ OUTCOMES = ("applied", "changes", "incomplete", "unchanged", "declined", "skippe
 BAD = frozenset(("failed", "died", "skipped", "stopped", "declined"))
 """outcomes that make a batch end with 1"""
 Reads: TypeAlias = list[list[Any]]
-"""what was looked at, as reads.py records it"""
+"""the files and directories that were read, as files_read.py records them"""
 NO_OPTIONS = OperationOptions()
 
 
@@ -295,7 +295,7 @@ class UnitResult:
     is_secret: bool = False
     """whether the unit is encrypted, so that nothing that may contain its values is stored"""
     changed: tuple[str, ...] = ()
-    """the outputs that get another value by the plan, or go (planned.py)"""
+    """the outputs that get another value by the plan, or go (passed_outputs.py)"""
     unknown: tuple[tuple[str, str], ...] = ()
     """(output, path) of what is not known of them"""
     rests_on: tuple[tuple[str, str, str, str], ...] = ()

@@ -1,4 +1,5 @@
-"""Running units in their order: who comes next is in the relations, what happens to it the rules decide (decide.py).
+"""Running units in their order: who comes next is in the relations, what happens to it the rules decide
+(unit_decisions.py).
 
 A unit begins when all that come before it have ended. Among those that may begin, the first by name does. What a
 process that dies had in work may be run once more; nothing else is touched by that.

@@ -2,7 +2,7 @@
 
 Every job finds out by itself which units are whose: the selected units stand in a line, in which what is connected
 stands together, and rules/batch/shards.dl cut it. A unit whose outputs another shard's unit reads is planned there as
-well, for its values alone, without a lock and without a report; joining (joining.py) sees to it that both saw the same.
+well, for its values alone, without a lock and without a report; joining (join.py) sees to it that both saw the same.
 """
 
 from __future__ import annotations

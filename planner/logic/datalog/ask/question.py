@@ -4,7 +4,7 @@
 
 The answer is a table: a column for each variable in the order of appearance, a row for each way in which all literals
 hold. A query that begins at a constant is answered by pyDatalog, goal-directed over the relations as they are
-(ask_goal.py). One about everything, with an aggregate or with a computed value is answered by our own evaluator,
+(pydatalog_goal.py). One about everything, with an aggregate or with a computed value is answered by our own evaluator,
 bottom up. Recursion is in the relations, not in queries.
 """
 

@@ -97,7 +97,7 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
 
 # What rules look at: which values of a column can make a difference to what is derived.
 #
-# A memory of results, such as that of plan/decide.py, may put one word in the place of all values that nothing looks
+# A memory of results, such as that of plan/action.py, may put one word in the place of all values that nothing looks
 # at. Which those are is read off the rules, so that a new rule cannot be overlooked.
 
 

@@ -1,4 +1,5 @@
-"""The meaning of terms, tests and comparisons under an assignment of variables: what naive.py and explain.py share."""
+"""The meaning of terms, tests and comparisons under an assignment of variables: what the naive evaluator and proofs
+share."""
 
 from __future__ import annotations
 

@@ -358,7 +358,7 @@ def _secured(plain: socket.socket, certificate: str) -> socket.socket:
 
 # How calls get to a plugin and answers back: the seam between what is said (client.py) and what carries it.
 #
-# The one that runs is connections.py, over http2.py. The tests have another one over grpcio and ask both the same.
+# The one that runs is client.py, over http2.py. The tests have another one over grpcio and ask both the same.
 
 
 OK, UNKNOWN, UNIMPLEMENTED = 0, 2, 12
