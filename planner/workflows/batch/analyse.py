@@ -81,7 +81,7 @@ class Analysis:
 
 
 def to_plain(analysis: Analysis) -> dict[str, Any]:
-    """What is kept of an analysis without problems."""
+    """The data kept of an analysis without problems."""
     return {name: getattr(analysis, name) for name in _KEPT}
 
 
@@ -271,7 +271,7 @@ def _cycle_text(members: set[str], database: Database) -> str:
 
 
 def edge_reason(proof: Any, database: Database) -> str:
-    """Why an edge holds, in a line with the place that says so."""
+    """The reason for an edge, in a line with its place."""
     place = ""
     for part in proof.body:
         if isinstance(part, Proof) and part.rule is None:

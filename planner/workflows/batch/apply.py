@@ -1,8 +1,9 @@
-"""Apply and destroy over a fleet: at once, or wave by wave with somebody's approval.
+"""Apply and destroy over a fleet: at once, or wave by wave with approval.
 
-At once: each unit is planned and applied as soon as everything before it is done, so nothing is ever planned on unknown
-inputs. By waves: first everything is planned, unknown inputs and all; then, wave by wave, units that were incomplete
-are planned again on what is real by now, the plans are shown, and what is approved is applied, exactly as shown.
+At once: each unit is planned and applied as soon as everything before it is done, so nothing is ever planned on
+unknown inputs. By waves: first everything is planned, unknown inputs and all; then, wave by wave, units that were
+incomplete are planned again on the values that are known by now, the plans are shown, and approved ones are applied
+exactly as shown.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def carry_on(run: Run, command: str, approve: Approve | None) -> None:
 
 
 def wave(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
-    """Plan again what was incomplete, ask, and apply what is approved."""
+    """Plan incomplete units again, prompt, and apply the approved plans."""
     again = [unit for unit in units if _is_open(run.done[unit]) or is_overtaken(run, unit)]
     for unit in again:
         run.set_aside(unit)
@@ -67,7 +68,7 @@ def wave(run: Run, command: str, units: list[str], title: str, approve: Approve)
 
 
 def deferred(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
-    """What was deferred in these deployments of stacks can be planned by now."""
+    """Plan the deferred parts of these deployments of stacks, which is possible by now."""
     before = {unit: run.done[unit].result for unit in units}
     wave(run, command, units, f"{title}, what was deferred", approve)
     for unit, earlier_result in before.items():
@@ -98,7 +99,7 @@ def end_stuck(run: Run, units: list[str]) -> None:
 
 
 def decline(run: Run, command: str, units: list[str]) -> None:
-    """Nobody approved the plans of these units."""
+    """Record that the plans of these units were not approved."""
     for unit in units:
         run.end(evolve(run.done[unit], outcome=decide(command, {}, result="declined").outcome))
 
@@ -118,7 +119,7 @@ def may_apply(run: Run, command: str, done: FinishedUnit) -> bool:
 
 
 def asks(run: Run, command: str, done: FinishedUnit) -> bool:
-    """Whether somebody has to approve a plan that may be applied."""
+    """Whether a plan that may be applied needs approval."""
     return _decided(run, command, done).asks
 
 

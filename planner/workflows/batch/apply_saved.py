@@ -1,8 +1,8 @@
-"""Applying a saved plan of a fleet: exactly what was approved, or nothing.
+"""Applying a saved plan of a fleet: exactly as approved, or not at all.
 
-First everything is compared with what the plan was made from; one difference refuses the whole, before anything is
-touched. Then the units are applied in their order. One whose plan was incomplete is planned again on what is there by
-then: where that says what was approved, with values filled in that nobody knew, it is applied; else somebody is asked.
+First everything is compared with the inputs of the plan; one difference rejects the whole, before anything is changed.
+Then the units are applied in their order. One whose plan was incomplete is planned again on the state by then: if the
+result is the approved plan, with unknown values filled in, it is applied; else it needs approval.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def save(run: Run) -> None:
 
 
 def _portable(asked: UnitOptions, done: FinishedUnit, base: str) -> tuple[UnitOptions, bool]:
-    """What is asked of a unit that may have to be planned again, with paths as seen from the base, and whether it can
-    be planned with that again. An incomplete plan is made again in any case. Raises Failure where something of such a
-    unit is not for a manifest: files elsewhere, and values of one that is encrypted."""
+    """The options of a unit that may have to be planned again, with paths relative to the base, and whether it can be
+    planned with them again. An incomplete plan is made again in any case. Raises Failure where something of such a unit
+    may not be in a manifest: files elsewhere, and values of one that is encrypted."""
     try:
         return _as_seen(asked, done, base), not asked.limits.replace
     except Failure:
@@ -106,7 +106,7 @@ def _as_seen(asked: UnitOptions, done: FinishedUnit, base: str) -> UnitOptions:
 
 
 def _moved(asked: UnitOptions, place: Callable[[str], str]) -> UnitOptions:
-    """The same, with what `place` makes of its paths."""
+    """The options with their paths converted by `place`."""
     variables = tuple((kind, place(text) if kind == "var-file" else text) for kind, text in asked.variables)
     policies = tuple(word if word.startswith("builtin:") else place(word) for word in asked.policies)
     return evolve(asked, variables=variables, policies=policies)
@@ -116,7 +116,7 @@ def _moved(asked: UnitOptions, place: Callable[[str], str]) -> UnitOptions:
 
 
 def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:
-    """Apply a saved plan; without `approve` nobody is asked. Raises Failure."""
+    """Apply a saved plan; without `approve` there is no prompt. Raises Failure."""
     started = time.monotonic()
     manifest = saved_plan.read(folder)
     if manifest.shard is not None:
@@ -194,7 +194,7 @@ def _copy(path: str, data: bytes) -> None:
 
 
 def _go_on(run: Run, manifest: SavedManifest, before: Before) -> None:
-    """What earlier runs of the plan have applied is done; who reads it is told what it hands out."""
+    """Mark units applied by earlier runs of the plan as done; their readers get their outputs."""
     for unit, now in before.applied.items():
         planned = run.planned[unit] = manifest.units[unit].result
         result = evolve(planned, result="applied", planned=now.planned, lineage=now.lineage, serial=now.serial)
@@ -243,7 +243,8 @@ def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve
 
 
 def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve | None) -> None:
-    """Of these deployments parts were deferred when the plan was made: nobody has seen what they come to."""
+    """Apply the parts of these deployments that were deferred when the plan was made: they need approval, and fail
+    without `approve`."""
     if approve is not None:
         deferred(run, command, units, title, approve)
         return
@@ -261,7 +262,7 @@ def _shown(run: Run, units: Iterable[str]) -> list[FinishedUnit]:
 
 
 def _settle(run: Run, begun: list[str]) -> None:
-    """Of what had come to its end when it was cut off nothing is left; who reads it is told what it hands out."""
+    """Complete units that had finished when they were interrupted; their readers get their outputs."""
     settled = [unit for unit in begun if run.done[unit].outcome == "unchanged"]
     requests = [evolve(state_request(run.batch, unit), is_read=True) for unit in settled]
     for unit, now in zip(settled, run.batch.run_all(requests), strict=True):

@@ -1,4 +1,4 @@
-"""Does a plan say what was approved? The approved one was incomplete: where it had an unknown value, any fits."""
+"""Whether a plan equals the approved one. That was incomplete: where it had an unknown value, any fits."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from planner.world.state.model import State
 
 
 def differences(path: str, made: MadePlan[Start]) -> Differences:
-    """(address, action or value) of what a plan does that the approved one, in a file, did not say. What that one
-    announced and is not needed any more is no difference. Raises Failure when the file cannot be read."""
+    """(address, action or value) of the changes in a plan that the approved one, in a file, did not announce. Announced
+    changes that are no longer needed do not count. Raises Failure when the file cannot be read."""
     approved, _, problems = read_plan(path, made.loaded.encryption.plan)
     if approved is None:
         raise Failure(problems)

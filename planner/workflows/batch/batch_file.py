@@ -3,7 +3,7 @@
     locals { regions = ["eu", "us"] }
     unit "app" {
       for_each   = toset(local.regions)        # app/eu and app/us; each.key, each.value
-      template   = "service"                   # what the template says holds where the unit says nothing
+      template   = "service"                   # defaults of the unit
       path       = "live/app"                  # the label, when it is not given
       tags       = ["web"]
       variables  = { region = each.key }
@@ -18,9 +18,9 @@
     removed "old" { action = "destroy" }       # or "forget": a unit that is not here any more
     include "teams/*.batch.hcl" {}             # more of the same, from files below this one's folder
 
-What a unit says wins over its template and groups, and a `unit` over `units`. Inputs of groups are for the units that
-declare such a variable. What else may stand there (hooks, tries, limits, credentials, generated files) reads
-file_recipe.py.
+Settings of a unit take precedence over those of its template and groups, and a `unit` over `units`. Inputs of groups
+are for the units that declare such a variable. Other settings (hooks, tries, limits, credentials, generated files) are
+read by file_recipe.py.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ ACTIONS = ("destroy", "forget")
 
 @frozen
 class _Group:
-    """What a group gives its units."""
+    """The settings of a group for its units."""
 
     name: str
     patterns: tuple[str, ...]

@@ -77,7 +77,7 @@ class Cache:
     # ---------------------------------------------------------------- folders (root_modules.Memory)
 
     def folder(self, path: str) -> Found | None:
-        """What a folder is and what is in it, if nothing of that has changed."""
+        """The kind and content of a directory, if they have not changed."""
         known = self._known(FOLDERS, path)
         if known is None or not self._holds(known["reads"]):
             return None
@@ -120,7 +120,7 @@ class Cache:
     # ---------------------------------------------------------------- analyses
 
     def analysis(self, command: str, key: str) -> dict[str, Any] | None:
-        """What was derived from the surveys of a whole fleet for a command, if `key` says that they are the same."""
+        """The derivations from the surveys of a whole fleet for a command, if `key` shows that they are the same."""
         known = self._known(ANALYSES, command)
         return orjson.loads(known["analysis"]) if known is not None and known["key"] == key else None
 
@@ -144,7 +144,7 @@ class Cache:
         self._same, self._held = {}, {}
 
     def may_hold(self, unit: str) -> bool:
-        """Whether the unit has a result whose files are as they were; what else decides is not asked yet."""
+        """Whether the unit has a result with unchanged files; other conditions are not checked yet."""
         holds = self._held.get(unit)
         if holds is None:
             known = self._known(RESULTS, unit)

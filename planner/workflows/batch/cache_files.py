@@ -122,8 +122,8 @@ class CacheFiles:
         FLEETS.store(self.whole, data)
 
     def _renumbered(self, entries: dict[str, dict[str, Known]]) -> list[list[Any]]:
-        """What these things read, without repetitions; their numbers are set anew. Whoever looked last at what has not
-        changed knows best when it did, or that the clock could not tell yet."""
+        """The inputs of these results, without repetitions; their numbers are set anew. For unchanged files the latest
+        look counts: it knows best when they changed, or that the clock was too coarse."""
         numbers: dict[tuple[Any, ...], int] = {}
         last: list[int] = []
         for table in entries.values():

@@ -1,5 +1,5 @@
-"""A Dask cluster as a place where units run. Its workers live longer than a batch, and serve others as well: what one
-batch says to them must be forgotten when the next one comes."""
+"""A Dask cluster as a place where units run. Its workers live longer than a batch, and serve others as well: messages
+of one batch to them must be forgotten when the next one comes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def open_cluster(address: str) -> Workplace:
 
 
 def open_carrier(address: str) -> Parcels:
-    """The same workers, which need not see them. Raises Failure."""
+    """A carrier to the same workers, which need no common files. Raises Failure."""
     return Parcels(_client(address))
 
 
@@ -89,7 +89,7 @@ class _Cluster(Workplace):
             here.set_exception(ConnectionError(f"the cluster does not give the result: {problem}"))
 
     def _watch(self) -> None:
-        """Work of which nobody tells any more, because the scheduler that knew of it is gone, is lost."""
+        """Treat work as lost that has no reports any more, because its scheduler is gone."""
         away = 0.0
         while not self._closed.wait(POLL):
             away = 0.0 if self.client.status == "running" else away + POLL
@@ -146,7 +146,7 @@ _is_told = False
 
 
 def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """Do a batch's work; one piece at a time in a process, for asking to stop is a matter of the process."""
+    """Do a batch's work; one piece at a time in a process, because a stop request applies to the whole process."""
     global _current, _is_told
     with _turn:
         with _words:

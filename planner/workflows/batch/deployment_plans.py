@@ -1,5 +1,5 @@
-"""The plan of a deployment in a file: an archive with a plan file for each component that something is done about. It
-is there to be compared with: what is applied is planned again, and has to say nothing else."""
+"""The plan of a deployment in a file: an archive with a plan file for each component with changes. It is used for
+comparison: before the apply the deployment is planned again, and has to have the same plan."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def save(plan: DeploymentPlan, path: str, seal: Seal) -> None:
 
 
 def differences(path: str, now: DeploymentPlan, seal: Seal) -> tuple[tuple[str, str], ...]:
-    """(address, how) of what a plan does that the one in a file did not say. Raises Failure when it cannot be read."""
+    """(address, how) of the changes in a plan that the one in a file did not announce. Raises Failure when it cannot be
+    read."""
     approved = _read(path, now.deployment, seal)
     found: list[tuple[str, str]] = []
     for step in now.steps:

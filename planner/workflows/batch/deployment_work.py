@@ -1,5 +1,5 @@
-"""Doing what is asked of one deployment of a stack in this process: plan, apply, destroy, validate, or a look at its
-state. Its components are planned together, round after round, as `planner stacks` does."""
+"""The work on one deployment of a stack in this process: plan, apply, destroy, validate, or a look at its state. Its
+components are planned together, round after round, like in `planner stacks`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def do_deployment(request: Request, check: Check) -> UnitResult:
 
 
 def _opened(request: Request, told: Diagnostics) -> OpenedStack:
-    """The stack, after what it calls was installed where nobody has done that. Raises Failure."""
+    """The stack, after its modules and stacks were installed where needed. Raises Failure."""
     around, coming = _around(request), _coming(request)
     first = Diagnostics()
     try:
@@ -178,7 +178,7 @@ def _planned(
 
 
 def _left_behind(session: OpenedStack, deployment: Deployment) -> list[Diagnostic]:
-    """What is said of deployments that are gone: once for each stack."""
+    """Diagnostics about removed deployments: once for each stack."""
     return session.left_behind() if deployment.name == min(session.stack.deployments.deployments) else []
 
 
@@ -231,8 +231,8 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
 
 
 def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short: UnitResult) -> UnitResult:
-    """The result with what the plan makes of outputs, of the deployment and of its components, for those who read them;
-    and with what it rests on."""
+    """The result with the planned outputs of the deployment and of its components, for their readers; and with the
+    unknown values that it depends on."""
     if any(one.seen for one in request.upstream):
         used = [(f"var.{name}", one) for name, value in runner.inputs.items() for one in awaited_in(value)]
         for step in plan.steps:
@@ -292,7 +292,7 @@ def _has_secret(step: InstanceStep) -> bool:
 
 
 def _facts(request: Request, plan: DeploymentPlan, runner: Runner) -> dict[str, list[list[Any]]]:
-    """What the plans of all components say, in addresses that begin with the component."""
+    """The facts of the plans of all components, in addresses that begin with the component."""
     found: dict[str, list[list[Any]]] = {name: [] for name in request.facts}
     for step in plan.steps:
         if step.plan is None:
@@ -307,7 +307,7 @@ def _facts(request: Request, plan: DeploymentPlan, runner: Runner) -> dict[str, 
 
 
 def _output_actions(plan: DeploymentPlan, before: Mapping[str, OutputState]) -> list[list[Any]]:
-    """What happens to the outputs of the deployment."""
+    """The changes of the deployment's outputs."""
     rows = [[name, "delete"] for name in sorted(before.keys() - plan.outputs.keys())]
     for name, given in sorted(plan.outputs.items()):
         value, old = unmark_deep(given)[0], before.get(name)
@@ -349,7 +349,7 @@ def _applied(
     check: Check,
     rounds: int = 0,
 ) -> UnitResult:
-    """Plan and apply, round after round; with a plan that was approved one round, if it says nothing else."""
+    """Plan and apply, round after round; with an approved plan one round, if the new plan is the same."""
     terminal, hooks = log()
     spared: list[str] = []
     other: list[tuple[str, str]] = []
@@ -424,7 +424,7 @@ def _undone(request: Request, told: Diagnostics) -> UnitResult:
 
 
 def _recorded(states: States) -> dict[str, Any]:
-    """What a deployment hands out after it was applied, encoded."""
+    """The outputs of an applied deployment, encoded."""
     state = states.read()
     outputs = state.outputs if state is not None else {}
     found = {name: encode(unmark_deep(output.value)[0], {}) for name, output in sorted(outputs.items())}
@@ -438,7 +438,7 @@ def _recorded(states: States) -> dict[str, Any]:
 
 
 def _state(request: Request, session: OpenedStack) -> UnitResult:
-    """What the state of the deployment is by now."""
+    """The present state of the deployment."""
     states = States(session.backend, request.deployment or "")
     state = states.read()
     said = "" if state is None or not state.terraform_version else f"written by version {state.terraform_version}"

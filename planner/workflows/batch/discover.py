@@ -24,10 +24,10 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMemory]) -> tuple[Fleet, list[str]]:
-    """The fleet that a command is about, and the words that name something else: units. Folders and patterns of folders
-    are units if they have configuration, and say where to look for others; without any it is the working directory. A
-    fleet's file there decides; `file` names another. `memory` gives what is known of the folders of a fleet, by its
-    root."""
+    """The fleet of a command, and the words that name something else: units. Directories and patterns of directories
+    are units if they have configuration, and are searched for others; without any it is the working directory. A
+    fleet's file there decides; `file` names another. `memory` returns the known data about the directories of a fleet,
+    by its root."""
     words = list(words)
     if file:
         if not os.path.isfile(file):
@@ -81,7 +81,7 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
 
 
 def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple[Diagnostic, ...]:
-    """Add the deployments of stacks; what is said where two units have one name."""
+    """Add the deployments of stacks; returns diagnostics where two units have one name."""
     problems = []
     for folder, stack in sorted(stacks.items()):
         for name, unit in units_of(folder, folder, stack.deployments).items():
@@ -134,7 +134,7 @@ def _is_pattern(word: str) -> bool:
 
 
 def _below(fleet: Fleet, words: list[str]) -> tuple[Fleet, list[str]]:
-    """Of a described fleet, a folder among the words stands for the units in it and below."""
+    """For a described fleet: a directory among the words selects the units in it and below."""
     others: list[str] = []
     for word in words:
         if word in fleet.units or not os.path.isdir(word):

@@ -1,7 +1,7 @@
-"""What earlier runs of a saved plan did: one that was killed, or failed in parts, is gone on with by applying it again.
+"""Earlier runs of a saved plan: one that was killed, or failed in parts, is continued by applying the plan again.
 
-A record says what was begun and what came to its end, and which serial a state had then. Where there is no record (on
-another machine), a state itself shows that a complete plan was applied; what was applied in part shows nowhere else.
+A record has the units that were begun and finished, and the serial of each state then. Where there is no record (on
+another machine), a state itself shows that a complete plan was applied; partly applied plans show nowhere else.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Before:
 
 @frozen(eq=False)
 class _RunHistory:
-    """What the records say: how the states of units were left, and which units were begun and not ended."""
+    """The content of the records: how the states of units were left, and which units were begun and not finished."""
 
     applied: dict[str, UnitResult]
     begun: frozenset[str]
@@ -41,8 +41,8 @@ class _RunHistory:
 def before_of(
     batch: Batch, manifest: SavedManifest, folder: str, states: Mapping[str, UnitResult], plans: frozenset[str]
 ) -> Before:
-    """What earlier runs did. `states` is what the units' states are by now; `plans` are the units whose plan files are
-    as they were saved. Raises Failure."""
+    """The results of earlier runs. `states` are the present states of the units; `plans` are the units whose plan files
+    are unchanged since they were saved. Raises Failure."""
     recorded = _recorded(batch.fleet.root, manifest.sum)
     doubtful = [
         unit

@@ -1,4 +1,4 @@
-"""A place where units run: what a batch asks of it, and what those who run there share."""
+"""Places where units run: the interface for a batch, and the common part of those who run there."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ busy = threading.Lock()
 
 
 class Workplace(Executor):
-    """An executor that can be asked to come to an end early."""
+    """An executor that supports an early stop."""
 
     @property
     def size(self) -> int:
-        """How many units can be in work at a time, where that is not for the one who asks to say; else 0."""
+        """The number of units that run at a time, where the place decides it; else 0."""
         return 0
 
     def stop(self) -> None:
-        """What is in work shall begin nothing more and come to its end, as far as it can be told."""
+        """Request running work to begin nothing more and finish, as far as it can be notified."""
 
     def end(self) -> None:
-        """What is in work shall end at once; nobody waits for it."""
+        """End running work at once, without waiting for it."""
 
 
 class Unmet(Exception):
-    """The work cannot be done as it was asked for; nothing was done."""
+    """The work cannot be done as requested; nothing was done."""
 
 
 def is_death(problem: BaseException) -> bool:

@@ -13,8 +13,8 @@ from planner.world.state.file import read_state
 
 
 def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str, str] = {}) -> FactBuilder:
-    """What is known before anything is planned, each fact with the place that says so. `before`: the states of units
-    that earlier commands knew."""
+    """The facts before anything is planned, each with its place. `before`: the states of units that earlier commands
+    knew."""
     facts = FactBuilder()
     for name, state in sorted({**before, **dict(fleet.left)}.items()):
         if name not in fleet.units:
@@ -128,7 +128,7 @@ def has_objects(path: str) -> bool:
 
 
 def file_facts(facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey]) -> None:
-    """Which files units read, for those who ask."""
+    """The files that units read, for queries."""
     real = os.path.realpath(fleet.root)
     common = [fleet.file, *fleet.also] if fleet.file else []
     shown: dict[str, str] = {}

@@ -62,7 +62,7 @@ MOST = 1000
 
 @frozen
 class BatchFileParts:
-    """What the files contain. `text` is all that was read, `also` the files besides the first."""
+    """The content of the files. `text` is the whole text, `also` the files besides the first."""
 
     text: str
     blocks: list[Block]

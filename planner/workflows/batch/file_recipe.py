@@ -1,5 +1,5 @@
-"""The arguments and blocks of a fleet's file that say what belongs around units: hooks, tries, limits, credentials,
-generated files. A unit's own word wins over its template's, and that over its groups'."""
+"""The arguments and blocks of a fleet's file for the recipe of units: hooks, tries, limits, credentials, generated
+files. A unit's own settings take precedence over its template's, and those over its groups'."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GeneratedFile:
 
 @define
 class UnitRecipe:
-    """What one block says, or several together."""
+    """The settings of one block, or of several together."""
 
     hooks: dict[str, Hook] = field(factory=dict)
     retries: list[Retry] = field(factory=list)
@@ -49,7 +49,7 @@ class UnitRecipe:
     files: dict[str, GeneratedFile] = field(factory=dict)
 
     def under(self, other: UnitRecipe) -> UnitRecipe:
-        """The same, where the other one's word wins."""
+        """This recipe with settings of another one that take precedence."""
         return UnitRecipe(
             {**self.hooks, **other.hooks},
             [*other.retries, *self.retries],

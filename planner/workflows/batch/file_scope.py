@@ -1,4 +1,4 @@
-"""What names stand for in a fleet's file: local values, and `each` in a unit that is repeated."""
+"""The scope of a fleet's file: local values, and `each` in a unit that is repeated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from planner.language.syntax.nodes import Index, Relative, Step, SyntaxNode, Tra
 
 
 class FleetScope(Scope):
-    """Local values of the fleet's file, found out when somebody asks, and `each`."""
+    """Local values of the fleet's file, evaluated on first use, and `each`."""
 
     def __init__(self, locals_: dict[str, Expr], folder: str) -> None:
         self.locals, self.each = locals_, dict[str, Value]()
@@ -44,7 +44,7 @@ class FleetScope(Scope):
         self._context = CallContext(folder)
 
     def repeated(self, key: str, value: Value) -> FleetScope:
-        """The same for one of several units."""
+        """The scope for one of several units."""
         scope = FleetScope(self.locals, "")
         scope._known, scope._context = self._known, self._context
         scope.each = {"key": key, "value": value}
@@ -156,7 +156,7 @@ class FleetScope(Scope):
         return {name: text for name, text in found.items() if text is not None}
 
     def items(self, attribute: Attribute, problems: Problems) -> dict[str, Value]:
-        """What a for_each argument repeats for."""
+        """The items of a for_each argument."""
         expr = Expr(attribute.expr, attribute.source)
         value = self.value(expr, problems)
         if value is None or is_null(value):
@@ -164,8 +164,8 @@ class FleetScope(Scope):
         return for_each_items(value, expr, problems) or {}
 
     def filled(self, expr: Expr) -> str:
-        """The text of an expression that is evaluated elsewhere, with what `local` and `each` stand for in their
-        places. Raises Failure, and ValueError for a value that has no text."""
+        """The text of an expression that is evaluated elsewhere, with the values of `local` and `each` in their places.
+        Raises Failure, and ValueError for a value that has no text."""
         text, at = "", expr.span.start
         for node in variables(expr.node):
             root = node.root if isinstance(node, Traversal) else node.name
@@ -178,7 +178,7 @@ class FleetScope(Scope):
         return text + expr.source.text[at : expr.span.end]
 
     def names_in(self, exprs: Iterable[Expr]) -> tuple[tuple[str, str], ...]:
-        """What `local` and `each` stand for in expressions that are evaluated elsewhere, as texts of objects. Raises
+        """The values of `local` and `each` in expressions that are evaluated elsewhere, as texts of objects. Raises
         Failure."""
         used: dict[str, dict[str, Value]] = {}
         for expr in exprs:

@@ -1,15 +1,14 @@
-"""What did a piece of work look at? Every file that it opens and every folder that it lists, as Python's audit events
-tell, with what was there; and whether all that is still the same.
+"""The files read during a piece of work: every file that it opens and every directory that it lists, according to
+Python's audit events, with their content; and whether all of it is still the same.
 
 An entry is [path, kind, time, size, digest]. `kind` is file, folder (its names, but for those that come and go with
-every run), names (all of them; `own names`: those of the folder where the run is), outputs (of a state that somebody
-else writes: only its outputs count) or missing. `size` is mixed with the number of the file (inode), since a link may
-be set to a file of the same time and size. The time is that of the last change of the file or of what is said of
-it (ctime), in nanoseconds: no program can set it, and a file that is moved to the place of another one has a new one.
-Whatever has the same time and size counts as the same, unless it was changed so shortly before it was recorded that the
-clock could not tell; what has not counts as the same if its digest is. Of what is missing the time is that of the
-nearest folder above it that is there, and in place of the size stands that folder: as long as nothing is added to it,
-nothing has to be looked for.
+every run), names (all of them; `own names`: those of the directory where the run is), outputs (of a state with another
+writer: only its outputs count) or missing. `size` is mixed with the number of the file (inode), since a link may be
+set to a file of the same time and size. The time is that of the last change of the file or of its metadata (ctime), in
+nanoseconds: no program can set it, and a file that is moved to the place of another one has a new one. A file with the
+same time and size counts as unchanged, unless it was changed so shortly before it was recorded that the clock was too
+coarse; any other counts as unchanged if its digest is. The time of a missing file is that of the nearest existing
+directory above it, which replaces the size: as long as nothing is added to it, nothing has to be looked for.
 """
 
 from __future__ import annotations
@@ -143,13 +142,13 @@ class FileRecorder:
         return found is not None and not f"{self._home}/".startswith(f"{found[0].rstrip('/')}/")
 
     def begin_again(self) -> None:
-        """What was looked at so far does not count."""
+        """Forget the files looked at so far."""
         assert self.paths is not None
         self.paths.clear()
         self._known.clear()
 
     def look_again(self, folder: str) -> None:
-        """What is below a folder was changed by this process, after it was looked at."""
+        """Look again below a directory that this process has changed after it was looked at."""
         paths = self.paths
         assert paths is not None
         inside = os.path.normpath(os.path.join(self._home, folder)) + os.sep
@@ -162,7 +161,7 @@ class FileRecorder:
 
     @contextmanager
     def recording(self) -> Iterator[Looked]:
-        """What is looked at from here on, in the working directory of now."""
+        """Record the files looked at from here on, in the present working directory."""
         self.install()
         looked: Looked = {}
         self._home, self._known = os.getcwd(), set()
@@ -213,8 +212,8 @@ def looked_at(path: str, kind: str) -> Looked:
 
 
 def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] | None:
-    """What was looked at, with what is there now; None when something changed meanwhile. `foreign_states`: files of
-    which only the outputs count."""
+    """The files looked at, with their present content; None when something changed meanwhile. `foreign_states`: files
+    of which only the outputs count."""
     listed: list[Entry] = []
     now, folders = time.time_ns(), dict[str, tuple[str, int]]()
     for path in sorted(paths):
@@ -252,8 +251,7 @@ _CONTENTS: dict[tuple[str, int, int], str] = {}
 
 
 def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:
-    """What counts of a file or folder, in short; of a large file that the clock can tell from a changed one, once in a
-    process."""
+    """The digest of a file or directory; of a large file whose times are unambiguous, computed once in a process."""
     if kind != "file" or changed > now - RACY or not _is_large(path):
         return digest(path, kind)
     key = path, changed, size
@@ -275,7 +273,7 @@ def _is_large(path: str) -> bool:
 
 
 def settled(entry: Entry) -> Entry:
-    """An entry whose time could not be told, with its time, if by now the clock can tell and nothing has changed."""
+    """An entry whose time was ambiguous, with its time, if by now it is not and nothing has changed."""
     path, kind, changed, size, content = entry
     if changed or (kind == "missing" and _is_behind_link(path)):
         return entry
@@ -293,7 +291,7 @@ def _folder_above(path: str) -> str:
 
 
 def digest(path: str, kind: str) -> str:
-    """What counts of a file or folder, in short."""
+    """The digest of a file or directory."""
     try:
         if kind == "missing":
             return "" if not os.path.exists(path) else "there"
@@ -337,7 +335,7 @@ def _short(data: bytes) -> str:
 
 
 class ReadComparison:
-    """Asks whether recorded entries still hold; looks at each path once."""
+    """Checks whether recorded entries are still valid; looks at each path once."""
 
     def __init__(self) -> None:
         self.stats: dict[str, tuple[int, int]] = {}

@@ -1,4 +1,4 @@
-"""Whose a generated file is: its first line ends with the mark of whoever writes it."""
+"""The owner of a generated file: its first line ends with the mark of its writer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST = 4096
 
 
 def ends_with_mark(path: str, mark: str) -> bool:
-    """Whether the first line of a file ends with a mark. A link is nobody's."""
+    """Whether the first line of a file ends with a mark. A link has no owner."""
     if os.path.islink(path):
         return False
     try:

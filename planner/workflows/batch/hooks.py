@@ -36,8 +36,8 @@ class Ran:
 def run_program(
     words: Sequence[str], folder: str, environment: Mapping[str, str], seconds: float | None, with_errors: bool
 ) -> Ran:
-    """Run a program to its end. `with_errors`: what it says on standard error belongs to its output. Raises OSError and
-    ValueError when it cannot be begun."""
+    """Run a program to its end. `with_errors`: standard error belongs to its output. Raises OSError and ValueError when
+    it cannot be started."""
     process = subprocess.Popen(
         list(words),
         cwd=folder,
@@ -91,7 +91,7 @@ def _read(process: subprocess.Popen[bytes], kept: bytearray) -> None:
 
 
 def _ended(process: subprocess.Popen[bytes], reader: threading.Thread, seconds: float | None) -> bool:
-    """Whether nobody prints any more and it has ended, waiting so long for it."""
+    """Whether the process has ended and its output is complete, waiting so long for it."""
     until = time.monotonic() + seconds if seconds is not None else None
     reader.join(seconds)
     try:

@@ -1,5 +1,5 @@
-"""What a unit is planned with of other units: the values of its variables that the fleet gives, and the states that it
-reads and that are about to be written."""
+"""The inputs of a unit from other units: the values of its variables that the fleet sets, and the states that it reads
+and that are about to be written."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def outputs(request: Request, unit: str) -> Any:
 
 
 def _outputs(upstream: Upstream, only_checked: bool) -> Any:
-    """The root outputs of another unit, as its state has them, or as they are going to be by its plan. Sensitive
-    ones come without their mark: variables say themselves whether they are sensitive. Raises Failure."""
+    """The root outputs of another unit, from its state, or the planned ones. Sensitive ones come without their mark:
+    the variables themselves declare whether they are sensitive. Raises Failure."""
     if only_checked:
         return Unknown(DYNAMIC)
     if upstream.seen:

@@ -66,7 +66,7 @@ def join(names: Sequence[str], out: str = "") -> Joined:
 
 
 def _told(parts: Sequence[PartRead]) -> tuple[Diagnostic, ...]:
-    """What was said of the fleet as a whole, by each part again."""
+    """The diagnostics of the fleet as a whole, repeated by each shard."""
     found: dict[tuple[str, str, str], Diagnostic] = {}
     for part in parts:
         for said in part.report["diagnostics"]:
@@ -101,13 +101,13 @@ def _unfit(parts: Sequence[PartRead]) -> list[Diagnostic]:
 
 
 def _by_plans(manifest: SavedManifest) -> tuple[dict[str, str], dict[str, str]]:
-    """What the part's units were made as, and as what it saw others, values included."""
+    """The digests of the inputs of the shard's own units, and of others as it saw them, values included."""
     own = {name: saved_plan.seen_as(saved.result, saved.result.digests) for name, saved in manifest.units.items()}
     return own, manifest.shard.beside if manifest.shard is not None else {}
 
 
 def _by_report(part: PartRead) -> tuple[dict[str, str], dict[str, str]]:
-    """The same as far as a report says it, which has no values."""
+    """These digests as far as a report has them, which has no values."""
     shard, planned = part.shard, {unit["unit"] for unit in part.report["units"] if unit["outcome"] not in BAD}
     own = {unit: made for unit, made in shard["made_as"].items() if unit in planned}
     return own, {one["unit"]: one["made_as"] for one in shard["beside"] if one["outcome"] not in BAD}
@@ -191,7 +191,7 @@ def _document(parts: Sequence[PartRead], told: Iterable[Diagnostic]) -> dict[str
 
 
 def _skip(units: list[dict[str, Any]], before: Mapping[str, list[str]], command: str) -> None:
-    """What another job could not know: that something which a unit only comes after has failed."""
+    """Skip units that a job could not know to be blocked: a unit that they only come after has failed."""
     named = {unit["unit"]: unit for unit in units}
     if not any(unit["outcome"] in BAD for unit in units):
         return

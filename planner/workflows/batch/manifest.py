@@ -1,12 +1,11 @@
-"""The units of a fleet and their states, as the last runs knew them: `.planner/batch/manifest.json`, beside the
-records.
+"""The units of a fleet and their states, as of the last runs: `.planner/batch/manifest.json`, next to the records.
 
     {"format_version": "1.0", "units": {UNIT: {"state", "workspace", "after": [unit...],
                                               "backend": {"type", "settings"} | null}}}
 
-So a unit whose folder or block is gone is still known by its state: it is told as orphaned, or, where the fleet's file
-says `removed`, destroyed or forgotten. What is destroyed that way is a unit without configuration, in a folder of its
-own.
+So a unit whose directory or block was removed is still known by its state: it is reported as orphaned, or, where the
+fleet's file has a `removed` block, destroyed or forgotten. Such a unit is destroyed without configuration, in a
+separate directory.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class UnitStateEntry:
 
 
 def known_units(root: str) -> dict[str, UnitStateEntry] | None:
-    """What is known; None where nobody can say what was."""
+    """The known units; None if the manifest is damaged."""
     try:
         found = loads(read_whole(os.path.join(root, NAME)))["units"]
         return {str(name): _entry(raw) for name, raw in found.items()}
@@ -52,7 +51,7 @@ def known_units(root: str) -> dict[str, UnitStateEntry] | None:
 
 
 def damaged_manifest() -> Diagnostic:
-    """What is said where nobody can say what was."""
+    """The diagnostic about a damaged manifest."""
     detail = (
         f"{NAME}, which knows the units that there were and their states, cannot be read: whether one is gone that "
         "still has objects is not known. Bring the file back, or delete it, and it begins anew with the units of now."

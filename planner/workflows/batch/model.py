@@ -1,5 +1,5 @@
-"""The words of batch runs: a unit, a fleet, what a worker is asked and what it answers. All frozen; requests and
-results hold plain data only, so that they can go to another process, to another machine, and into files."""
+"""The records of batch runs: a unit, a fleet, requests to workers and their results. All frozen; requests and results
+hold plain data only, so that they can go to another process, to another machine, and into files."""
 
 from __future__ import annotations
 
@@ -116,9 +116,9 @@ class RemovedUnit:
 
 @frozen(eq=False)
 class Fleet:
-    """The units below a root folder, sorted by name. `file` is the fleet's file, if there is one, and `text` what was
-    read in it. `looked` are the folders in which units were looked for, `left` (folder, state file) of those that have
-    a state and are no unit."""
+    """The units below a root directory, sorted by name. `file` is the fleet's file, if there is one, and `text` its
+    text. `looked` are the directories in which units were looked for, `left` (directory, state file) of those that have
+    a state and are not units."""
 
     root: str
     units: dict[str, Unit]
@@ -135,7 +135,7 @@ class Fleet:
 
 @frozen
 class RemoteRead:
-    """A terraform_remote_state: which state it reads ("" where the configuration alone does not say)."""
+    """A terraform_remote_state: the state that it reads ("" where the configuration alone does not determine it)."""
 
     object: str
     state: str
@@ -164,9 +164,9 @@ class Published:
 
 @frozen
 class Linked:
-    """How a deployment hangs together with others: `folder` is the real path of its stack, `reads` what it and its
-    stack read of others, `published` the outputs of its stack that are made from it. `before` and `after` stand around
-    the name of an instance in the names of the states of its components, `components` are those that it has."""
+    """The links of a deployment to others: `folder` is the real path of its stack, `reads` the outputs of others that
+    it and its stack read, `published` the outputs of its stack that are made from it. `before` and `after` surround the
+    name of an instance in the names of the states of its components, `components` are those that it has."""
 
     folder: str
     before: str
@@ -178,7 +178,7 @@ class Linked:
 
 @frozen
 class Survey:
-    """What a unit's configuration says without planning it: the state that it writes, those it reads, its files."""
+    """The survey of a unit's configuration without planning it: the state that it writes, those it reads, its files."""
 
     unit: str
     state: str
@@ -198,9 +198,9 @@ class Survey:
 
 @frozen
 class Upstream:
-    """A unit whose outputs another reads: its state as `planner.world.state.backend` names it, and its folder and
-    workspace, which say where else than in a file that is. `seen` names what its outputs are going to be by a plan that
-    is not applied yet ("": its state counts), `planned` is that, encoded."""
+    """A unit whose outputs another reads: its state as `planner.world.state.backend` names it, and its directory and
+    workspace, which locate it where it is not a file. `seen` names its planned outputs in a plan that is not applied
+    yet ("": its state counts), `planned` is that, encoded."""
 
     unit: str
     state: str
@@ -266,9 +266,9 @@ class Request:
 
 @frozen
 class UnitResult:
-    """What became of one unit's work. `result` is a word of rules/batch/running.dl; `changes` are (address, action,
-    reason) of what is not a no-op; `seconds` is the time that the work took, `cpu` what of it the processor did,
-    `memory` the process's peak in bytes."""
+    """The result of one unit's work. `result` is a word of rules/batch/running.dl; `changes` are (address, action,
+    reason) of all changes but no-ops; `seconds` is the time that the work took, `cpu` its processor time, `memory` the
+    process's peak in bytes."""
 
     unit: str
     result: str
@@ -343,7 +343,8 @@ class FinishedUnit:
 
 @frozen(eq=False)
 class Share:
-    """What a job does: the shard `number` (from 1) of `count`, its units, and those that it plans for their values."""
+    """The work of a job: the shard `number` (from 1) of `count`, its units, and those that it plans for their
+    values."""
 
     number: int
     count: int
@@ -353,8 +354,8 @@ class Share:
 
 @frozen(eq=False)
 class ShardSummary:
-    """What joining has to know of a shard: `total` units were shared out, `fleet` is a digest of them and their files,
-    `beside` what became of those that were planned for their values."""
+    """The data of a shard for joining: `total` units were distributed, `fleet` is a digest of them and their files,
+    `beside` the results of those that were planned for their values."""
 
     number: int
     count: int
@@ -365,7 +366,7 @@ class ShardSummary:
 
 
 def to_json(record: Any) -> dict[str, Any]:
-    """A record of this module as plain data. What is no record in it is plain already."""
+    """A record of this module as plain data. Values in it that are not records are plain already."""
     if isinstance(record, Limits):
         return record.to_json()
     if isinstance(record, OperationOptions):

@@ -1,6 +1,6 @@
-"""What planned and applied units hand to those who read their outputs: encoded values, in the memory of the process
-that runs a batch, and in the record of the run where they are no secret. Digests with the user's key say what they
-were."""
+"""The outputs that planned and applied units pass to their readers: encoded values, in the memory of the process that
+runs a batch, and in the record of the run where they are not secret. Digests with the user's key identify the former
+values."""
 
 from __future__ import annotations
 
@@ -143,9 +143,9 @@ class Awaited:
 
 @frozen
 class Gives:
-    """What a planned unit is going to give to its readers. `changed` are the outputs that get another value or go;
-    `unknown` (output, path) what is not known of them. `values` has all outputs, encoded; `is_secret`: a
-    changed one is sensitive."""
+    """The planned outputs of a unit for its readers. `changed` are the outputs that get another value or are removed;
+    `unknown` (output, path) their unknown parts. `values` has all outputs, encoded; `is_secret`: a changed one is
+    sensitive."""
 
     changed: tuple[str, ...] = ()
     unknown: tuple[tuple[str, str], ...] = ()
@@ -154,7 +154,7 @@ class Gives:
 
 
 def gives(plan: Plan) -> Gives:
-    """What the plan makes of the root outputs."""
+    """The planned root outputs."""
     before = plan.previous_state.outputs
     changed = set() if plan.previous_state.lineage else {NEW}
     secret = False
@@ -179,8 +179,8 @@ def gives(plan: Plan) -> Gives:
 
 
 def with_outputs(request: Request, plan: Plan, inputs: Mapping[str, Value], short: UnitResult) -> UnitResult:
-    """The short form of a finished plan, with what it makes of outputs: its own, for those who read them, and the
-    planned ones that it saw, in `inputs` and in states."""
+    """The short form of a finished plan, with its outputs: its own, for their readers, and the planned ones that it
+    saw, in `inputs` and in states."""
     if any(one.seen for one in request.upstream):
         reads = _only_read(plan)
         used = [(f"var.{name}", mark) for name, value in inputs.items() for mark in awaited_in(value)]
@@ -244,8 +244,8 @@ def awaited_in(value: Value) -> set[Awaited]:
 
 
 def rests_on(plan: Plan, states: Iterable[str]) -> list[tuple[str, Awaited]]:
-    """What in a plan is made from unknown outputs of other units, as (address, mark). That a data source reads one of
-    the `states` later counts for nothing by itself."""
+    """The parts of a plan that are made from unknown outputs of other units, as (address, mark). That a data source
+    reads one of the `states` later does not count by itself."""
     found: set[tuple[str, Awaited]] = set()
     passing = set(states)
     for change in plan.changes:

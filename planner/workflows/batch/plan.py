@@ -1,4 +1,4 @@
-"""Planning a fleet: everything that is selected, with a record, and saved where that is asked for."""
+"""Planning a fleet: all selected units, with a record, and saved if requested."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def plan(
 
 
 def made(run: Run, report: BatchReport, command: str) -> BatchReport:
-    """Plan or validate what is not done yet, and save the plan of all where that is asked for."""
+    """Plan or validate the remaining units, and save the plan of all if requested."""
     options = run.batch.options
     way = "destroy" if command == "plan" and options.mode == "destroy" else command
     run.plan(run.order, way, way)

@@ -43,7 +43,7 @@ def log() -> tuple[Any, Any]:
 def planned_with(
     request: Request, options: OperationOptions, hooks: Any, check: Check, to_apply: bool = False
 ) -> Planned[Start]:
-    """A plan, after setting the unit up where nobody has; whoever gets it releases it. Raises Failure."""
+    """A plan, after setting the unit up where needed; the caller releases it. Raises Failure."""
     from planner.operations.plan import plan, release
 
     planned = plan(options, hooks, to_apply)
@@ -60,7 +60,7 @@ def planned_with(
 
 
 def plan_unit(request: Request, options: OperationOptions, check: Check) -> UnitResult:
-    """Plan the unit, write what is wanted of the plan, and say what it comes to. Raises Failure."""
+    """Plan the unit, write the requested files, and return the result. Raises Failure."""
     from planner.operations.plan_files import save_plan
 
     planned = planned_with(request, evolve(options, records_values=bool(request.plan_file)), Hooks(), check)
@@ -84,7 +84,7 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
 
 
 def _is_kept(request: Request, result: UnitResult) -> bool:
-    """Whether a plan file is written: a complete plan has one, and an incomplete one if somebody is going to see it."""
+    """Whether a plan file is written: for a complete plan, and for an incomplete one that is going to be shown."""
     if result.rests_on:
         return request.keeps_incomplete
     return result.result == "changes"
@@ -98,7 +98,8 @@ def _compared(request: Request, made: MadePlan[Start], result: UnitResult) -> Un
 
 
 def _strictly(told: list[Diagnostic]) -> list[Diagnostic]:
-    """What the command line names in a unit and is not there is an error: among many units nobody sees a warning."""
+    """An address of the command line that does not exist in a unit is an error: among many units a warning would be
+    overlooked."""
     return [evolve(d, severity="error") if d.code == "plan.unmatched_address" else d for d in told]
 
 
@@ -116,7 +117,7 @@ def _write_json(made: MadePlan[Start], path: str) -> None:
 
 
 def _judged(made: MadePlan[Start]) -> tuple[MadePlan[Start], list[Diagnostic]]:
-    """The plan with what policies say about it."""
+    """The plan with the results of policies."""
     if not made.loaded.options.judges:
         return made, []
     return _judged_by_policies(made)
@@ -167,7 +168,7 @@ def _facts(request: Request, made: MadePlan[Start]) -> dict[str, list[list[Any]]
 
 
 def _with_outputs(request: Request, made: MadePlan[Start], short: UnitResult) -> UnitResult:
-    """The result with what the plan makes of outputs: its own, for those who read them, and those that it saw."""
+    """The result with the planned outputs: its own, for their readers, and those that it saw."""
     options, declared = made.loaded.options, made.loaded.config.root.variables
     around = {name: value for name, value in options.surrounding.items() if name in declared}
     return with_outputs(request, made.plan, {**around, **options.inputs}, short)
@@ -181,7 +182,7 @@ def counts_of(plan: Plan) -> Counts:
 
 
 def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
-    """What a plan does to objects, or, if it only compares them with the state, what others did."""
+    """The changes of objects in a plan or, if it only compares them with the state, those made outside."""
     if plan.mode == "refresh-only":
         return tuple((c.address, c.action, "drift") for c in plan.drift if c.action != "no-op")
     # Data that merely go away are no news.
@@ -203,14 +204,15 @@ def text_of(made: MadePlan[Start]) -> str:
 
 
 def failed(request: Request, problems: Iterable[Diagnostic], terminal: Any = None) -> UnitResult:
-    """A unit that came to nothing because of problems, or because somebody wants to stop."""
+    """The result of a unit that failed because of problems, or because a stop was requested."""
     result = "stopped" if STOP.requested else "error"
     text = terminal.stdout.getvalue() if terminal is not None else ""
     return UnitResult(request.unit, result, diagnostics=described(list(problems)), text=text)
 
 
 def spared_result(request: Request, told: Iterable[Diagnostic], tainted: list[str]) -> UnitResult:
-    """What is said instead of replacing objects that a process was making when it died."""
+    """The result of a unit whose tainted objects are not replaced: their creation was interrupted when a process
+    died."""
     names = "".join(f"\n  - {address}" for address in tainted)
     detail = (
         f"A process died while it made these objects of {request.unit}, so they are tainted, and applying would "

@@ -22,7 +22,7 @@ gc.freeze()  # what stays for ever is never looked through for garbage, and its 
 
 
 def _tell(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
-    """A process that cannot begin, because what it should belong to has ended meanwhile, has nothing to say."""
+    """Report nothing from a process that cannot begin because its parent has ended meanwhile."""
     if not issubclass(kind, FileNotFoundError | EOFError | ConnectionError):
         sys.__excepthook__(kind, problem, trace)
 

@@ -1,9 +1,9 @@
-"""Processes of this machine that run units, each with a pipe of its own: one that dies takes with it what it had in
-work, and nothing else.
+"""Processes of this machine that run units, each with a pipe of its own: one that dies loses its own work, and nothing
+else.
 
-They are forked from a server that has loaded planner and nothing else (`forkserver`): no thread or lock of this process
-is copied, and each begins with everything imported. They end when this process does. In this process a thread stands
-for each of them: it hands over what is to be done, waits for the answer, and begins another process when one is gone.
+They are forked from a server that has loaded planner and nothing else (`forkserver`): no thread or lock of this
+process is copied, and each begins with everything imported. They end when this process does. In this process each has
+a thread, which passes the work to it, waits for the result, and starts another process when one has ended.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Died(BrokenExecutor):
 
 
 class Processes(Workplace):
-    """So many processes at most. They listen at two pipes besides their own: one says that nothing more shall be begun,
-    the other one that they shall go."""
+    """A pool of so many processes at most. They listen at two pipes besides their own: one requests them to begin
+    nothing more, the other one to end."""
 
     def __init__(self, workers: int) -> None:
         start_server()
@@ -202,7 +202,7 @@ def _is_large() -> bool:
 
 
 def _begin(stop: Any, end: Any) -> None:
-    """Prepare a process: what it has loaded stays, signals ask it to stop, and it ends with the one that began it."""
+    """Prepare a process: loaded modules stay, signals request it to stop, and it ends with its parent."""
     gc.disable()
     gc.freeze()
     reading, writing = os.pipe()
@@ -216,11 +216,11 @@ def _begin(stop: Any, end: Any) -> None:
 
 
 def _pass_by(number: int, frame: FrameType | None) -> None:
-    """Nothing: a handler may run while its thread holds any lock. What a signal asks for, `_hear` does."""
+    """Nothing: a handler may run while its thread holds any lock. `_hear` handles the request of a signal."""
 
 
 def _listen(pipe: Any) -> None:
-    """Do what the process that began this one says; its end is `_end_with_parent`'s."""
+    """Follow the requests of the parent process; its end is handled by `_end_with_parent`."""
     word = os.read(pipe.fileno(), 1)
     if word == _STOP:
         STOP.request()

@@ -50,7 +50,7 @@ def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
 
 
 def refusals(fleet: Fleet) -> list[Diagnostic]:
-    """Warnings about units that cannot be run, for those who only look at the fleet."""
+    """Warnings about units that cannot be run, for commands that only look at the fleet."""
     found = []
     for unit in fleet.units.values():
         for said in unit.recipe.refusals if unit.recipe is not None else ():
@@ -91,7 +91,7 @@ def graph_json(analysis: Analysis) -> dict[str, Any]:
 
 
 def graph_dot(document: dict[str, Any]) -> str:
-    """The same in the DOT language, after transitive reduction."""
+    """The graph in the DOT language, after transitive reduction."""
 
     def name(text: str) -> str:
         return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -148,7 +148,7 @@ def chosen(options: BatchOptions, unit: str) -> dict[str, Any]:
 def why_pending(options: BatchOptions, unit: str, negated: bool, listener: BatchListener) -> dict[str, Any]:
     """The proofs that parts of a unit's plan are not known before other units are applied, one for each part, or,
     negated, that nothing of it waits for the units before it, one for each of these: {"format_version", "goal",
-    "holds", "proofs": [in the proof format...]}. What the unit stands on is planned. Raises Failure."""
+    "holds", "proofs": [in the proof format...]}. The units that it depends on are planned. Raises Failure."""
     predicate = "not_pending" if negated else "pending"
     documents, comes_after = _proofs(options, unit, ("pending", "not_pending"), (predicate,), listener)
     if not documents:
@@ -165,7 +165,7 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Batch
 
 
 def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> dict[str, Any]:
-    """The proof of what the plan of a unit comes to; what it stands on is planned. Raises Failure."""
+    """The proof of the outcome of a unit's plan; the units that it depends on are planned. Raises Failure."""
     documents, _ = _proofs(options, unit, ("outcome", "pending"), ("outcome",), listener)
     if not documents:
         raise Failure(error("batch.no_outcome", "Nothing to explain", f"There is no plan of {unit}."))
@@ -175,7 +175,7 @@ def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> di
 def _proofs(
     options: BatchOptions, unit: str, want: tuple[str, ...], shown: tuple[str, ...], listener: BatchListener
 ) -> tuple[list[dict[str, Any]], bool]:
-    """The proofs of what is shown of a unit, which is planned with all that it stands on; and whether it comes after
+    """The proofs of relations of a unit, which is planned with all that it depends on; and whether it comes after
     another one."""
     fleet = Batch(options, "plan").fleet
     if unit not in fleet.units:
@@ -237,14 +237,14 @@ def with_contents(analysis: Analysis, done: dict[str, FinishedUnit]) -> FactBase
 def planned(
     options: BatchOptions, own: Files, want: tuple[str, ...], listener: BatchListener
 ) -> tuple[Database | None, BatchReport | None, list[Diagnostic]]:
-    """The relations `want` of a fleet, which is planned if they say something about plans. Raises Failure."""
+    """The relations `want` of a fleet, which is planned if they are about plans. Raises Failure."""
     return over_plans(options, batch_program(own), want, listener)
 
 
 def over_plans(
     options: BatchOptions, program: RuleProgram, want: tuple[str, ...], listener: BatchListener
 ) -> tuple[Database | None, BatchReport | None, list[Diagnostic]]:
-    """The same for a program."""
+    """The relations `want` of a program over the plans."""
     contents = contents_needed(program, want)
     if not contents and not plans_needed(program, want):
         analysis = analysed(options, want)
@@ -261,7 +261,7 @@ def over_plans(
 def query(
     options: BatchOptions, question: str, listener: BatchListener, seconds: float
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a question in Datalog about the fleet and, where it asks about them, its plans. Raises Failure."""
+    """The answer to a query in Datalog about the fleet and, if it uses them, its plans. Raises Failure."""
     fleet_root = Batch(options, "plan").fleet
     own = own_rules(options, fleet_root)
     program = batch_program(own)
@@ -301,7 +301,7 @@ Edge = tuple[str, str]
 
 @frozen
 class UnitEdgeSource:
-    """`layers`: reference, order; `makers` the rules; `places` the lines that say so."""
+    """The source of an edge: `layers`: reference, order; `makers` the rules; `places` the lines behind it."""
 
     layers: tuple[str, ...]
     makers: tuple[Maker, ...]
@@ -362,8 +362,8 @@ _OF_PACKS = (
 def policy(
     options: BatchOptions, words: tuple[str, ...], listener: BatchListener
 ) -> tuple[CombinedVerdict, list[Diagnostic]]:
-    """What policies say about all plans together. A unit without a plan is an error: nobody knows what they would say
-    about it. Raises Failure."""
+    """The result of policies for all plans together. A unit without a plan is an error: their result for it would be
+    unknown. Raises Failure."""
     fleet = Batch(options, "plan").fleet
     standing = policy_files(organisation("batch_policies", os.environ), _OF_PACKS)
     rules = dict(own_rules(options, fleet))

@@ -1,5 +1,6 @@
 """A Ray cluster as a carrier of bundles, through Ray Client. Each unit in work has an actor: a process with one
-processor, which can be told to stop while it works. Actors are this batch's and end with it; Ray starts none again."""
+processor, which can receive a stop request while it works. Actors are this batch's and end with it; Ray starts none
+again."""
 
 from __future__ import annotations
 
@@ -29,14 +30,14 @@ class Lost(BrokenExecutor):
 
 
 class Worker:
-    """What runs there. `work` and `stop` may be called at the same time."""
+    """The worker on the cluster. `work` and `stop` may be called at the same time."""
 
     def work(self, parcel: bytes) -> bytes:
         """One unit's work."""
         return work(parcel)
 
     def stop(self) -> None:
-        """What is in work shall begin nothing more."""
+        """Request running work to begin nothing more."""
         STOP.request()
 
 
@@ -63,7 +64,7 @@ def open_ray(address: str) -> RayCarrier:
 
 
 def _look(address: str) -> None:
-    """Ray itself tries for half a minute. Raises Failure where nobody answers."""
+    """Check that the address responds, because Ray itself tries for half a minute. Raises Failure where it does not."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=LONGEST).close()
@@ -74,7 +75,7 @@ def _look(address: str) -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Ray takes SIGTERM for itself, by which a batch is asked to stop."""
+    """Keep our signal handlers: Ray takes SIGTERM for itself, which requests a batch to stop."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -85,8 +86,8 @@ def _own_signals() -> Iterator[None]:
 
 
 class RayCarrier:
-    """Sends each parcel to an actor that has nothing to do; others wait here. Ray is spoken to by one thread: what it
-    calls back must not ask it for anything, for it would wait for itself."""
+    """Sends each parcel to an idle actor; others wait here. One thread talks to Ray: Ray's callbacks must not call it,
+    because they would wait for themselves."""
 
     def __init__(self, ray: Any, context: Any, size: int) -> None:
         self.size = size

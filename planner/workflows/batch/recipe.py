@@ -34,8 +34,8 @@ class Retry:
 
 @frozen
 class Role:
-    """A role of AWS to take on, for so many seconds (0: as long as usual). `token`: a web identity token, or the file
-    of one; without, the keys of the environment are those that ask."""
+    """A role of AWS to assume, for so many seconds (0: the default). `token`: a web identity token, or the file of one;
+    without, the keys of the environment are the credentials."""
 
     arn: str
     session: str = ""
@@ -45,8 +45,8 @@ class Role:
 
 @frozen
 class RecipeSource:
-    """Where a unit's configuration comes from, when that is a file of Terragrunt's: `answers` are what the reading was
-    told from outside, `units` (folder, unit) whose outputs it may want."""
+    """The source of a unit's configuration, when that is a file of Terragrunt's: `answers` are the answers from outside
+    during the reading, `units` (directory, unit) whose outputs it may use."""
 
     config: str
     answers: dict[str, Any] = field(factory=dict, repr=False)

@@ -34,7 +34,7 @@ _SECRET = "The values of it are not shown."
 
 
 def command_of(request: Request) -> str:
-    """The command that somebody would call to have this done."""
+    """The command line for this request."""
     return _COMMANDS.get(request.command, request.command)
 
 
@@ -51,7 +51,7 @@ def fitting_arguments(request: Request) -> tuple[tuple[str, str], ...]:
 
 
 def looked_at(request: Request) -> Request:
-    """The request for a look at the configuration, where outputs of others are not asked for. Raises Failure."""
+    """The request for a look at the configuration, without outputs of others. Raises Failure."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.source is None or recipe.refusals:
@@ -73,8 +73,8 @@ def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: boo
 
 
 def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[], None]) -> UnitResult:
-    """The result of `run`, done as the recipe says. `given_up` is called before it is said that it cannot be, and may
-    raise. Raises Failure when it cannot even begin."""
+    """The result of `run`, with the recipe. `given_up` is called before a failure is reported, and may raise. Raises
+    Failure when it cannot even begin."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.refusals:
@@ -121,7 +121,7 @@ def _said(result: UnitResult) -> str:
 
 
 def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict[str, bool]:
-    """What rules/batch/recipe.dl derives: `again` (there is another try), `refused` (nothing is destroyed)."""
+    """The derivations of rules/batch/recipe.dl: `again` (there is another try), `refused` (nothing is destroyed)."""
     facts = FactBuilder()
     facts.add("command", command_of(request))
     if about == "keeps_objects":
@@ -137,7 +137,7 @@ def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict
 
 
 def _in_time(request: Request, recipe: Recipe, run: Run) -> UnitResult:
-    """The work, which is asked to stop when it takes too long."""
+    """The work, with a stop request when it takes too long."""
     if not recipe.seconds:
         return run(request)
     is_over = threading.Event()
@@ -311,7 +311,7 @@ REGION = "us-east-1"
 
 
 def taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that say who the unit is from now on. Raises Failure."""
+    """The variables with the credentials of the unit's role. Raises Failure."""
     settings: dict[str, Any] = {"role_arn": role.arn, "session_name": role.session or "planner"}
     if role.seconds:
         settings["duration"] = f"{role.seconds}s"

@@ -1,15 +1,15 @@
 """The record of a run: `.planner/batch/RUN/` below the fleet's root.
 
-    run.json      what was asked, written first
-    events.jsonl  one line for everything that happens, only ever appended before anything rests on it; on disk by then
+    run.json      the request, written first
+    events.jsonl  one line for each event, only ever appended before anything depends on it; on disk by then
                   where anything is changed
     plans/        a plan file for each unit with a complete plan that has changes, and the planned outputs that others
                   read where none is sensitive; for the user alone
-    logs/         what each unit's run printed
+    logs/         the output of each unit's run
 
-Events: {"event": "started", "unit", "attempt", "command"}, {"event": "finished", "unit", "outcome", "done"},
-{"event": "died", "unit", "attempt"}, {"event": "resumed", "kept", "in_flight"}, {"event": "ended", "exit"}; each has
-"at", the time. A line that was cut off by a crash is the last one, and counts for nothing.
+Events: {"event": "started", "unit", "attempt", "command"}, {"event": "finished", "unit", "outcome", "done"}, {"event":
+"died", "unit", "attempt"}, {"event": "resumed", "kept", "in_flight"}, {"event": "ended", "exit"}; each has "at", the
+time. A line that was cut off by a crash is the last one, and counts for nothing.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Record:
         return cls(root, names[-1])
 
     def asked(self) -> dict[str, Any]:
-        """What the run was asked for: with `command` a text and `options` an object. Raises Failure."""
+        """The request of the run: with `command` a string and `options` an object. Raises Failure."""
         try:
             document: dict[str, Any] = orjson.loads(read_whole(os.path.join(self.path, "run.json")))
         except (OSError, orjson.JSONDecodeError):
@@ -165,7 +165,7 @@ class Record:
                 yield event
 
     def finished(self) -> dict[str, FinishedUnit]:
-        """How units ended, the last time that they did; not those of which nothing sensible is said."""
+        """The last results of units that finished; without malformed ones."""
         found: dict[str, FinishedUnit] = {}
         for event in self.events():
             if event["event"] != "finished":
@@ -201,7 +201,7 @@ class Record:
         return os.path.join(self.path, "plans", f"{safe_name(unit)}.tfplan")
 
     def outputs_path(self, unit: str) -> str:
-        """Where the planned outputs of a unit are, for those who read them in a later run."""
+        """The file with the planned outputs of a unit, for readers in a later run."""
         return os.path.join(self.path, "plans", f"{safe_name(unit)}.outputs")
 
     def finish(self, done: FinishedUnit) -> None:
@@ -229,7 +229,7 @@ _OF_UNITS = ("started", "finished", "died")
 
 
 def _is_event(event: dict[str, Any]) -> bool:
-    """Whether it says what it is and, if it is about a unit, about which."""
+    """Whether it has a kind and, if it is about a unit, the unit's name."""
     kind, outcome = event.get("event"), event.get("outcome", "")
     return kind.__class__ is str and (
         kind not in _OF_UNITS or (event.get("unit").__class__ is str and outcome.__class__ is str)
@@ -271,8 +271,8 @@ POLL = 0.1
 
 
 class Hold:
-    """What a command holds of a fleet until `release`, or until its process ends: alone when it changes something, with
-    others when it only looks."""
+    """The lock of a command on a fleet until `release`, or until its process ends: exclusive when it makes changes,
+    shared when it only looks."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -282,8 +282,8 @@ class Hold:
 
 
 def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
-    """Hold the fleet at this root, waiting so long for others; None where no lock can be made (a fleet that may only be
-    read). Raises Failure, which says who is at work."""
+    """Lock the fleet at this root, waiting so long for others; None where no lock can be made (a fleet that may only be
+    read). Raises Failure, which names the holder."""
     path = os.path.join(root, FOLDER, NAME)
     try:
         make_folder(root)

@@ -24,7 +24,7 @@ REMOVED = os.path.join(".planner", "removed")
 
 
 def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
-    """The units that are to be destroyed though nothing describes them any more, and what is to be said."""
+    """The units to destroy whose description was removed, and the diagnostics."""
     known = known_units(fleet.root)
     units: dict[str, Unit] = {}
     told: list[Diagnostic] = []
@@ -66,7 +66,7 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
 
 
 def _is_backend(kind: str, settings: Mapping[str, Any]) -> bool:
-    """Whether a block can be written of what a file says: it is run afterwards."""
+    """Whether a backend block can be written from the content of a file: it is used afterwards."""
     schema = schema_of(kind)
     return schema is not None and _fits(schema, settings)
 

@@ -27,8 +27,8 @@ class Cleaned:
 
 def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
     """Remove the records below a fleet's root, but for the newest `keep` and those younger than `age` seconds. The
-    record of a run that changes something and was cut off stays as long as it is the newest. `is_tried`: only say what
-    would go. Raises Failure when another batch is at work."""
+    record of an interrupted run with changes stays as long as it is the newest. `is_tried`: only list the records.
+    Raises Failure when another batch is running."""
     held = take(root, "clean", True, 0.0)
     try:
         names = runs(root)

@@ -32,7 +32,8 @@ _JSON_BLOCK = re.compile(rb'"terraform"\s*:')
 
 @frozen
 class Found:
-    """What a folder is for a fleet: whether it is a root module, the names of the folders in it, the stack in it."""
+    """The meaning of a directory for a fleet: whether it is a root module, the names of the directories in it, the
+    stack in it."""
 
     is_root: bool
     below: list[str]
@@ -40,10 +41,10 @@ class Found:
 
 
 class FolderMemory(Protocol):
-    """What earlier commands found in folders."""
+    """Data of earlier commands about directories."""
 
     def folder(self, path: str) -> Found | None:
-        """What is in it; None when that may be different now."""
+        """The content of a directory; None when it may be different now."""
         ...
 
     def keep_folder(self, path: str, found: Found, looked: Looked) -> None:
@@ -58,9 +59,9 @@ def root_modules(
     left: list[str] | None = None,
     stacks: dict[str, StackFolder] | None = None,
 ) -> list[str]:
-    """The root modules below a folder, by their paths as seen from it, sorted. A pattern other than `**` names folders;
-    those are root modules if they have any configuration. `left` gets the others that have a state, `stacks` the
-    stacks; what the components of these are made from is no root module."""
+    """The root modules below a folder, by their paths as seen from it, sorted. A pattern other than `**` names
+    directories; those are root modules if they have any configuration. `left` gets the others that have a state,
+    `stacks` the stacks; the sources of their components are not root modules."""
     stacks = {} if stacks is None else stacks
     if pattern != "**":
         return _named(folder, pattern, stacks)
@@ -106,7 +107,7 @@ def _matching(pattern: str, folder: str) -> list[str]:
 
 
 def _look_into(path: str, memory: FolderMemory) -> Found:
-    """What a folder is, with the names of those in it that are looked into."""
+    """The kind of a directory, with the names of those in it that are searched."""
     looked = looked_at(path, "folder")
     below, names = [], []
     try:
@@ -151,8 +152,8 @@ def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
 
 
 def _says_root(name: str, data: bytes) -> bool:
-    """Whether the text has a terraform block with a backend, cloud or required setting: by a quick look, and when that
-    says so, by the syntax."""
+    """Whether the text has a terraform block with a backend, cloud or required setting: by a quick look, and if that
+    succeeds, by the syntax."""
     is_json = name.endswith(".json")
     if not (_JSON_BLOCK if is_json else _ROOT_BLOCK).search(data) or not _ROOT_SETTING.search(data):
         return False

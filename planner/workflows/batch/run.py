@@ -30,7 +30,7 @@ from planner.world.state.lock import myself
 
 @frozen(eq=False)
 class BatchReport:
-    """What a batch came to. `done` has an entry for every selected unit, in the order of waves and names."""
+    """The result of a batch. `done` has an entry for every selected unit, in the order of waves and names."""
 
     command: str
     analysis: Analysis | None
@@ -307,7 +307,7 @@ class Run:
         return {unit: self.done[unit] for unit in self.order if unit in self.done and unit not in self.beside}
 
     def part(self) -> ShardSummary | None:
-        """What joining has to know, where this is one of several jobs."""
+        """The data for joining, where this is one of several jobs."""
         if self._known_part is None and self.analysis.share is not None:
             self._known_part = self._part(self.analysis.share)
         return self._known_part
@@ -333,7 +333,7 @@ def begin(
     asked: Mapping[str, Any] = {},
 ) -> tuple[Run | None, BatchReport]:
     """Find and analyse a fleet and begin the record of a run; no Run when something is wrong. `facts`: the relations
-    that are wanted of plans, which are going to be asked about; None: nobody asks. Raises Failure."""
+    that are needed of plans for a query; None: no query. Raises Failure."""
     started = time.monotonic()
     batch = Batch(options, command, keeps_pool=True)
     batch.hold()

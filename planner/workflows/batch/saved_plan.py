@@ -1,5 +1,5 @@
 """Plans of a fleet that are saved to be applied later: a folder with a plan file for each unit that has changes, and a
-manifest of what they were made from.
+manifest of their inputs.
 
     manifest.json   {"format", "version", "planner_version", "made", "by", "mode", "refresh", "key", "words",
                      "units": {unit: {"folder", "workspace", "outcome", "before": [unit...], "state", "lineage",
@@ -9,8 +9,8 @@ manifest of what they were made from.
                      "sum": SHA-256 of all that}
     plans/          NAME.tfplan, as `planner plan -out` writes them; also those that are incomplete
 
-Both are for the user alone (0700, 0600), because plans hold values. The manifest is written last. Whoever reads it
-trusts nothing in it: names of files follow from names of units, paths stay below the fleet or its repository, sizes are
+Both are for the user alone (0700, 0600), because plans hold values. The manifest is written last. Readers trust
+nothing in it: names of files follow from names of units, paths stay below the fleet or its repository, sizes are
 bounded. The digests of outputs in it are made with its own key, so that they mean the same on another machine.
 """
 
@@ -55,8 +55,8 @@ _OUTCOMES = ("changes", "incomplete", "unchanged")
 
 @frozen(eq=False)
 class Saved:
-    """One unit of a saved plan. `plan` is the SHA-256 of its plan file, "" where there is none; `files` by paths as
-    seen from the base; `asked` what the command line asked of it, with paths as seen from there."""
+    """One unit of a saved plan. `plan` is the SHA-256 of its plan file, "" where there is none; `files` by paths
+    relative to the base; `asked` the options of the command line for it, with paths relative to the base."""
 
     unit: str
     folder: str
@@ -110,7 +110,7 @@ class SavedManifest:
 
 
 def base_of(root: str) -> str:
-    """What paths of files are seen from: the repository that the fleet is in, else its root."""
+    """The base of file paths: the repository that the fleet is in, else its root."""
     root = here = os.path.realpath(root)
     while here != os.path.dirname(here):
         if os.path.exists(os.path.join(here, ".git")):
@@ -235,7 +235,7 @@ def _sum(document: Mapping[str, Any]) -> str:
 
 
 def read_bounded(path: str) -> bytes:
-    """A regular file of bounded size, which is no link. Raises OSError."""
+    """A regular file of bounded size, not a link. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)

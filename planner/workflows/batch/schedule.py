@@ -27,13 +27,13 @@ HARMLESS = ("plan", "validate")
 
 
 class BatchListener:
-    """Hears what happens; this one says nothing."""
+    """Receives the events of a batch; this one ignores them."""
 
     def shares(self, share: Share, selected: int) -> None:
         """The batch does a part of what is selected, so many units; other jobs do the rest."""
 
     def goes_on(self, applied: list[str], begun: list[str]) -> None:
-        """What earlier runs of a saved plan have applied, and what they only began to."""
+        """The units that earlier runs of a saved plan have applied, and those that they only began to."""
 
     def expects(self, units: list[str]) -> None:
         """A pass over these units begins."""
@@ -52,22 +52,22 @@ class BatchListener:
         """The unit is done with."""
 
     def stopping(self, units: list[str]) -> None:
-        """Somebody wants to stop: nothing more begins, and these units come to their end."""
+        """A stop was requested: nothing more begins, and these units finish."""
 
 
 class PassWork:
-    """What a pass asks of whoever runs it."""
+    """The interface of a pass for its runner."""
 
     def prepare(self, unit: str, decision: UnitDecision) -> Request:
         """The request of a unit that is to be run."""
         raise NotImplementedError
 
     def known(self, request: Request) -> UnitResult | None:
-        """The result from before that still stands; None: there is none."""
+        """The earlier result that is still valid; None: there is none."""
         return None
 
     def kept(self, request: Request, result: UnitResult) -> EarlierResult:
-        """What the rules are told of a result from before."""
+        """The facts of an earlier result for the rules."""
         return EarlierResult(result.asks_plugins, result.asks_services)
 
     def completed(self, request: Request) -> Request:
@@ -188,7 +188,7 @@ class Schedule:
         self.running[future] = unit
 
     def _earlier(self, unit: str, result: UnitResult | None = None) -> dict[str, Earlier]:
-        """What came before a unit; `result` is its own, by which what is awaited is known."""
+        """The results before a unit; `result` is its own, which determines the awaited values."""
         awaited = {other for _, other, _, _ in result.rests_on} if result is not None else set[str]()
         return earlier(self.done, self.before.get(unit, ()), self.reads_from.get(unit, ()), awaited)
 

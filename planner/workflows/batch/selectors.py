@@ -31,7 +31,7 @@ _VERBS = dict.fromkeys(_REACH, 1)
 
 @frozen
 class Selection:
-    """What a command line selects: selectors are united; the others narrow what they give."""
+    """The selection of a command line: selectors are united; the others narrow the result."""
 
     selectors: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -207,7 +207,7 @@ def _known(kind: str, name: str, names: Iterable[str]) -> None:
 
 
 def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
-    """The units that a name or pattern stands for, that of a repeated block among them. Raises Failure when there is
+    """The units that match a name or pattern, that of a repeated block among them. Raises Failure when there is
     none."""
     if pattern in fleet.units:
         return [pattern]
@@ -227,8 +227,8 @@ def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
 
 
 def changed_files(root: str, revision: str) -> list[str]:
-    """Paths as seen from `root`, sorted, of everything in its repository that differs from the revision. Raises Failure
-    when git cannot say."""
+    """Paths relative to `root`, sorted, of everything in its repository that differs from the revision. Raises Failure
+    when git fails."""
     if revision.startswith("-"):
         raise Failure(error("batch.revision", "Not a revision", f'"{revision}" is an option and no revision.'))
     top = _git(root, "rev-parse", "--show-toplevel").rstrip("\n")
@@ -259,7 +259,7 @@ _TELLING = ("plan", "apply", "destroy")
 
 
 def last_outcomes(root: str, units: Container[str]) -> dict[str, tuple[str, str]]:
-    """Unit -> outcome, and the run that says so. Validations say nothing."""
+    """Unit -> outcome, and its run. Validations do not count."""
     found: dict[str, tuple[str, str]] = {}
     try:
         names = sorted((n for n in os.listdir(os.path.join(root, FOLDER)) if is_run(n)), reverse=True)

@@ -1,4 +1,4 @@
-"""What one batch command works with: the fleet, what its configurations say, the order that the rules derive."""
+"""The session of one batch command: the fleet, the surveys of its configurations, the order that the rules derive."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CHUNK = 25
 
 @frozen
 class BatchOptions:
-    """What the flags of batch commands say. `words` are folders, patterns and selectors; `executor` as in executors.py;
+    """The options of batch commands. `words` are directories, patterns and selectors; `executor` as in executors.py;
     `workers` 0: one for each processor."""
 
     words: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class Batch:
         return open_executor(self.options.executor, self.workers, is_small, self._ships())
 
     def _ships(self) -> Ships | None:
-        """How units get to machines that share no files with this one; None where that is not asked for."""
+        """The transport of units to machines that share no files with this one; None where not requested."""
         text = self.options.executor
         if not ((text.startswith("dask") and self.options.bundles) or text.startswith(("command:", "ray:"))):
             return None
@@ -141,7 +141,7 @@ class Batch:
         return Ships(root, needs_of(root, files), store, self.known_bundles)
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
-        """The fleet as the rules see it; with `asks`, their database is wanted, too. Raises Failure."""
+        """The fleet according to the rules; with `asks`, with their database. Raises Failure."""
         options = self.options
         chosen = tuple(self.selectors) or (() if options.words else targeted(options.asked, self.fleet.units))
         selection = Selection(
@@ -173,7 +173,7 @@ class Batch:
         return shared(analysis, *self.options.shard)
 
     def surveyed(self, unit: str) -> tuple[str, ...]:
-        """The files that a unit's configuration and its variables stand in, and what the fleet's file is."""
+        """The files of a unit's configuration and its variables, and the parts of the fleet's file."""
         files = (self.made.get(unit) or survey_of(self.texts[unit])).files
         files = (*files, *map(os.path.abspath, self.fleet.units[unit].files))
         return (*files, os.path.abspath(self.fleet.file)) if self.fleet.file else files
@@ -189,7 +189,7 @@ class Batch:
         return {name: entry.state for name, entry in known.items() if name not in self.fleet.units}
 
     def _analysis_key(self) -> str:
-        """What the analysis of a whole fleet rests on."""
+        """The cache key of the analysis of a whole fleet."""
         said = blake2b(digest_size=16)
         states = (state for _, state in self.fleet.left)
         for text in (self.fleet.text, self.fleet.root, *self.fleet.units, *self.texts.values(), *states):
@@ -197,7 +197,7 @@ class Batch:
         return said.hexdigest()
 
     def survey(self) -> None:
-        """Find out what the configurations say, from the cache where nothing has changed."""
+        """Survey the configurations, from the cache where nothing has changed."""
         if has_errors(self.fleet.diagnostics):
             return
         missing: list[Request] = []
@@ -249,7 +249,7 @@ class Batch:
         return surveys
 
     def asked_of(self, selected: Iterable[str]) -> dict[str, UnitOptions]:
-        """What the command line asks of each selected unit; nothing of any if it says nothing. Raises Failure."""
+        """The options of the command line for each selected unit; empty without any. Raises Failure."""
         if self.options.asked == NOTHING_ASKED:
             return {}
 
@@ -260,7 +260,7 @@ class Batch:
         return {name: self._of_deployment(name, one) for name, one in asked.items()}
 
     def _of_deployment(self, name: str, asked: UnitOptions) -> UnitOptions:
-        """The same without what root modules alone can be asked. Raises Failure where a deployment is named with it."""
+        """The options without those for root modules alone. Raises Failure where they name a deployment."""
         if self.fleet.units[name].deployment is None or not (asked.variables or asked.limits != UNLIMITED):
             return asked
         is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)

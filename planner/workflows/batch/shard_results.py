@@ -1,7 +1,7 @@
-"""What jobs of one command left behind (-shard), read with care: it comes from other machines.
+"""The results of one command's jobs (-shard), read with care: they come from other machines.
 
-A part is the file of `-report=FILE`, or the folder of `-out=DIR`, which has that file and, if nothing failed, plans.
-Whatever it says is built anew from what is known of a report; the rest is dropped.
+A shard's result is the file of `-report=FILE`, or the directory of `-out=DIR`, which has that file and, if nothing
+failed, plans. Its content is rebuilt from the known members of a report; the rest is dropped.
 """
 
 from __future__ import annotations

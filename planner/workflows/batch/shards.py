@@ -22,7 +22,7 @@ from planner.workflows.batch.saved_plan import files_of
 
 
 def share(analysis: Analysis, number: int, count: int) -> Share:
-    """What the job with a number does, as the rules say."""
+    """The work of the job with a number, according to the rules."""
     line, groups = in_line(analysis)
     facts = FactBuilder()
     facts.add("command", analysis.command)
@@ -41,8 +41,8 @@ def share(analysis: Analysis, number: int, count: int) -> Share:
 
 def in_line(analysis: Analysis) -> tuple[list[str], dict[str, tuple[int, int]]]:
     """The selected units in a line, and for each the place of the first that it is connected with, and how many these
-    are. What is connected stands together, by the first name; in it each unit behind the one that it comes after (the
-    latest of them), so that what stands on one thing is cut apart as rarely as may be."""
+    are. Connected units are adjacent, by the first name; each unit comes behind the one that it depends on (the latest
+    of them), so that units with a common dependency are separated as rarely as possible."""
     before = {unit: [o for o in analysis.before.get(unit, ()) if o in analysis.selected] for unit in analysis.selected}
     followers: dict[str, list[str]] = {unit: [] for unit in before}
     for unit, others in before.items():
@@ -88,8 +88,8 @@ def part_of(
     asked: object,
     surveyed: Mapping[str, Iterable[str]],
 ) -> ShardSummary:
-    """What joining has to know. `asked`: what the command line said besides, as plain data without values; `surveyed`:
-    the files that units' configurations stand in."""
+    """The data for joining. `asked`: the other options of the command line, as plain data without values; `surveyed`:
+    the files of units' configurations."""
     units = analysis.fleet.units
     files = {unit: files_of(analysis.fleet.root, surveyed[unit], ()) for unit in sorted(analysis.selected)}
     said = [

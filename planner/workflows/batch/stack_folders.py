@@ -23,8 +23,8 @@ _SOURCE = BodySchema({"source": False})
 
 @frozen
 class StackFolder:
-    """What the files of a stack say about the fleet: the names of its deployments (none of one that others call), and
-    the folders that its components and child stacks are made from, as they stand there."""
+    """The content of a stack's files for the fleet: the names of its deployments (none of one that others call), and
+    the directories of its components' and child stacks' sources, as written."""
 
     deployments: tuple[str, ...]
     sources: tuple[str, ...]
@@ -96,7 +96,7 @@ def units_of(name: str, folder: str, deployments: Iterable[str], place: FileLoca
 
 
 def unit_name(name: str, deployment: str) -> str:
-    """What the unit of a deployment is called."""
+    """The name of a deployment's unit."""
     if not deployment:
         return name
     return deployment if name == "." else f"{name}/{deployment}"

@@ -30,8 +30,8 @@ Moved = tuple[str, str, str, str]
 def refusals(
     batch: Batch, analysis: Analysis, manifest: SavedManifest, folder: str, plans: dict[str, bytes]
 ) -> tuple[Before, list[Diagnostic]]:
-    """What earlier runs of a saved plan did, and why it is not applied, each reason; `plans` gets the plan files that
-    are as they were."""
+    """The results of earlier runs of a saved plan, and every reason why it cannot be applied; `plans` gets the
+    unchanged plan files."""
     moved: list[Moved] = []
     facts = FactBuilder()
     for unit, saved in manifest.units.items():

@@ -1,4 +1,4 @@
-"""What one unit's configuration says by itself: its state, the states that it reads, the files that it stands in."""
+"""The survey of one unit's configuration: its state, the states that it reads, its files."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _module(
 
 
 def _state(content: Content, scope: StaticScope) -> str:
-    """The state that a data source reads; "" when that cannot be said without planning."""
+    """The state that a data source reads; "" when that is not known without planning."""
     values: dict[str, Value] = {}
     for name, attribute in content.attributes.items():
         problems = Problems()
@@ -107,8 +107,8 @@ def _state(content: Content, scope: StaticScope) -> str:
 
 
 def _instances(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list[tuple[str, StaticScope]]:
-    """The keys of the instances of a block as they stand in addresses, each with the scope of its expressions. A block
-    whose instances are not known without planning stands for all of them."""
+    """The keys of the instances of a block as in addresses, each with the scope of its expressions. A block whose
+    instances are not known without planning represents all of them."""
     problems = Problems()
     for expr in (decl.enabled, decl.count, decl.for_each):
         if expr is None:
@@ -143,7 +143,7 @@ def _place(span: Span, folder: str) -> FileLocation:
 
 
 def _given(child: ModuleConfig, outer: StaticScope) -> Given:
-    """What the caller of a module passes, as far as it can be said without planning."""
+    """The arguments of a module call, as far as they are known without planning."""
     call = child.call
 
     def value(variable: VariableDecl, problems: Problems) -> Value | None:

@@ -1,5 +1,5 @@
-"""What the files of a stack say of one deployment without planning it: its states, its files, and whose outputs it
-reads."""
+"""The survey of one deployment by the files of its stack, without planning it: its states, its files, and the units
+whose outputs it reads."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _LOCKS = (".terraform.lock.hcl", FILE)
 
 
 def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
-    """The survey of a deployment, in the folder of its stack, and whether it stands until a file changes. `folder` is
-    what its files are shown below."""
+    """The survey of a deployment, in the directory of its stack, and whether it is valid until a file changes.
+    `folder`: shown paths of its files are relative to it."""
     _look()
     try:
         stack, problems = read_stack(".")
@@ -70,7 +70,7 @@ def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
 
 
 def _look() -> None:
-    """What is read only where it is there is looked at in any case."""
+    """Look at files that are read only if they exist."""
     for name in _LOCKS:
         RECORDER.look(name)
 

@@ -40,7 +40,7 @@ class Earlier:
 
 @frozen
 class EarlierResult:
-    """A result from before: whether it rests on what plugins and services said, and whether the command allows that."""
+    """An earlier result: whether it depends on answers of plugins and services, and whether the command allows that."""
 
     asks_plugins: bool = False
     asks_services: bool = False
@@ -50,7 +50,7 @@ class EarlierResult:
 
 @frozen
 class UnitDecision:
-    """What the rules say. `skipped`, `sees_plan` and `pending` name other units."""
+    """The decisions of the rules. `skipped`, `sees_plan` and `pending` name other units."""
 
     skipped: tuple[str, ...] = ()
     sees_plan: tuple[str, ...] = ()
@@ -75,10 +75,10 @@ def decide(
     is_partial: bool = False,
     is_approved: bool = False,
 ) -> UnitDecision:
-    """What becomes of a unit. `before`: the units that come before it; `kept`: its result from before, made from what
-    is still the same; `result`: how its own run ended, "" before that; `died`: how often a process died that ran it;
-    `was_cut_off`: it was in work when a run that is resumed now was cut off; `is_partial`: parts of a deployment are
-    deferred; `is_approved`: by the rules of its group."""
+    """The decision about a unit. `before`: the units that come before it; `kept`: its earlier result, whose inputs are
+    unchanged; `result`: how its own run ended, "" before that; `died`: how often a process died that ran it;
+    `was_cut_off`: it was in work when a run that is resumed now was interrupted; `is_partial`: parts of a deployment
+    are deferred; `is_approved`: by the rules of its group."""
     kinds = sorted(set(before.values()), key=_order)
     shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off, is_partial, is_approved)
     if not (shape.skipped or shape.sees_plan or shape.pending or shape.because):

@@ -1,5 +1,5 @@
-"""What a command line asks of single units: values of variables, targets and replacements. What it names and nobody has
-is an error."""
+"""The options of a command line for single units: values of variables, targets and replacements. A name that no unit
+has is an error."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NOTHING_ASKED = UnitArguments()
 
 @frozen
 class UnitOptions:
-    """What is asked of one unit."""
+    """The options for one unit."""
 
     variables: Pairs = ()
     limits: Limits = UNLIMITED
@@ -66,8 +66,8 @@ def targeted(asked: UnitArguments, units: Iterable[str]) -> tuple[str, ...]:
 def of_units(
     asked: UnitArguments, selected: Sequence[str], units: Sequence[str], declared: Callable[[str], Sequence[str] | None]
 ) -> dict[str, UnitOptions]:
-    """What is asked of each selected unit. `units`: all of the fleet; `declared`: the root variables of a unit, None
-    where its configuration cannot be read. Raises Failure, with all that names nothing."""
+    """The options for each selected unit. `units`: all of the fleet; `declared`: the root variables of a unit, None
+    where its configuration cannot be read. Raises Failure, with all names that do not exist."""
     problems: list[Diagnostic] = []
     variables: dict[str, list[tuple[str, str]]] = {unit: [] for unit in selected}
     for kind, text in asked.variables:

@@ -1,5 +1,5 @@
-"""Setting a unit up: the options that it is planned with, what belongs around it, and what `init` does for it where
-nobody has done that yet."""
+"""Setting a unit up: the options that it is planned with, its recipe, and the work of `init` where it has not been done
+yet."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
 
 
 def _without_asked(given: dict[str, Any], request: Request) -> dict[str, Any]:
-    """What the command line does not give: its -var and -var-file win over the fleet's file."""
+    """The values that the command line does not set: its -var and -var-file win over the fleet's file."""
     asked, _ = collect_variables(".", request.options.var_args, {})  # problems are reported with the configuration
     return {
         name: value
@@ -78,7 +78,7 @@ def _without_asked(given: dict[str, Any], request: Request) -> dict[str, Any]:
 
 
 def _arguments(request: Request) -> tuple[tuple[str, str], ...]:
-    """What belongs to the unit as options of a command line would give it."""
+    """The settings of the unit in the form of command line options."""
     if request.recipe is None or not request.recipe.arguments:
         return ()
     return _fitting(request)
@@ -93,7 +93,7 @@ def _from_other_units(request: Request) -> tuple[dict[str, Any], dict[str, Comin
 
 
 def set_up_unit(request: Request) -> None:
-    """What `init` does, for a unit that was never set up here. Raises Failure."""
+    """Run `init` for a unit that was never set up here. Raises Failure."""
     with ALONE, home(request):
         reading = read_configuration(options_of(request))
         if is_new(reading):
@@ -131,7 +131,7 @@ def is_new(reading: ConfigurationReading[OperationOptions]) -> bool:
 
 
 def set_up(request: Request, reading: ConfigurationReading[OperationOptions]) -> None:
-    """What `init` does. Raises Failure."""
+    """Run `init`. Raises Failure."""
     from planner.operations.init import init
 
     problems = init(options_of(request), read=reading)

@@ -80,7 +80,7 @@ def run_unit(request: Request, before_changes: Check = _nothing) -> UnitResult:
 
 
 def survey_units(requests: list[Request], folders: list[str]) -> list[Survey]:
-    """What the configurations of some units say by themselves."""
+    """The surveys of some units' configurations."""
     return [_survey(request, folder) for request, folder in zip(requests, folders, strict=True)]
 
 
@@ -211,7 +211,7 @@ def _with_recorded(result: UnitResult, state: State) -> UnitResult:
 
 
 def _state(request: Request) -> UnitResult:
-    """What the unit's state is by now: its lineage and serial, and as text what wrote it and who is at work on it. If
+    """The present state of the unit: its lineage and serial, and as text its last writer and the holder of its lock. If
     there is an approved plan: whether that was applied, and then the outputs, too."""
     request = with_recipe(request)
     with surrounded(request):

@@ -1,4 +1,4 @@
-"""Whether a plan of a deployment is applied without asking: the checks of its group, and what follows from them."""
+"""Approval of a deployment's plan without prompting: the checks of its group, and their consequences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Refusal:
 
 @frozen
 class Approval:
-    """What the rules say. `by`: the rules that approve; `refusals`: why somebody is asked."""
+    """The decision of the rules. `by`: the rules that approve; `refusals`: the reasons for a prompt."""
 
     deployment: str
     by: tuple[str, ...]
@@ -49,8 +49,8 @@ def approval(
     replans: int,
     judgement: Iterable[Diagnostic],
 ) -> Approval:
-    """Whether a plan is approved by the checks of its group. `judgement`: what policies say of it as
-    a whole; those of its components speak in its steps."""
+    """Whether a plan is approved by the checks of its group. `judgement`: the findings of policies about it as a whole;
+    those about its components are in its steps."""
     known = flow.stack.deployments
     group = known.groups.get(deployment.group or f"{deployment.name}_default")
     named = [known.rules[name] for name, _ in group.checks] if group is not None else []
@@ -105,7 +105,7 @@ def _first(diagnostics: Any) -> str:
 
 
 def context_of(plan: DeploymentPlan, replans: int) -> dict[str, Value]:
-    """What `context` is in a check."""
+    """The value of `context` in a check."""
     components = {str(step.name): counted(step) for step in plan.steps}
     total = {word: sum(changes[word] for changes in components.values()) for word in (*_COUNTED, "total")}
     errors = [d for d in plan.diagnostics if d.is_error]
@@ -127,7 +127,7 @@ def context_of(plan: DeploymentPlan, replans: int) -> dict[str, Value]:
 
 
 def counted(step: InstanceStep) -> dict[str, Value]:
-    """How much is done in an instance, as `changes` tells it."""
+    """The number of changes in an instance, as in `changes`."""
     found = dict.fromkeys(_COUNTED, 0)
     for change in step.plan.changes if step.plan is not None else ():
         if change.mode != "managed":

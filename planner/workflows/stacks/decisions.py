@@ -1,4 +1,4 @@
-"""What the rules of rules/stacks say about the instances of a deployment."""
+"""Decisions of the rules of rules/stacks about the instances of a deployment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PutOff = tuple[tuple[str, str], ...]
 
 
 def facts_of(asked: ComponentInstance) -> list[tuple[str, ...]]:
-    """What is so about an instance that was asked for, as facts."""
+    """The facts about a requested instance."""
     name = str(asked.name)
     facts: list[tuple[str, ...]] = [("component", name)]
     if asked.name.is_wild:
@@ -35,7 +35,7 @@ def facts_of(asked: ComponentInstance) -> list[tuple[str, ...]]:
 
 
 def expansions(name: PromiseName) -> list[PromiseName]:
-    """What has to be known to know how many instances it stands for."""
+    """The expansions that must be known for the number of instances that a name represents."""
     parts = [(f"stack.{stack}", name.path[:depth], key) for depth, (stack, key) in enumerate(name.path)]
     parts.append((f"component.{name.name}", name.path, name.key))
     return [PromiseName("each", called, path) for called, path, key in parts if isinstance(key, Wild)]
@@ -70,7 +70,7 @@ def _given(name: str, because: str, what: str) -> tuple[str, ...]:
 
 @frozen(eq=False)
 class Decided:
-    """What is done about each instance, and what comes before what."""
+    """The decisions about instances, and their order."""
 
     does: Mapping[str, str]
     follows: frozenset[tuple[str, str]]
@@ -83,7 +83,7 @@ class Decided:
 
 
 def decide(facts: FactBuilder) -> Decided:
-    """What follows from all that is known."""
+    """The decisions derived from the facts."""
     found = evaluate(stack_program(), facts.build(), _DECIDED)
     return Decided(
         {str(name): str(what) for name, what in found.sorted("does")},
@@ -97,7 +97,7 @@ def decide(facts: FactBuilder) -> Decided:
 
 
 def data_flow(facts: FactBuilder, flow: Flow) -> None:
-    """What asked for what while the flow was evaluated, with the places."""
+    """The dependencies found while the flow was evaluated, with the places."""
     for one, span in flow.promises.awaited:
         facts.add("reads_value", str(one.by), str(one.awaited), source=span)
         for name in (one.by, one.awaited):

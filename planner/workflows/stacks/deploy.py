@@ -147,7 +147,7 @@ class Runner:
         return plan_opened(opened, asked.variables, hooks, self.to_apply)
 
     def heard(self, name: PromiseName) -> Hooks:
-        """Where what is done in an instance is told."""
+        """The hooks for the work on an instance."""
         return self.hooks.inside(str(name))
 
     def settle(self, asked: ComponentInstance, step: InstanceStep) -> None:
@@ -158,8 +158,8 @@ class Runner:
     # ------------------------------------------------------------ applying
 
     def apply(self, approved: DeploymentPlan) -> tuple[list[Diagnostic], dict[str, Value]]:
-        """Do what a plan says, and give the outputs. What was planned with unknown values is planned again with what is
-        known by then, and done if that is nothing that was not approved."""
+        """Apply a plan, and return the outputs. Instances planned with unknown values are planned again with the values
+        that are known by then, and applied if there are no changes that were not approved."""
         problems: list[Diagnostic] = []
         self._note(approved)
         failed: set[str] = set()
@@ -209,7 +209,7 @@ class Runner:
         return problems
 
     def _note(self, plan: DeploymentPlan) -> None:
-        """What each instance is made from, before anything is done that an interruption could leave behind."""
+        """Record the dependencies of each instance, before anything is done that an interruption could leave behind."""
         made_from = dict(self.states.notes().made_from)
         for name, asked in self.asked.items():
             made_from[name] = tuple(map(str, asked.awaited))
@@ -279,7 +279,7 @@ class _Applying:
         return {name: value if name in said else UNKNOWN for name, value in outputs.items()}
 
     def _unknown(self, asked: ComponentInstance, names: Iterable[str]) -> Diagnostic:
-        """What is said when all that an instance is made from is there, and its inputs are not."""
+        """The diagnostic for an instance whose dependencies are done, but whose inputs are not known."""
         detail = f"Still unknown: {', '.join(sorted(names))} of {asked.name}."
         given = [name for name, value in sorted(self.runner.inputs.items()) if not is_wholly_known(value)]
         if given:

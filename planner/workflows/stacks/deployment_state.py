@@ -1,4 +1,4 @@
-"""What deployments have: the states of their components, and their outputs."""
+"""The data of deployments: the states of their components, and their outputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Deployed:
 
 
 def schemas_of(session: OpenedStack) -> Schemas:
-    """What the states of a stack are shown by; to be closed."""
+    """The schemas for showing a stack's states; to be closed."""
     return new_schemas(session.directory, requirements(session.stack.root), encryption=session.encryption)
 
 

@@ -1,4 +1,5 @@
-"""What deployments are given: their inputs, evaluated with identity tokens, stores and what other stacks publish."""
+"""The input of deployments: their inputs, evaluated with identity tokens, stores and outputs published by other
+stacks."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ _SECRET = frozenset((EPHEMERAL, SENSITIVE))
 
 @frozen(eq=False)
 class ServiceStandIns:
-    """What stands for the services of the hosted runtime here. `tokens`: files with tokens by the name of their block;
-    `varsets`: the folder of variable sets (NAME.tfvars, NAME.env); `upstream`: directories of stacks by their
+    """The replacements for the services of the hosted runtime. `tokens`: files with tokens by the name of their block;
+    `varsets`: the directory of variable sets (NAME.tfvars, NAME.env); `upstream`: directories of stacks by their
     addresses."""
 
     tokens: Mapping[str, str] = field(factory=dict)
@@ -74,7 +75,7 @@ class DeploymentFlow:
         return dict(items)
 
     def is_destroyed(self, deployment: Deployment) -> bool:
-        """Whether the deployment says that everything in it is to go. Raises Failure."""
+        """Whether the deployment has destroy set, so that everything in it is destroyed. Raises Failure."""
         if deployment.destroy is None:
             return False
         value, _ = unmark(self.evaluate(deployment.destroy))
@@ -123,7 +124,7 @@ class DeploymentFlow:
         return UNKNOWN if found is None else dict(found)
 
     def upstream(self, name: str) -> Mapping[str, Value] | None:
-        """What an upstream stack has published; None when it never did. Raises Failure."""
+        """The published outputs of an upstream stack; None when it never published. Raises Failure."""
         found: Mapping[str, Value] | None = self.promises.ask(f"upstream.{name}")
         return found
 
@@ -171,7 +172,7 @@ class _Scope(Scope):
 
 def _environment(folder: str, name: str, span: Span) -> dict[str, str]:
     """The variables of a set for the environment: those of NAME.env, else of the environment itself. Raises Failure for
-    a file that cannot be read: the environment is no stand-in for it."""
+    a file that cannot be read: the environment does not replace it."""
     path = os.path.join(folder, f"{name}.env")
     if not os.path.lexists(path):
         return dict(os.environ)

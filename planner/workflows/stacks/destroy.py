@@ -1,4 +1,4 @@
-"""What goes: instances that are recorded and not asked for any more, or all of them."""
+"""Removals: instances that are recorded and not requested any more, or all of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class Planner(Protocol):
 def plan_removals(
     planner: Planner, recorded: list[PromiseName], planned_by: Flow | None, left_out: Iterable[str] = ()
 ) -> tuple[Decided, list[Diagnostic]]:
-    """Plan the end of what is recorded and not asked for (of everything, to destroy it), but for what is left out."""
+    """Plan the removal of instances that are recorded and not requested (of all, to destroy the deployment), but for
+    those that are left out."""
     flow = Flow(planner.stack, planner.inputs, InstancesOfStates(planner.states))
     # a place without a state is no instance: somebody else's folder, or what a killed apply had just begun
     recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]
@@ -148,8 +149,8 @@ def _asked_to_destroy(
 
 
 def _as_configured(flow: Flow, name: PromiseName) -> tuple[PromiseName, ...]:
-    """What an instance is made from as the configuration has it now, where nothing was noted when it was made. Of what
-    only a removed block is about, nobody knows."""
+    """The dependencies of an instance in the present configuration, where none were recorded when it was made. For
+    those of removed blocks they are unknown."""
     try:
         flow.promises.ask(name)
     except Failure:  # told when it is planned

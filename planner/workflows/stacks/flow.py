@@ -1,7 +1,7 @@
-"""The data flow of one deployment: which values, providers and instances of components there are, found by asking.
+"""The data flow of one deployment: its values, providers and instances of components, evaluated on demand.
 
-Nothing is ordered beforehand. An instance of a component is made when somebody asks for it, and asks for what its
-inputs, its providers and its dependencies are made from.
+Nothing is ordered beforehand. An instance of a component is evaluated on first use, and evaluates the sources of its
+inputs, its providers and its dependencies.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Configured:
 
 @frozen(eq=False)
 class ComponentInstance:
-    """What is known of an instance of a component before anything is done about it."""
+    """The known data about an instance of a component before any work on it."""
 
     name: PromiseName
     config: Config
@@ -81,7 +81,7 @@ class ComponentInstance:
 
 
 class ComponentWork(Protocol):
-    """What is done about instances, and gives their outputs."""
+    """The work on instances, which returns their outputs."""
 
     def component(self, asked: ComponentInstance) -> Mapping[str, Value]:
         """The outputs of an instance, some perhaps unknown. Raises Failure."""
@@ -125,7 +125,7 @@ class Flow:
         return StackScope(self, path, key, each)
 
     def each(self, name: PromiseName, span: Span | None = None) -> dict[str, Value] | Unknown | None:
-        """What something is repeated for: values by key, unknown, or None where it is there once."""
+        """The items of a repetition: values by key, unknown, or None where there is no repetition."""
         found: dict[str, Value] | Unknown | None = self.promises.ask(name, span)
         return found
 
@@ -251,7 +251,7 @@ class Flow:
     def asked(
         self, component: ComponentDecl | RemovedComponent, name: PromiseName, each: Value = UNKNOWN
     ) -> ComponentInstance:
-        """What an instance is made from. Raises Failure."""
+        """The input of an instance. Raises Failure."""
         follows: list[PromiseName] = []
         if isinstance(component, ComponentDecl):
             each = self.keys("component", component.name, name.path).get(name.key, UNKNOWN)
@@ -275,7 +275,7 @@ class Flow:
         return tuple(sorted(self.promises.nearest(name, lambda other: other.is_component), key=str))
 
     def _follows(self, component: ComponentDecl, path: Path) -> list[PromiseName]:
-        """What depends_on names, when it is there. Raises Failure."""
+        """The targets of depends_on, evaluated. Raises Failure."""
         return [n for ref in component.depends_on for n in self._wait_for(ref.node, path, ref.span)]
 
     def _wait_for(self, node: nodes.SyntaxNode, path: Path, span: Span) -> list[PromiseName]:
@@ -302,7 +302,7 @@ class Flow:
 
 
 class StackScope(Scope):
-    """What names mean in a stack: `key` and `each` are those of the instance, for what is repeated."""
+    """The scope of a stack: `key` and `each` are those of the instance, in repeated blocks."""
 
     def __init__(self, flow: Flow, path: Path, key: Key, each: Value) -> None:
         self.flow, self.path, self.key, self.value = flow, path, key, each
@@ -344,7 +344,7 @@ class StackScope(Scope):
 
 
 def repeated(value: Value, expr: Expr) -> dict[str, Value] | Unknown:
-    """What for_each gives: values by key, or unknown. A list of distinct texts counts as a set. Raises Failure."""
+    """The items of for_each: values by key, or unknown. A list of distinct strings counts as a set. Raises Failure."""
     plain, marks = unmark(value)
     if isinstance(plain, List | tuple):
         whole, within = unmark_deep(plain)
@@ -396,8 +396,8 @@ def checked_inputs(declared: Mapping[str, Any], given: Value, who: str) -> dict[
 
 
 def output_value(declared: OutputDecl, value: Value) -> Value:
-    """An output's value in its type, sensitive where it says so. Raises Failure, also for an ephemeral value
-    if the output does not say that it is."""
+    """An output's value in its type, sensitive if declared so. Raises Failure, also for an ephemeral value if the
+    output is not declared ephemeral."""
     if declared.type is not None:
         try:
             value = declared.type.convert(value)
@@ -452,7 +452,7 @@ class FilledBody:
 
 
 def filled(attribute: Attribute, scope: Scope) -> Attribute:
-    """An argument with its value. One that cannot be evaluated stays as it is: who decodes the body says why."""
+    """An argument with its value. One that cannot be evaluated stays unchanged: decoding the body reports why."""
     names = {node.name if isinstance(node, Variable) else node.root for node in variables(attribute.expr)}
     if not names or not names <= ROOTS:
         return attribute
@@ -464,7 +464,7 @@ def filled(attribute: Attribute, scope: Scope) -> Attribute:
 
 
 def problems_of(body: Body, scope: Scope, source: object) -> tuple[list[Diagnostic], bool]:
-    """What is wrong with the expressions of a body, and whether there is a value in it that is not known yet."""
+    """The problems of a body's expressions, and whether there is an unknown value in it."""
     problems: list[Diagnostic] = []
     is_unknown = False
     for node in variables(body):

@@ -49,7 +49,7 @@ _REFUSED = {
 
 @frozen(eq=False)
 class ConvertedModule:
-    """What a root module becomes. `files` by name, and as they may be `shown`; `states` of the instances of
+    """The result of converting a root module. `files` by name, and as they may be `shown`; `states` of the instances of
     components."""
 
     files: dict[str, str]
@@ -183,7 +183,8 @@ class _StackWriter:
     # ------------------------------------------------------------ providers
 
     def given(self, call: ModuleCall, child: ModuleConfig | None) -> list[str]:
-        """What a component is given: what the call passes, else the default configurations of the same names."""
+        """The provider configurations for a component: those passed by the call, else the default configurations of the
+        same names."""
         if child is None:
             return []
         needed = needed_configurations(Config(evolve(child, path=(), call=None)))

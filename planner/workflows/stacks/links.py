@@ -1,4 +1,4 @@
-"""What deployment files say of other stacks and of deployments, without any value."""
+"""References of deployment files to other stacks and to deployments, without any value."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def mentioned(said: Deployments, expr: Expr | None, root: str) -> Iterator[tuple[str, str, Span]]:
-    """What an expression, with the locals that it rests on, names below `root` (upstream_input or deployment): the
-    name, its attribute ("" where it is taken as a whole), and where."""
+    """The references of an expression, with the locals that it uses, to objects below `root` (upstream_input or
+    deployment): the name, its attribute ("" where it is taken as a whole), and where."""
     waiting = [] if expr is None else [expr]
     seen: set[str] = set()
     while waiting:

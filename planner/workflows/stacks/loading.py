@@ -51,7 +51,7 @@ def component_configs(root: StackModule) -> Iterator[Config]:
 
 
 def requirements(root: StackModule) -> Config:
-    """What the stacks say about versions of providers, as a configuration that has nothing else."""
+    """The version constraints of the stacks for providers, as a configuration that has nothing else."""
     required = {
         f"{number}-{name}": entry
         for number, module in enumerate(root.walk())
@@ -76,7 +76,7 @@ _COMMANDS = {"planner init": "planner stacks init", "planner providers lock": "p
 
 
 def advised(problem: Diagnostic) -> Diagnostic:
-    """The same where it advises a command for root modules: with the one for stacks."""
+    """A diagnostic that recommends a command for root modules, with the one for stacks instead."""
     detail = problem.detail
     for plain, ours in _COMMANDS.items():
         detail = detail.replace(plain, ours)

@@ -42,7 +42,7 @@ TAKEN = (".terraform", "stack-states")
 
 @frozen(eq=False)
 class StackMigration:
-    """What came of it: the stack that was made, the plan that proves it, and what there is to say."""
+    """The result: the stack that was made, the plan that proves it, and the diagnostics."""
 
     converted: ConvertedModule | None
     plan: DeploymentPlan | None
@@ -105,8 +105,8 @@ def _check_no_stack() -> None:
 
 
 def _check_unfinished(converted: ConvertedModule, deployment: str, told: Diagnostics) -> None:
-    """What is there already is what an interrupted run has written, and is written again. Raises Failure for anything
-    else: files of a stack, or states with other objects than those that are to be written."""
+    """Existing files must be those that an interrupted run has written, and are written again. Raises Failure for any
+    others: files of a stack, or states with other objects than those to be written."""
     for name in (COMPONENTS, DEPLOYMENTS):
         try:
             if os.path.lexists(name) and read_whole(name) != converted.files[name].encode():
@@ -150,7 +150,7 @@ def proven(converted: ConvertedModule, deployment: str, options: OperationOption
 
 
 def with_outputs(converted: ConvertedModule, plan: DeploymentPlan) -> ConvertedModule:
-    """The same with the outputs that modules have as components, which a root module's state does not record."""
+    """The module with the outputs that modules have as components, which a root module's state does not record."""
     states = dict(converted.states)
     for step in plan.steps:
         outputs = {
@@ -177,7 +177,7 @@ def _install(here: str, folder: str) -> None:
 
 
 def renamed(manifest: dict[str, ModuleRecord]) -> dict[str, ModuleRecord]:
-    """What is installed for a root module, as it is for the stack."""
+    """The manifest of installed modules of a root module, converted for the stack."""
     found = {"": ModuleRecord("", "", ".")}
     for key, record in manifest.items():
         if key:
@@ -220,7 +220,7 @@ def _write(converted: ConvertedModule, deployment: str, stored: Stored[Operation
 
 @frozen(eq=False)
 class Return:
-    """What came of a deployment as a root module."""
+    """The result of converting a deployment to a root module."""
 
     root: RootModule | None
     planned: Planned[Start] | None

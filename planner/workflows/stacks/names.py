@@ -1,4 +1,4 @@
-"""What there is in a deployment: a name for each value, instance and expansion of a stack."""
+"""Names of the parts of a deployment: one for each value, instance and expansion of a stack."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from planner.foundation.vocabulary.records import frozen
 
 
 class Wild(Enum):
-    """Stands for all instances of something of which nobody knows yet how many there are."""
+    """Represents all instances of a block whose number is not known yet."""
 
     ALL = "*"
 
@@ -48,7 +48,7 @@ class PromiseName:
 
     @property
     def is_wild(self) -> bool:
-        """Whether it stands for all instances."""
+        """Whether it represents all instances."""
         return any(isinstance(key, Wild) for key in (self.key, *(key for _, key in self.path)))
 
     @property

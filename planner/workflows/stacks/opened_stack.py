@@ -63,7 +63,7 @@ class OpenedStack:
         return deployment
 
     def left_behind(self) -> list[Diagnostic]:
-        """What is said of states of deployments that the files have no more. Raises Failure."""
+        """Diagnostics about states of deployments that are no longer in the files. Raises Failure."""
         known = self.stack.deployments.deployments
         found = sorted({d for d, _ in recorded_instances(self.backend)} - set(known))
         return [
@@ -134,7 +134,7 @@ def backend_here(directory: str, told: Diagnostics) -> tuple[Backend, Encryption
 
 
 def open_named(around: ServiceStandIns, told: Diagnostics) -> OpenedStack:
-    """The stack in the working directory with surroundings that somebody named for it: a name that means nothing is an
+    """The stack in the working directory with the services that the user named for it: a name without meaning is an
     error. Raises Failure."""
     session = open_stack(".", around, told)
     declared = session.stack.deployments
@@ -156,7 +156,7 @@ def _unmeant(option: str, name: str, known: Iterable[str]) -> Diagnostic:
 
 
 def opened(around: ServiceStandIns) -> tuple[OpenedStack, list[Diagnostic]]:
-    """The same with what there is to say of it. Raises Failure, which has all that is wrong."""
+    """The stack with its diagnostics. Raises Failure, which has all problems."""
     told = Diagnostics()
     try:
         return open_named(around, told), told
@@ -176,7 +176,7 @@ def recorded(backend: Backend, deployment: str) -> Mapping[str, Value] | None:
 def published_by(
     folder: str, around: ServiceStandIns, readers: tuple[str, ...] = (), coming: Coming = NOTHING_COMES
 ) -> Mapping[str, Value] | None:
-    """What the stack in a directory has published last; None when it never did. Raises Failure."""
+    """The last published outputs of the stack in a directory; None when it never published. Raises Failure."""
     real = os.path.realpath(folder)
     if real in readers:
         way = "".join(f"\n  - {reader}" for reader in (*readers[readers.index(real) :], real))
@@ -199,8 +199,7 @@ def published_by(
 
 
 class _Published(Mapping[str, Value]):
-    """What a stack publishes, each output evaluated when it is asked for: one that cannot be had keeps nobody from the
-    others."""
+    """The published outputs of a stack, each evaluated on first use: a failed one does not affect the others."""
 
     def __init__(self, session: OpenedStack, folder: str) -> None:
         self._session, self._folder = session, folder

@@ -1,4 +1,4 @@
-"""What policies say of a planned deployment as a whole: of several components at once."""
+"""Results of policies for a planned deployment as a whole: for several components at once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DeploymentPolicies:
     problems: tuple[Diagnostic, ...]
 
     def verdict(self, plan: DeploymentPlan) -> CombinedVerdict:
-        """What they say of a plan. Raises Failure where there is none."""
+        """Their result for a plan. Raises Failure where there is none."""
         wanted = self.modal.verdicts
         facts = facts_about(plan, contents_needed(self.program, wanted))
         return verdict_of(self.modal, self.program, evaluate(self.program, facts, wanted), source_json)
@@ -56,7 +56,7 @@ def deployment_policies(directory: str, words: tuple[str, ...] = ()) -> Deployme
 
 
 def diagnostics(verdict: CombinedVerdict, deployment: str) -> list[Diagnostic]:
-    """What policies say of a deployment as errors and warnings."""
+    """The findings of policies about a deployment as errors and warnings."""
     return [_diagnostic(finding, deployment) for finding in verdict.findings]
 
 
@@ -81,7 +81,7 @@ def _loaded(directory: str) -> DeploymentPolicies | None:
 
 
 def judged(policies: DeploymentPolicies | None, plan: DeploymentPlan) -> list[Diagnostic]:
-    """What they say of a plan, as errors and warnings. Raises Failure."""
+    """The findings about a plan, as errors and warnings. Raises Failure."""
     if policies is None or has_errors(plan.diagnostics):
         return []
     return _judged(policies, plan)

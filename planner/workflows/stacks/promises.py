@@ -1,8 +1,8 @@
-"""Promises: values that are asked for by name, made at most once, and made by whoever asks first.
+"""Promises: values that are requested by name, made at most once, and made by the thread that requests them first.
 
-Whoever asks for what nobody makes yet makes it himself; whoever asks for what another thread makes waits for it. A
-promise that would wait for itself is an error that shows the way round. Which promise asked for which is kept, with
-the place in the text where it did: the graph of a stack is what happened here, and nothing that was planned before.
+A thread that requests a value not yet being made makes it itself; if another thread is making it, it waits for that. A
+promise that would wait for itself is an error that shows the cycle. The requests between promises are recorded, with
+their places in the text: the graph of a stack is the record of them, not planned before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_NESTED = 16
 
 @frozen
 class Await(Generic[K]):
-    """One promise asked for another, at this place ("" where no text says so)."""
+    """One promise requested another, at this place ("" where there is none in the text)."""
 
     by: K
     awaited: K
@@ -31,9 +31,9 @@ class Await(Generic[K]):
 
 
 class Promises(Generic[K]):
-    """The promises of one evaluation. `make` gives the value of a promise, and may ask for others meanwhile. What
-    `make` raises as a Failure is the outcome of the promise, for everybody who asks. `nested`: so many are made within
-    each other by one thread."""
+    """The promises of one evaluation. `make` returns the value of a promise, and may request others meanwhile. A
+    Failure raised by `make` is the outcome of the promise, for all requests. `nested`: the maximum number that one
+    thread makes within each other."""
 
     def __init__(self, make: Callable[[K], Any], nested: int = MOST_NESTED) -> None:
         self._make, self._nested = make, nested
@@ -51,8 +51,8 @@ class Promises(Generic[K]):
     # ------------------------------------------------------------ asking
 
     def ask(self, key: K, span: Span | None = None) -> Any:
-        """The value of a promise. `span`: where in the text it is asked for. Raises Failure: that of the promise, or
-        because it waits for itself."""
+        """The value of a promise. `span`: the place in the text that requests it. Raises Failure: that of the promise,
+        or because it waits for itself."""
         me = threading.get_ident()
         with self._changed:
             mine = self._making.setdefault(me, [])
@@ -119,7 +119,7 @@ class Promises(Generic[K]):
         return value
 
     def ask_all(self, keys: Iterable[K], workers: int) -> list[Diagnostic]:
-        """Ask for many promises, so many at a time, and give what was wrong, each once, in the order of the keys."""
+        """Make many promises, so many at a time, and return the problems, each once, in the order of the keys."""
         wanted = list(keys)
         if workers <= 1 or len(wanted) <= 1:
             return _distinct(map(self._problem, wanted))
@@ -148,8 +148,8 @@ class Promises(Generic[K]):
         raise Failure(error("stack.circle", f"{way[0]} waits for itself", detail, spans[0] if spans else None))
 
     def _way(self, me: int, key: K) -> list[K]:
-        """What is made because `key` is, up to what this thread makes now, if that comes back to it; the way begins
-        with the least of them, so that it is the same whoever finds it."""
+        """The promises made because of `key`, up to the one that this thread makes now, if that comes back to it; the
+        cycle begins with the least of them, so that it is the same whichever thread finds it."""
         way: list[K] = []
         thread, at = self._makers[key], key
         while True:
@@ -169,7 +169,7 @@ class Promises(Generic[K]):
 
     @property
     def awaited(self) -> list[tuple[Await[K], Span | None]]:
-        """Who asked for whom, sorted, and where."""
+        """The requests between promises, sorted, and their places."""
         with self._changed:
             return sorted(self._awaited.items(), key=lambda a: (str(a[0].by), str(a[0].awaited), a[0].place))
 

@@ -73,7 +73,7 @@ def tell_approval(found: Approval, view: View) -> None:
 
 
 def tell_applied(deployment: str, done: Counts, mode: str, view: View, terminal: Terminal) -> None:
-    """What was done in all rounds."""
+    """Print the changes made in all rounds."""
     text = f"{deployment}: {finished(done)}."
     changes = {**_numbers(done), "operation": "destroy" if mode == "destroy" else "apply"}
     view.say(f"\n{terminal.paint(text, 'bold', 'green')}", text, type="change_summary", changes=changes)

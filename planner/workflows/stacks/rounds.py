@@ -47,7 +47,7 @@ class Rounds:
         self._before: DeploymentPlan | None = None
 
     def problems(self, plan: DeploymentPlan) -> list[Diagnostic]:
-        """Take the plan of the next round, and say whether it cannot come to anything: what waits for what."""
+        """Take the plan of the next round, and report if it cannot make progress: which instance waits for which."""
         before, self._before = self._before, plan
         self.number += 1
         stalled = _stalled(plan, before)
@@ -89,8 +89,8 @@ def _waiting(plan: DeploymentPlan) -> set[str]:
 
 @define(eq=False)
 class RoundsResult:
-    """What came of a deployment: `is_done` when everything that was approved is there, `is_partial` when another round
-    is needed for the rest."""
+    """The result of a deployment: `is_done` when everything approved was applied, `is_partial` when another round is
+    needed for the rest."""
 
     is_done: bool = False
     is_partial: bool = False
@@ -100,7 +100,7 @@ class RoundsResult:
 
 
 class Deploying:
-    """What is asked and shown while a deployment is planned and applied; this one shows nothing and approves all."""
+    """Prompts and output while a deployment is planned and applied; this one shows nothing and approves all."""
 
     def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
         """A plan without errors was made."""
@@ -120,8 +120,8 @@ def deploy(
     told: Diagnostics,
     most: int = 0,
 ) -> RoundsResult:
-    """Plan and apply round after round until nothing is deferred, at most so many rounds (0: as many as there may be);
-    what there is to say is told. Raises Failure when the inputs of the deployment cannot be had."""
+    """Plan and apply round after round until nothing is deferred, at most so many rounds (0: unlimited); returns the
+    diagnostics. Raises Failure when the inputs of the deployment cannot be evaluated."""
     deployed, rounds = RoundsResult(), Rounds()
     while True:
         runner = session.runner(deployment, options, hooks)

@@ -1,4 +1,4 @@
-"""Which instances of components somebody means."""
+"""Selection of instances of components by the user."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MOST_NAMED = 10
 
 
 def chosen(names: Collection[PromiseName], words: Iterable[str], deployment: str) -> list[PromiseName]:
-    """The names that the words mean: an instance, a component with all its instances, or a child stack with all that is
-    in it. One that stands for all instances may turn out to be any of them. Raises Failure for a word that means
-    nothing."""
+    """The names that the words mean: an instance, a component with all its instances, or a child stack with all its
+    content. One that represents all instances may turn out to be any of them. Raises Failure for a word without
+    meaning."""
     found: set[PromiseName] = set()
     for word in words:
         hits = {name for name in names if _means(word, name)}

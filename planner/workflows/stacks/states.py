@@ -27,8 +27,8 @@ _NOTES = "stack"
 
 @frozen(eq=False)
 class Notes:
-    """What is kept beside the state of a deployment: from which instances each one was made, for the order in which
-    they are destroyed; and what the deployment has published."""
+    """The data kept next to the state of a deployment: the dependencies of each instance, for the order in which they
+    are destroyed; and the outputs that the deployment has published."""
 
     made_from: Mapping[str, tuple[str, ...]]
     is_damaged: bool = False
@@ -43,7 +43,7 @@ class States:
         self._created: list[PromiseName | None] = []
 
     def workspace(self, name: PromiseName | None = None) -> str:
-        """What the state of an instance (or of the deployment) is called."""
+        """The workspace name for the state of an instance (or of the deployment)."""
         return workspace_of(self.deployment, name)
 
     def store(self, name: PromiseName | None = None) -> Store:
@@ -132,7 +132,7 @@ class States:
         return problems
 
     def notes(self) -> Notes:
-        """What was noted; nothing where it is lost or damaged."""
+        """The recorded notes; empty where they are lost or damaged."""
         data = self.store().beside(_NOTES)
         if not data:
             return Notes({})

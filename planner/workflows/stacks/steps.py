@@ -1,4 +1,4 @@
-"""What a plan of a deployment does about each instance, and what values it has before, in and after it."""
+"""The steps of a deployment's plan for each instance, and the values before, in and after it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class InstanceStep:
-    """What is done, or was done, about one instance. `what`: plan, destroy, forget or defer."""
+    """The planned or finished work on one instance. `what`: plan, destroy, forget or defer."""
 
     name: PromiseName
     what: str
@@ -94,7 +94,7 @@ def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
 
 
 def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
-    """A plan as policies find it, with what they say among its problems."""
+    """A plan after the check by policies, with their findings among its problems."""
     if planned.complete is None or not planned.complete.loaded.options.judges:
         return planned, None
     return _judged(planned, planned.complete)

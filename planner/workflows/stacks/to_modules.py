@@ -34,7 +34,8 @@ MAIN, VALUES = "main.tf", "terraform.tfvars"
 
 @frozen(eq=False)
 class RootModule:
-    """What a deployment becomes: files by name, as they are and as they may be `shown`; and the state."""
+    """The result of converting a deployment: files by name, with their content and as they may be `shown`; and the
+    state."""
 
     files: dict[str, str]
     shown: dict[str, str]
@@ -44,7 +45,7 @@ class RootModule:
 def convert(
     stack: StackConfig, inputs: Mapping[str, Value], states: Mapping[PromiseName, State], folder: str
 ) -> RootModule:
-    """The root module for a deployment, to stand in `folder`. Raises Failure with all that has no place in one."""
+    """The root module for a deployment, for use in `folder`. Raises Failure with all parts that cannot be converted."""
     writer = _RootModuleWriter(stack, folder)
     for name in stack_files(".").components:
         body, source, found = load_text(read_whole(name), name, False)

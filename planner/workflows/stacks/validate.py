@@ -39,7 +39,7 @@ class _NoWork:
 
 
 def flow_problems(stack: StackConfig) -> list[Diagnostic]:
-    """What is wrong with the expressions of a stack whatever its inputs are: circles, and values that do not fit."""
+    """The problems of a stack's expressions that do not depend on its inputs: cycles, and values that do not fit."""
     inputs = {name: Unknown(variable.constraint.type) for name, variable in stack.root.variables.items()}
     flow = Flow(stack, inputs, _NoWork())
     names, problems = flow.instances()

@@ -1,8 +1,8 @@
-"""A carrier that starts a command for each unit: the parcel is its standard input, the answer its standard output.
+"""A carrier that starts a command for each unit: the parcel is its standard input, the result its standard output.
 
-Whatever runs programs elsewhere and connects these two will do, as long as the other end is `planner batch work`: ssh,
-kubectl, docker, a scheduler's own client. `{unit}` in a word stands for the unit, `{slot}` for a number from 1 to as
-many as run at a time, such as that of a machine.
+Any program that runs programs elsewhere and connects these two works, as long as the other end is `planner batch
+work`: ssh, kubectl, docker, a scheduler's own client. `{unit}` in a word is replaced by the unit, `{slot}` by a number
+from 1 to as many as run at a time, such as that of a machine.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Command:
         return self._pool.submit(self._carry, unit, parcel)
 
     def stop(self) -> None:
-        """Commands are interrupted as from a terminal: it is for them to tell the other end."""
+        """Interrupt the commands, as from a terminal: they have to notify the other end."""
         self._tell(signal.SIGINT)
 
     def close(self, at_once: bool = False) -> None:

@@ -1,8 +1,8 @@
-"""The work on the other machine: a parcel in, an answer out. Nothing that comes is trusted before it is checked.
+"""The work on the other machine: from a parcel to a result. All input is checked before use.
 
-Each parcel has a folder of its own, which is gone when it is done, unless something in it is needed: a state that could
-not be saved, a journal of what was under way. Plugins are installed by the lock file as `init` does it, from where the
-settings of this machine say. States have to be in services: a file here would be nobody's.
+Each parcel has a directory of its own, which is removed when it is done, unless it has files that are needed: a state
+that could not be saved, a journal of unfinished work. Plugins are installed by the lock file like in `init`, from the
+sources in the settings of this machine. States have to be in services: a file here would be lost.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Missing(Unmet):
 
 
 def work(data: bytes) -> bytes:
-    """Do what a parcel says. Never raises for anything in it."""
+    """Do the work of a parcel. Never raises for anything in it."""
     with _place() as home:
         tree = os.path.join(home, "unpacked", "tree")
         try:
@@ -72,7 +72,7 @@ def _place() -> Iterator[str]:
 
 
 def _left(home: str) -> list[str]:
-    """What must not be lost: a state that could not be saved, journals."""
+    """Files that must not be lost: a state that could not be saved, journals."""
     found = []
     for folder, _, names in os.walk(home):
         in_data = os.sep + ".terraform" + os.sep + "planner" in folder

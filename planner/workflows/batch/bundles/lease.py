@@ -1,8 +1,9 @@
-"""Which execution of a unit may change something: a document beside its state says which one began last.
+"""The lease of a unit: a document next to its state with the execution that began last and may make changes.
 
-Engines run work again whose worker they have lost, without asking, although it may still be going on elsewhere. Each
-execution that we ask for has a number of its own, growing within a run (a fencing token): one that is not larger than
-that of the document was begun before, and does nothing. The lock of the state keeps two executions apart at one moment.
+Engines silently run work again when they have lost its worker, although it may still be running elsewhere. Each
+execution that we request has a number of its own, growing within a run (a fencing token): one that is not larger than
+that of the document was begun before, and does nothing. The lock of the state keeps two executions apart at one
+moment.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def take(store: Store, run: str, attempt: int) -> bool:
 
 
 def _token(kept: bytes, run: str) -> int:
-    """The number of the execution of this run that began last; 0 for another run's, or what nobody can read."""
+    """The number of the execution of this run that began last; 0 for another run's, or an unreadable one."""
     try:
         said = json.loads(kept)
         return int(said["attempt"]) if said["run"] == run else 0

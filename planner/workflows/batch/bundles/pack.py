@@ -1,9 +1,9 @@
-"""What a unit needs of the files below its fleet's root, as an archive that is named by its content.
+"""Bundles: the files below the fleet's root that a unit needs, as an archive that is named by its content.
 
-A bundle has the folders of the unit and of the modules that it calls as a whole, the files that were read when its
-configuration was surveyed, and policies. What belongs to this machine stays here: states, plugins, records, what git
-keeps. Should the work look at anything else below the root, the other side says so before anything is done, and the
-bundle is made again with that.
+A bundle has the directories of the unit and of the modules that it calls as a whole, the files that were read when its
+configuration was surveyed, and policies. Files of this machine stay here: states, plugins, records, git's data. If the
+work looks at anything else below the root, the other side reports it before anything is done, and the bundle is made
+again with that.
 """
 
 from __future__ import annotations

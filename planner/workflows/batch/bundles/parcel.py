@@ -1,7 +1,7 @@
-"""What is sent to another machine, and what comes back: a line of JSON, then bytes that it counts.
+"""Messages to and from another machine: a line of JSON, then the bytes that it counts.
 
-Paths below the root of the fleet begin with `ROOT` on the way, so that each side has them where its own files are.
-Whatever comes from the other side is checked before it is used.
+Paths below the root of the fleet begin with `ROOT` on the way, so that each side has them where its own files are. All
+input from the other side is checked before use.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
 
 
 class BadParcel(Exception):
-    """What came is no parcel, or one of another version."""
+    """The bytes are not a parcel, or one of another version."""
 
 
 @frozen
 class Parcel:
     """One unit's work for another machine. `digest` is that of the archive (SHA-256), which is in `data` or in the
     `store`; `files` and (as a whole) `folders` are in it, `absent` does not exist, all relative to the root; `run` and
-    `attempt` say which execution this is, `plan` is the plan file that is applied; `rehearse`: nobody knows yet what
-    applying it looks at."""
+    `attempt` identify the execution, `plan` is the plan file that is applied; `rehearse`: the files that applying it
+    looks at are not known yet."""
 
     request: Request
     digest: str
@@ -55,9 +55,9 @@ class Parcel:
 
 @frozen
 class ParcelResult:
-    """What became of a parcel. `missing` are paths relative to the root that were looked at and are not in the bundle:
-    nothing was done then. `begun`: this execution was begun before, by somebody who may still be at work. `problem`:
-    why nothing could be done at all. `plan` is the plan file that was made, `json` what it says as JSON."""
+    """The result of a parcel. `missing` are paths relative to the root that were looked at and are not in the bundle:
+    nothing was done then. `begun`: this execution was begun before, by a worker that may still be running. `problem`:
+    why nothing could be done at all. `plan` is the plan file that was made, `json` its content as JSON."""
 
     result: UnitResult | None = None
     missing: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class ParcelResult:
 
 @functools.cache
 def version() -> str:
-    """What both sides have to agree on: the version, and a digest of the program."""
+    """The version that both sides have to agree on: the version number, and a digest of the program."""
     said, folder = hashlib.blake2b(digest_size=8), os.path.dirname(planner.__file__)
     for path, folders, files in os.walk(folder):
         folders.sort()

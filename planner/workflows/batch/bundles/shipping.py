@@ -35,10 +35,10 @@ class Carrier(Protocol):
         that ended without one is a BrokenExecutor, or another exception that `is_death` knows."""
 
     def stop(self) -> None:
-        """What is in work shall begin nothing more and come to its end."""
+        """Request running work to begin nothing more and finish."""
 
     def close(self, at_once: bool = False) -> None:
-        """No more parcels come. `at_once`: nobody waits for those that are under way."""
+        """No more parcels come. `at_once`: running ones are not waited for."""
 
 
 class WorkerLost(BrokenExecutor):
@@ -221,8 +221,8 @@ def root_of(fleet: Fleet) -> str:
 
 
 def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[set[str], set[str]]]:
-    """What bundles begin with: the folders of the unit and of the modules that its configuration has, `files` by unit
-    (absolute paths), those whose outputs it takes, and policies and rules. Raises Failure."""
+    """The first content of bundles: the directories of the unit and of the modules that its configuration has, `files`
+    by unit (absolute paths), those of units whose outputs it uses, and policies and rules. Raises Failure."""
 
     def needs(request: Request) -> tuple[set[str], set[str]]:
         folders = {_inside(root, request.directory), *(_inside(root, one.directory) for one in request.upstream)}

@@ -1,10 +1,10 @@
-"""Where archives of bundles lie on their way: with the work itself, in a folder that both sides see, or in a service
-that keeps states (the documents beside them).
+"""Stores for archives of bundles on their way: with the work itself, in a directory that both sides see, or in a
+service that keeps states (the documents next to them).
 
-A store is named by a text, which the other side gets: `scheduler` (with the work), a folder (`/mnt/bundles`), or a type
-of backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). Credentials never stand in it: each
-side has its own, where the backend looks for them. What is fetched counts only when it has the digest that was asked
-for.
+A store is named by a string, which the other side gets: `scheduler` (with the work), a directory (`/mnt/bundles`), or
+a type of backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). It never contains
+credentials: each side has its own, where the backend looks for them. A fetched archive counts only when it has the
+requested digest.
 """
 
 from __future__ import annotations

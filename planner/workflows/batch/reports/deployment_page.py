@@ -174,7 +174,7 @@ class _Drawn:
 
 
 def _places(database: Database, hide: Callable[[str], str]) -> dict[tuple[str, str], list[Place]]:
-    """Where one value asks for another."""
+    """The places where one value refers to another."""
     found: dict[tuple[str, str], list[Place]] = defaultdict(list)
     for row in database.facts.relation("reads_value"):
         source = database.facts.source("reads_value", row)

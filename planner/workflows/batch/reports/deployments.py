@@ -33,8 +33,8 @@ Plans = Sequence["DeploymentPlan"]
 
 @frozen(eq=False)
 class DeploymentReport:
-    """What a report says of one deployment. `edges`: which instance is done after which; `texts` and `views` (as in
-    deployment_page.py) are for pages."""
+    """The content of a report about one deployment. `edges`: which instance is done after which; `texts` and `views`
+    (as in deployment_page.py) are for pages."""
 
     deployment: str
     mode: str
@@ -46,7 +46,7 @@ class DeploymentReport:
 
 
 def part_of(deployment: str, plans: Plans) -> DeploymentReport:
-    """What there is to say of the plans of a deployment, without what only pages have."""
+    """The report on the plans of a deployment, without the data for pages."""
     steps = done_steps(plans)
     follows = _follows(plans, steps)
     waves = _waves(steps, follows)
@@ -77,14 +77,14 @@ def after_round(before: DeploymentReport, after: DeploymentReport) -> Deployment
 
 
 def prefix_of(part: DeploymentReport, parts: Sequence[DeploymentReport]) -> str:
-    """What stands before the names of a deployment's components: its own, where there are several."""
+    """The prefix of the names of a deployment's components: its own name, where there are several."""
     return f"{part.deployment}: " if len(parts) > 1 else ""
 
 
 def stack_report(
     command: str, parts: Sequence[DeploymentReport], told: Iterable[Diagnostic], begun: float
 ) -> dict[str, Any]:
-    """The report of a command about deployments, which began at this time. `told`: what there was to say."""
+    """The report of a command about deployments, which began at this time. `told`: the diagnostics."""
     units: list[dict[str, Any]] = []
     edges: list[list[str]] = []
     for part in parts:
@@ -119,8 +119,8 @@ def stack_report(
 
 
 def done_steps(plans: Plans) -> dict[str, InstanceStep]:
-    """What was done about each instance in all rounds, or is to be done: what changed something counts, and what was
-    deferred only if it is still."""
+    """The steps of each instance in all rounds, done or planned: steps with changes count, and deferred ones only if
+    they still are."""
     found: dict[str, InstanceStep] = {}
     for plan in plans:
         for step in plan.steps:
@@ -184,7 +184,7 @@ def _outcome(step: InstanceStep) -> str:
 
 
 def _because(step: InstanceStep, plan: DeploymentPlan) -> str:
-    """What a deferred instance waits for: what is deferred itself, or what has to be applied before."""
+    """The reason why an instance is deferred: others that are deferred themselves, or have to be applied before."""
     awaited = [what for because, what in step.put_off if because != "for_each"]
     waits = sorted(b for a, b in plan.decided.waits_until if a == str(step.name)) if plan.decided is not None else []
     return next(iter([*awaited, *waits]), "") if step.put_off else ""
@@ -202,7 +202,7 @@ def _follows(plans: Plans, steps: Mapping[str, InstanceStep]) -> set[tuple[str, 
 
 
 def _waves(steps: Mapping[str, InstanceStep], follows: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """How many instances stand before each on the longest way."""
+    """The number of instances before each on the longest path."""
     before: dict[str, set[str]] = {name: set() for name in steps}
     for name, other in follows:
         before[name].add(other)

@@ -1,4 +1,4 @@
-"""A batch's report as plain data, format 1.0: what `-json` prints and the other reports are made from.
+"""A batch's report as plain data, format 1.0: the output of `-json` and the source of the other reports.
 
     {"format_version": "1.0", "command", "mode", "run", "seconds", "workers", "peak_memory", "succeeded",
      "outcomes": {"changes": 2, ...}, "in_flight": [unit...],
@@ -15,16 +15,14 @@
                        "beside": [{"unit", "outcome", "made_as", "diagnostics"}...]}}
 
 `age` is how many seconds ago real objects were looked at, where that was in an earlier run and may matter; `state_age`
-how many seconds ago the state was written that stood for them, where they were not looked at (-refresh=false) and that
-is known.
-`shard` is there where several jobs share the work (-shard): `units` are so many in all, `fleet` is a digest of them and
-their files, `beside` are units of other shards that were planned for their values; `made_as` says which state and
-which outputs a plan has.
-Units stand in the order of waves and names. `because` is the unit whose outcome decided this one's. `way` is all,
-named, dependency or dependent. `changed_outputs` and `unknown_outputs` are of units that others read: what is going to
-have another value, and what of that is not known yet; `awaits` says what in a plan is made from such unknown values.
-`orphaned` are units that
-are gone though their states still have objects. Diagnostics have the shape of `validate -json`.
+how many seconds ago the state was written that was used instead, where they were not looked at (-refresh=false) and
+that is known. `shard` is there where several jobs share the work (-shard): `units` are so many in all, `fleet` is a
+digest of them and their files, `beside` are units of other shards that were planned for their values; `made_as`
+identifies the state and the outputs that a plan used. Units are in the order of waves and names. `because` is the unit
+whose outcome decided this one's. `way` is all, named, dependency or dependent. `changed_outputs` and `unknown_outputs`
+are of units that others read: the outputs that will have another value, and the unknown parts of those; `awaits` are
+the parts of a plan that are made from such unknown values. `orphaned` are removed units whose states still have
+objects. Diagnostics have the shape of `validate -json`.
 """
 
 from __future__ import annotations
@@ -130,7 +128,7 @@ def _unit(report: BatchReport, done: FinishedUnit, is_brief: bool) -> dict[str, 
 
 
 def note(unit: dict[str, Any]) -> str:
-    """What is to be said of a unit in a word: because of which one, and how old that is."""
+    """A remark on a unit: the unit that decided its outcome, and the age of that."""
     because = f"because of {unit['because']}" if unit["because"] else ""
     seen = "from before" if unit["reused"] else ""
     if unit["age"] is not None and unit["reused"]:
@@ -149,7 +147,7 @@ def age_text(seconds: float) -> str:
 
 
 def summary_line(document: dict[str, Any]) -> str:
-    """`Batch plan: 3 changes, 2 unchanged (1 from before).`, or whatever the document says that it is about."""
+    """`Batch plan: 3 changes, 2 unchanged (1 from before).`, with the noun of the document."""
     parts = [f"{number} {outcome}" for outcome, number in document["outcomes"].items()]
     reused = sum(unit["reused"] for unit in document["units"])
     ages = [unit["age"] for unit in document["units"] if unit["age"] is not None]
@@ -163,12 +161,13 @@ def summary_line(document: dict[str, Any]) -> str:
 
 
 def noun_of(document: dict[str, Any]) -> str:
-    """What is planned by itself there: a unit of a fleet, a component of a stack."""
+    """The noun of the planned parts: a unit of a fleet, a component of a stack."""
     return str(document.get("noun", "unit"))
 
 
 def totals_text(document: dict[str, Any], mark: str = "") -> str:
-    """`1 to add, 2 to destroy`; of a plan that only compares, what others did. `mark` stands around numbers."""
+    """`1 to add, 2 to destroy`; of a plan that only compares, the changes made outside. `mark` is put around
+    numbers."""
     numbers = {name: number for name, number in totals(document).items() if number}
     if document.get("mode") == "refresh-only":
         words = {"change": "changed by others", "remove": "gone"}
@@ -180,6 +179,6 @@ def totals_text(document: dict[str, Any], mark: str = "") -> str:
 
 
 def totals(document: dict[str, Any]) -> dict[str, int]:
-    """The sum of all units' counts; of what was refused, those stand for what was not done."""
+    """The sum of all units' counts; for rejected ones, of the changes that were not done."""
     counts = [unit["counts"].values() for unit in document["units"] if unit["outcome"] != "declined"]
     return dict(zip(COUNTS, map(sum, zip(*counts, strict=True)), strict=True)) if counts else dict.fromkeys(COUNTS, 0)

@@ -1,4 +1,4 @@
-"""What a batch has to say, as GitHub Actions shows it beside the lines of a change: its workflow commands.
+"""The report of a batch for GitHub Actions, next to the lines of a change: its workflow commands.
 
 https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
 """
@@ -45,7 +45,7 @@ def _line(diagnostic: dict[str, Any], before: str, folder: str, workspace: str) 
 
 
 def _text(text: str) -> str:
-    """What ends no command."""
+    """The text with all characters escaped that end a command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

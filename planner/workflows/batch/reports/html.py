@@ -37,17 +37,17 @@ BOXES_FROM = 30
 
 
 def html(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, UnitEdgeSource] = {}) -> str:
-    """The page. `texts` are the plans of units as `planner plan` shows them, `grounds` what edges stand on."""
+    """The page. `texts` are the plans of units in the format of `planner plan`, `grounds` the sources of edges."""
     return page_html(page_of_batch(document, texts, grounds), below(document))
 
 
 def below(document: dict[str, Any]) -> str:
-    """What stands below the graph: problems and a table, in HTML."""
+    """The part below the graph: problems and a table, in HTML."""
     return f'<div class="below">{_problems(document)}{_table(document)}</div>'
 
 
 def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, UnitEdgeSource]) -> Page:
-    """What a batch came to as a page: a node for each unit, coloured by its outcome."""
+    """The result of a batch as a page: a node for each unit, coloured by its outcome."""
     numbers = totals(document)
     counts = f"{numbers['add']} to add, {numbers['change']} to change, {numbers['remove']} to destroy."
     units = document["units"]
@@ -119,7 +119,7 @@ def _arrows(edges: set[Edge], reduced: Any, grounds: Mapping[Edge, UnitEdgeSourc
 
 
 def _facts(unit: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is said of a unit besides its changes and edges."""
+    """The facts about a unit besides its changes and edges."""
     chosen = ", ".join(f"{s['selector'] or 'everything'} ({s['way']})" for s in unit["selected_by"])
     counts = ", ".join(f"{number} {name}" for name, number in unit["counts"].items() if number)
     said = [
@@ -163,7 +163,7 @@ def _table(document: dict[str, Any]) -> str:
 
 
 def _problems(document: dict[str, Any]) -> str:
-    """What went wrong, for those who only look at the page."""
+    """The problems, for readers of the page alone."""
     said = [("", problem) for problem in document["diagnostics"]]
     said += [(unit["unit"], problem) for unit in document["units"] for problem in unit["diagnostics"]]
     lines = [

@@ -1,7 +1,7 @@
 """A batch as Markdown, for a comment on a pull request: changes only, causes first, never longer than a comment may be.
 
-What failed stands first, then what changes by itself, then what does because of that; below the table a fold for each
-with its changes. What there is no room for is left out from the end, and how much that is is said.
+Failed units come first, then those that change by themselves, then those that change because of them; below the table
+a fold for each with its changes. Units without room are left out from the end, and counted.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def markdown(document: dict[str, Any], texts: dict[str, str]) -> str:
 
 
 def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """The units that are not unchanged, or have something to say: what is wrong before the rest, causes before what is
-    so because of them."""
+    """The units that are not unchanged, or have diagnostics: failures before the rest, causes before their
+    consequences."""
     units = [u for u in document["units"] if u["outcome"] != "unchanged" or u["diagnostics"]]
     position = {unit["unit"]: n for n, unit in enumerate(units)}
 
@@ -56,7 +56,7 @@ def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _problems(document: dict[str, Any]) -> list[str]:
-    """What is wrong with no part of it alone; as much as may stand before the table."""
+    """The problems of no single part; as many as there is room for before the table."""
     wrong = [d for d in document.get("diagnostics", ()) if d["severity"] == "error"]
     said = [f"{d['severity']}: {d['summary']}: {d['detail']}" for d in wrong]
     return [*_fenced(said, "problems"), ""] if said else []
@@ -78,7 +78,7 @@ def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
 
 
 def _rest(document: dict[str, Any], shown: list[dict[str, Any]], rows: int, folds: int) -> Iterable[str]:
-    """What the text does not have, in words."""
+    """The parts left out of the text, in words."""
     said, noun = [], noun_of(document)
     unchanged = Counter(u["outcome"] for u in document["units"])["unchanged"]
     if unchanged:
@@ -104,7 +104,7 @@ def _row(unit: dict[str, Any]) -> str:
 
 
 def _fold(unit: dict[str, Any]) -> str:
-    """The changes of a unit and what was said of it, folded; "" for nothing."""
+    """The changes and diagnostics of a unit, folded; "" for none."""
     shown = [
         f"{_sign(c['action'])} {c['address']}" + (f"  ({c['reason']})" if c["reason"] else "") for c in unit["changes"]
     ]

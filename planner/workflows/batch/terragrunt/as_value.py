@@ -1,5 +1,5 @@
-"""A file as a value that others look at (`read_terragrunt_config`, an include that is exposed): with everything that
-Terragrunt shows there, said or not."""
+"""A file as a value for others (`read_terragrunt_config`, an include that is exposed): with everything that Terragrunt
+shows there, written or not."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _LABELLED: dict[str, dict[str, Value]] = {
 
 
 def filled(name: str, value: Value) -> Value:
-    """A part of a file with what it does not say."""
+    """A part of a file with the defaults of missing arguments."""
     if value.__class__ is not dict:
         return value
     if name == "generate":

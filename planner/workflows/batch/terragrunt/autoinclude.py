@@ -1,7 +1,7 @@
-"""`autoinclude` blocks of stacks: configuration that is written beside a unit's file, and goes before what that says.
+"""`autoinclude` blocks of stacks: configuration that is written next to a unit's file, and takes precedence over that.
 
-What the stack's file knows (local values, values, paths of units, Terragrunt's functions) is written as it is there;
-what is made of outputs stays an expression for the unit.
+Values known to the stack's file (local values, values, paths of units, Terragrunt's functions) are written literally;
+those made from outputs stay expressions for the unit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One file of Terragrunt's as it is written: its arguments and blocks, those that nobody knows named."""
+"""One file of Terragrunt's as it is written: its arguments and blocks; unknown ones are reported."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from planner.language.syntax.files import load_file
 
 @frozen
 class Form:
-    """What a block may contain: arguments (True: required), and blocks by type. `labels` are its labels' names, `many`
-    whether there may be several."""
+    """The permitted content of a block: arguments (True: required), and blocks by type. `labels` are its labels' names,
+    `many` whether there may be several."""
 
     attributes: Mapping[str, bool] = field(factory=dict)
     blocks: Mapping[str, Form] = field(factory=dict)
@@ -153,7 +153,7 @@ STACK = Form(
 
 @frozen(eq=False)
 class DocumentBlock:
-    """A block: its arguments, the blocks in it by type, and where it stands."""
+    """A block: its arguments, the blocks in it by type, and its place."""
 
     label: str
     span: Span

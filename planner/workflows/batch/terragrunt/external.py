@@ -1,7 +1,7 @@
-"""Answers from outside that the functions of Terragrunt's files ask for: programs, sops, AWS.
+"""Answers from outside for the functions of Terragrunt's files: programs, sops, AWS.
 
-Where there is nobody to ask (no credentials, no sops), the answer is an unknown value while the fleet is looked at, and
-a run of the unit is refused with the reason.
+Where they are not available (no credentials, no sops), the answer is an unknown value while the fleet is looked at,
+and a run of the unit is rejected with the reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TIME = 300
 
 
 def program(session: UnitSession, folder: str, words: tuple[str, ...]) -> Value:
-    """What a program prints, without the line break at its end. Raises FunctionError."""
+    """The output of a program, without the line break at its end. Raises FunctionError."""
     flags = []
     while words and words[0].startswith("--terragrunt-"):
         if words[0] not in (_QUIET, _GLOBAL, _FRESH):
@@ -93,7 +93,7 @@ _SIGNS = (
 
 
 def aws(session: UnitSession, name: str) -> Value:
-    """What AWS says of whoever asks. Unknown, and the run refused, where nobody is named to ask as."""
+    """The identity of the caller according to AWS. Unknown, and the run rejected, where there are no credentials."""
     environment = session.library.environment
     asked = question("aws", name)
     if asked not in session.given and not any(environment.get(sign) for sign in _SIGNS):

@@ -68,7 +68,7 @@ def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) 
 
 
 def _left_out(root: str) -> list[tuple[str, FileLocation]]:
-    """The patterns of the file that says which units are left out, each with its place."""
+    """The patterns of the file that excludes units, each with its place."""
     path = os.path.join(root, EXCLUDES)
     try:
         lines = read_whole(path).decode("utf-8", "replace").splitlines()

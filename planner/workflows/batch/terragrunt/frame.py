@@ -1,8 +1,8 @@
-"""A file of Terragrunt's where it is evaluated: names and functions as they stand for one unit.
+"""A file of Terragrunt's during its evaluation: the names and functions for one unit.
 
-A file that is included is evaluated for the unit that includes it: its folder is the unit's. One that
-`read_terragrunt_config` reads is evaluated for itself. What names stand for is found out when somebody asks, so that
-the order of blocks does not matter, and what nobody asks for need not have a value.
+A file that is included is evaluated for the unit that includes it: its directory is the unit's. One that
+`read_terragrunt_config` reads is evaluated for itself. Names are evaluated on first use, so that the order of blocks
+does not matter, and unused names need not have a value.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class Frame(Scope):
             self._working.pop()
 
     def values(self) -> Value:
-        """What the stack gives the unit."""
+        """The values of the stack for the unit."""
         if self._values is None:
             path = os.path.join(self.folder, VALUES)
             self._values = {}
@@ -357,8 +357,8 @@ class Frame(Scope):
         raise Failure(error("terragrunt.unknown_part", "Unknown part", detail, span))
 
     def _own_blocks(self) -> Value:
-        """The dependencies of an included file as others see them: what each says, and its outputs. They are known
-        before those of the unit are, which may be made of them."""
+        """The dependencies of an included file as others see them: the arguments of each, and its outputs. They are
+        known before those of the unit are, which may be made of them."""
         found: dict[str, Value] = {}
         for part in self.root.blocks.get("dependency", ()):
             found[part.label] = {**self.block(part), **_outputs(self.session, self._own_dependency(part))}

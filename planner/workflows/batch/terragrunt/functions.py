@@ -1,7 +1,7 @@
 """The functions that Terragrunt adds to those of the language: paths, files, the environment, programs.
 
-Each knows the frame that it is called in. What somebody outside answers (the environment, a program, AWS) is remembered
-by the session, so that the run of a unit goes by what its reading was told.
+Each knows the frame that it is called in. Answers from outside (the environment, a program, AWS) are stored in the
+session, so that the run of a unit uses those of its reading.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The files that `generate` and `remote_state` blocks ask for, with a mark that says who wrote them."""
+"""The files of `generate` and `remote_state` blocks, with a mark that identifies their writer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What a file and those that it includes say together, part by part: shallow (the child's word stands, but what has
-names is united by these), or deep (objects are joined, lists put one behind the other). Files that are included later
-win over earlier ones, and the file itself over all.
-"""
+"""The combination of a file with those that it includes, part by part: shallow (the child's value wins, but named items
+are united), or deep (objects are joined, lists appended). Files that are included later win over earlier ones, and the
+file itself over all."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ _WHOLE = ("remote_state", "generate", "dependency", "feature")
 
 
 def opened(value: Value) -> Value:
-    """A value whose parts can be looked at: marks stay on these alone. Nothing is sensitive here; variables say what
+    """A value with accessible parts: marks stay on these alone. Nothing is sensitive here; variables declare what
     is."""
     if not is_marked_deep(value):
         return value

@@ -1,5 +1,5 @@
 """A unit of Terragrunt's right before it is run, in the worker: read once more, now with the outputs of the units that
-it waits for. What the first reading was told from outside still stands."""
+it waits for. Answers from outside during the first reading are still valid."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Outputs = Callable[[str], Value]
 def made_ready(
     recipe: Recipe, outputs: Outputs, environment: Mapping[str, str], is_look: bool = False, command: str = "plan"
 ) -> tuple[Recipe, dict[str, Value]]:
-    """What is around the run and the values of variables, some perhaps unknown, in the working directory of the unit.
-    `is_look`: nothing is run, so that what rests on outputs may be left out. `command`: what somebody would call.
-    Raises Failure."""
+    """The recipe of the run and the values of variables, some perhaps unknown, in the working directory of the unit.
+    `is_look`: nothing is run, so that parts that depend on outputs may be left out. `command`: the command that the
+    user would call. Raises Failure."""
     source = recipe.source
     assert source is not None
     units, stacks = dict(source.units), dict(source.stacks)

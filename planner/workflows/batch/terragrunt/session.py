@@ -1,4 +1,4 @@
-"""What reading one unit asks of its surroundings, and what it came upon: files, other units, answers from outside."""
+"""The session of reading one unit: services for it, and its discoveries: files, other units, answers from outside."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SECRET = re.compile(r"secret|password|passwd|passphrase|token|access_key|api_?k
 
 
 def question(kind: str, *words: str) -> str:
-    """A question to somebody outside; words that are paths of the fleet's are known as such on other machines."""
+    """A question to the outside; words that are paths of the fleet's are marked as such for other machines."""
     return _BETWEEN.join((kind, *words))
 
 
 def on_the_way(source: RecipeSource) -> RecipeSource:
-    """A unit's source for another machine: without answers that are secret, which are asked there. Of a secret
-    variable it tells enough to see whether that one is the same."""
+    """A unit's source for another machine: without secret answers, which are obtained there again. Of a secret variable
+    it has enough to check that it is the same."""
     if not source.private:
         return source
     salt, secret = os.urandom(16).hex(), frozenset(source.private)
@@ -50,8 +50,8 @@ def _digest(salt: str, asked: str, found: Any) -> str:
 
 @frozen(eq=False)
 class DependencyBlock:
-    """A `dependency` block as a unit has it: the folder of the other unit, whether anything of it is wanted, and what
-    stands for its outputs where these are not asked for."""
+    """A `dependency` block of a unit: the directory of the other unit, whether any of its outputs are used, and the
+    replacement for its outputs where these are not read."""
 
     label: str
     target: str
@@ -93,9 +93,9 @@ class Library:
 @define(eq=False)
 class UnitSession:
     """One unit's reading. `outputs(folder)` are those of the unit in another folder. `given` are answers that an
-    earlier reading got from outside (variables of the environment, programs), which then stand; `expected` what it
-    tells of those that it keeps to itself; `answers` those of this one, `private` the questions of them that are
-    secret. `refusals` say what a run lacks, though the unit can be described without."""
+    earlier reading got from outside (variables of the environment, programs), which remain valid; `expected` its
+    digests of those that it keeps to itself; `answers` those of this one, `private` the questions of them that are
+    secret. `refusals` are the reasons why it cannot be run, though the unit can be described."""
 
     library: Library
     config: str
@@ -115,7 +115,8 @@ class UnitSession:
     reading: list[str] = field(factory=list)
 
     def ask(self, question: str, answer: Callable[[], Any]) -> Any:
-        """What somebody outside says, once in a reading and the one after it. `answer` may raise FunctionError."""
+        """The answer from outside, obtained once for a reading and the one after it. `answer` may raise
+        FunctionError."""
         if question not in self.answers:
             found = self.given[question] if question in self.given else answer()
             if question in self.expected and self.expected[question] != _digest(self.expected[""], question, found):
@@ -126,7 +127,7 @@ class UnitSession:
         return self.answers[question]
 
     def once(self, question: str, answer: Callable[[], Any]) -> Any:
-        """The same, asked once for all units."""
+        """The answer from outside, obtained once for all units."""
         known = self.library.answers
         if question not in known and question not in self.given:
             known[question] = answer()
@@ -156,6 +157,6 @@ class UnitSession:
             self.refusals.append(problem)
 
     def depends(self, dependency: DependencyBlock) -> None:
-        """The unit has this block; the first one that names a folder says why."""
+        """Add a dependency of the unit; the first block that names a directory is its source."""
         key = f"{dependency.target}\0{dependency.label}"
         self.dependencies.setdefault(key, dependency)

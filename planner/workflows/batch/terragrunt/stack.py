@@ -1,7 +1,7 @@
 """Stacks: a terragrunt.stack.hcl names units and further stacks, whose files are copied to where they are run from.
 
-They go where Terragrunt puts them (`.terragrunt-stack` beside the file, unless a block says otherwise), because paths
-stand in the settings of states. A folder that neither program made is never written into.
+They go to the same place as in Terragrunt (`.terragrunt-stack` next to the file, unless a block sets another one),
+because the settings of states contain paths. A directory that neither program made is never written into.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _IGNORED = ("engine",)
 
 @define(eq=False)
 class UnitReading:
-    """What was read of a unit. `problems` are why it cannot be run."""
+    """The result of reading a unit. `problems` are the reasons why it cannot be run."""
 
     session: UnitSession
     frame: Frame | None = None
@@ -287,7 +287,7 @@ def unit_inputs(frame: Frame) -> Value:
 
 
 def generated_files(reading: UnitReading, frame: Frame) -> list[GenerateBlock]:
-    """The files to generate. What rests on outputs that nobody knows yet is left out, which the reading notes."""
+    """The files to generate. Those that depend on unknown outputs are left out, which the reading notes."""
     found = []
     state = _block(frame, "remote_state")
     if state:
@@ -320,7 +320,7 @@ def _has(frame: Frame, name: str) -> bool:
 
 
 def _span(frame: Frame, name: str, label: str = "") -> Span:
-    """Where a part stands, in the file or one that it includes."""
+    """The place of a part, in the file or one that it includes."""
     for one in _frames(frame):
         if name in one.root.attributes:
             return one.root.attributes[name].span

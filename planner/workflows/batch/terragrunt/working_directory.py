@@ -1,9 +1,9 @@
-"""The folder that a unit is run in.
+"""The directory that a unit is run in.
 
-A unit whose `terraform` block names no source is run where it stands, as Terragrunt does it; the files that it
-generates are written there. Any other one has a working folder of its own: links to the files of the source and of the
-unit, and what is generated. A list beside it says what is planner's there, so that nothing else is ever touched:
-states, data folders and whatever programs leave.
+A unit whose `terraform` block names no source is run in its own directory, as in Terragrunt; the files that it
+generates are written there. Any other one has a separate working directory: links to the files of the source and of
+the unit, and generated files. A list next to it names the files that are planner's there, so that nothing else is ever
+touched: states, data directories and files of programs.
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
 
 
 def _write(place: str, file: GenerateBlock, below: tuple[str, ...]) -> None:
-    """Write a generated file, as its if_exists says where something else is there already. `below`: what it is linked
-    to, in a working folder."""
+    """Write a generated file; its if_exists decides if another file is there already. `below`: the directories that it
+    links to, in a working directory."""
     path = os.path.normpath(os.path.join(place, file.path))
     there = below[0] if below else path
     ours = has_mark(there)
@@ -187,7 +187,7 @@ def _put(path: str, data: bytes) -> None:
 
 
 def _listed(home: str) -> dict[str, str]:
-    """What is planner's in the working folder."""
+    """The files in the working directory that are planner's."""
     try:
         found = orjson.loads(read_whole(os.path.join(home, _LIST)))
     except (OSError, orjson.JSONDecodeError):
