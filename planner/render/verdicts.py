@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from planner.render.terminal import cell
 
@@ -12,21 +11,7 @@ if TYPE_CHECKING:
     from planner.render.terminal import Paint
 
 
-class AnyFinding(Protocol):
-    """A finding of any verdict."""
-
-    @property
-    def kind(self) -> str: ...
-
-
-class Findings(Protocol):
-    """A verdict, about a plan or about all plans of a fleet."""
-
-    @property
-    def findings(self) -> Sequence[AnyFinding]: ...
-
-
-def counted(verdict: Findings) -> str:
+def counted(verdict: Verdict) -> str:
     """`Policies: 1 denied, 2 undecided.`"""
     words = {"deny": "denied", "warn": "warned"}
     kinds = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")

@@ -174,7 +174,7 @@ def _may_have(rule: Rule, codes: set[str]) -> bool:
 
 
 def _is_local(rules: list[Rule]) -> bool:
-    needed = set(VERDICTS)
+    needed = set[str](VERDICTS)
     keyed = set(KEYED)
     changed = True
     while changed:

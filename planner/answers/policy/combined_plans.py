@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from planner.answers.policy.model import KINDS, REFUSALS
+from planner.answers.policy.model import KINDS, Finding, Kind, Verdict
 from planner.answers.policy.packs import is_pack_file
 from planner.answers.policy.pending_values import waits
 from planner.answers.policy.program import foreign_rules
@@ -17,7 +17,6 @@ from planner.answers.policy.sources import files_below
 from planner.answers.policy.three_valued import VERDICTS, Modal, rewrite, written_name
 from planner.foundation.support.disk import read_text
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.proof import proof_json
@@ -31,58 +30,31 @@ Missing: TypeAlias = tuple[str, str, str]
 """(unit, address, path) of a value that is not known yet"""
 
 
-@frozen
-class CombinedFinding:
-    """What a policy says: `kind` deny, broken, warn or undecided, with the rule and the proof. What is undecided may
-    become `would`, deny or warn, when the values `waits_for` are known."""
-
-    kind: str
-    code: str
-    unit: str
-    message: str
-    rule: str
-    proof: dict[str, Any]
-    would: str = ""
-    waits_for: tuple[Missing, ...] = ()
-
-    def to_json(self, noun: str = "unit") -> dict[str, Any]:
-        """`noun`: what that is which is planned by itself."""
-        document: dict[str, Any] = {
-            "kind": self.kind,
-            "code": self.code,
-            noun: self.unit,
-            "message": self.message,
-            "rule": self.rule,
-            "proof": self.proof,
-        }
-        if self.kind == "undecided":
-            document["would"] = self.would
-            document["waits_for"] = [{noun: u, "address": a, "path": p} for u, a, p in self.waits_for]
-        return document
+def combined_json(verdict: Verdict, noun: str = "unit") -> dict[str, Any]:
+    """Format 1.0: {"format_version", "verdict": deny, broken, undecided or pass, "denied", "counts", "findings"}.
+    `noun`: the kind of thing that each plan is of, whose name is the address of a finding."""
+    return {
+        "format_version": "1.0",
+        "verdict": verdict.outcome,
+        "denied": verdict.is_denied,
+        "counts": {kind: n for kind, n in verdict.counts.items() if n or kind != "overridden"},
+        "findings": [_finding_json(finding, noun) for finding in verdict.findings],
+    }
 
 
-@frozen(eq=False)
-class CombinedVerdict:
-    """All findings: denials first, then by code, unit and message."""
-
-    findings: tuple[CombinedFinding, ...] = ()
-
-    @property
-    def is_denied(self) -> bool:
-        return any(finding.kind in REFUSALS for finding in self.findings)
-
-    def to_json(self, noun: str = "unit") -> dict[str, Any]:
-        """Format 1.0: {"format_version", "verdict": deny, broken, undecided or pass, "denied", "counts",
-        "findings"}. `noun`: what that is which is planned by itself."""
-        counts: dict[str, int] = {kind: sum(f.kind == kind for f in self.findings) for kind in KINDS}
-        counts = {kind: n for kind, n in counts.items() if n or kind in ("deny", "undecided", "warn")}
-        return {
-            "format_version": "1.0",
-            "verdict": next((kind for kind in (*REFUSALS, "undecided") if counts.get(kind)), "pass"),
-            "denied": self.is_denied,
-            "counts": counts,
-            "findings": [finding.to_json(noun) for finding in self.findings],
-        }
+def _finding_json(finding: Finding, noun: str) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "kind": finding.kind,
+        "code": finding.code,
+        noun: finding.address,
+        "message": finding.message,
+        "rule": finding.rule,
+        "proof": finding.proof,
+    }
+    if finding.kind == "undecided":
+        document["would"] = finding.would
+        document["waits_for"] = [{noun: u, "address": a, "path": p} for u, a, p in finding.waits_for]
+    return document
 
 
 def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
@@ -127,9 +99,9 @@ def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, 
 
 def verdict_of(
     modal: Modal, program: RuleProgram, database: Database, source: Callable[[Any], dict[str, Any]]
-) -> CombinedVerdict:
+) -> Verdict:
     """What policies say, from the relations `modal.verdicts` of a program. `source`: sources of facts in proofs."""
-    return CombinedVerdict(tuple(_Judge(modal, program, database, source).findings()))
+    return Verdict(tuple(_Judge(modal, program, database, source).findings()))
 
 
 class _Judge:
@@ -139,7 +111,7 @@ class _Judge:
         self.modal, self.program, self.database, self.source = modal, program, database, source
         self.prover = Prover(program, database)
 
-    def findings(self) -> list[CombinedFinding]:
+    def findings(self) -> list[Finding]:
         found = []
         for name in VERDICTS:
             certain = self.database[name]
@@ -151,9 +123,9 @@ class _Judge:
         if self.modal.broken:
             rows = self.database[self.modal.broken]
             found += [self._finding("broken", "", self.modal.broken, row, str(row[2])) for row in rows]
-        return sorted(found, key=lambda f: (KINDS.index(f.kind), f.code, f.unit, f.would, f.message))
+        return sorted(found, key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
 
-    def _undecided(self, name: str, could: str, row: Row) -> CombinedFinding:
+    def _undecided(self, name: str, could: str, row: Row) -> Finding:
         rows, _ = waits(self.program, self.modal, self.database, self.prover, could, row, KEYS)
         missing = sorted((str(unit), str(address), str(path)) for unit, address, path in rows)
         shown = ", ".join(f"{a}.{p} of {u}" if p else f"{a} of {u}" for u, a, p in missing[:5])
@@ -162,15 +134,15 @@ class _Judge:
 
     def _finding(
         self,
-        kind: str,
+        kind: Kind,
         would: str,
         predicate: str,
         row: Row,
         message: str,
         missing: tuple[Missing, ...] = (),
-    ) -> CombinedFinding:
+    ) -> Finding:
         proof = self.prover.why(predicate, row)
         assert proof is not None and proof.rule is not None
         rule = written_name(proof.rule.name)
         shown = proof_json(proof, self.database.facts, self.source)
-        return CombinedFinding(kind, str(row[0]), str(row[1]), message, rule, shown, would, missing)
+        return Finding(kind, str(row[0]), str(row[1]), message, rule, None, None, shown, would, missing)

@@ -1,4 +1,4 @@
-"""Verdict: what policies say about one plan. Nothing in it shows a sensitive value."""
+"""Verdict: what policies say about one plan, or about several together. Nothing in it shows a sensitive value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ ALL_STEPS = 300_000
 
 @frozen(eq=False)
 class Finding:
-    """One verdict of one policy.
+    """One verdict of one policy. Of plans that are judged together (combined_plans.py) `address` is the unit or the
+    component, which is then also the first of each place in `waits_for`.
 
     `kind` is deny, warn, broken (the policy computes something that has no value), undecided (it hinges on values known
     only after apply; then `waits_for` has their (address, path), and `would` what it may become: deny or warn) ,
@@ -40,7 +41,7 @@ class Finding:
     span: Span | None
     proof: dict[str, Any]
     would: str = "deny"
-    waits_for: tuple[tuple[str, str], ...] = ()
+    waits_for: tuple[tuple[str, ...], ...] = ()
     reason: str = ""
     info: PolicyInfo | None = None
     """metadata of the policy from its pack: level, severity, title, links, controls"""
@@ -118,13 +119,22 @@ class Verdict:
         """Whether the plan must not be applied: something is denied, or cannot be decided at all."""
         return any(finding.kind in REFUSALS for finding in self.findings)
 
+    @property
+    def outcome(self) -> str:
+        """The verdict in a word: deny, broken, undecided or pass."""
+        return next((kind for kind in (*REFUSALS, "undecided") if self.of(kind)), "pass")
+
+    @property
+    def counts(self) -> dict[Kind, int]:
+        """How many findings there are of each kind."""
+        return {kind: len(self.of(kind)) for kind in KINDS if kind in USUAL or self.of(kind)}
+
     def to_json(self) -> dict[str, Any]:
         """The document of `policy check -format=json`."""
-        counts = {kind: len(self.of(kind)) for kind in KINDS if kind in USUAL or self.of(kind)}
         return {
             "format_version": "1.0",
-            "verdict": next((kind for kind in (*REFUSALS, "undecided") if counts.get(kind)), "pass"),
-            "counts": counts,
+            "verdict": self.outcome,
+            "counts": self.counts,
             **({"judged": self.judged} if self.judged else {}),
             "findings": [finding.to_json() for finding in self.findings],
         }

@@ -34,6 +34,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import count, islice, product
 from typing import Any, TypeAlias
 
+from planner.answers.policy.model import Kind
 from planner.answers.policy.planned_values import AT_PATHS, END, LINKS, REACHED, THROUGH, VALUES, named
 from planner.answers.policy.undefined_values import broken_rules
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
@@ -76,7 +77,7 @@ LOST = "(known after apply)"
 the same side"""
 FILE = "policies"
 """the name of the file of rewritten rules"""
-VERDICTS = ("deny", "warn")
+VERDICTS: tuple[Kind, ...] = ("deny", "warn")
 MOST_VARIANTS = 256
 """of one rule; one with more is taken apart first"""
 MOST_READ = 3

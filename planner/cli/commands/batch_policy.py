@@ -14,7 +14,7 @@ from planner.workflows.batch.model import described
 from planner.workflows.batch.schedule import BatchListener
 
 if TYPE_CHECKING:
-    from planner.answers.policy.combined_plans import CombinedVerdict
+    from planner.answers.policy.model import Verdict
 
 USAGE = "[options] [WORDS...]"
 HELP = f"""Judges the plans of all units together by rules that derive deny(code, unit, message) or warn(code, unit,
@@ -57,11 +57,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     return max(code, int(verdict.is_denied))
 
 
-def _document(verdict: CombinedVerdict, diagnostics: list[Diagnostic]) -> str:
-    return json_text({**verdict.to_json(), "diagnostics": list(described(diagnostics))})
+def _document(verdict: Verdict, diagnostics: list[Diagnostic]) -> str:
+    from planner.answers.policy.combined_plans import combined_json
+
+    return json_text({**combined_json(verdict), "diagnostics": list(described(diagnostics))})
 
 
-def tell(verdicts: list[tuple[str, CombinedVerdict]], noun: str, with_proofs: bool, terminal: Terminal) -> None:
+def tell(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: bool, terminal: Terminal) -> None:
     """Print a table of the results of policies (with the names of deployments, where there are several), and the
     proofs."""
     from planner.render.rows import table
@@ -69,11 +71,11 @@ def tell(verdicts: list[tuple[str, CombinedVerdict]], noun: str, with_proofs: bo
     found = [(name, finding) for name, verdict in verdicts for finding in verdict.findings]
     names = [name for name, _ in verdicts if name]
     if found:
-        rows = [((name,) if names else ()) + (f.kind, f.code, f.unit, f.message) for name, f in found]
+        rows = [((name,) if names else ()) + (f.kind, f.code, f.address, f.message) for name, f in found]
         headers = ("VERDICT", "CODE", noun, "MESSAGE")
         terminal.out(table(("DEPLOYMENT", *headers) if names else headers, rows))
     for name, finding in found if with_proofs else ():
-        terminal.out(f"\n{' '.join(filter(None, (name, finding.kind, finding.code, finding.unit)))}")
+        terminal.out(f"\n{' '.join(filter(None, (name, finding.kind, finding.code, finding.address)))}")
         from planner.render.proof import proof_text
 
         terminal.out(proof_text(finding.proof, terminal.paint, full=True))

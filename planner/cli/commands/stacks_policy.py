@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.answers.policy.combined_plans import combined_json
 from planner.cli.commands.batch_policy import tell
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
@@ -14,7 +15,7 @@ from planner.render.terminal import Terminal
 from planner.workflows.stacks.policy import deployment_policies
 
 if TYPE_CHECKING:
-    from planner.answers.policy.combined_plans import CombinedVerdict
+    from planner.answers.policy.model import Verdict
 
 USAGE = "[options]"
 HELP = """Plans deployments, and judges each as a whole by rules that derive deny(code, component, message) or
@@ -48,7 +49,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     check_words(arguments)
     told = Diagnostics()
-    verdicts: list[tuple[str, CombinedVerdict]] = []
+    verdicts: list[tuple[str, Verdict]] = []
     with told.until_an_error():
         policies = deployment_policies(".", tuple(arguments["policy"]))
         if policies is None:
@@ -60,7 +61,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
                 verdicts.append((asked.plan.deployment, policies.verdict(asked.plan)))
     is_denied = any(verdict.is_denied for _, verdict in verdicts)
     if arguments["json"]:
-        documents = [{"deployment": name, **verdict.to_json("component")} for name, verdict in verdicts]
+        documents = [{"deployment": name, **combined_json(verdict, "component")} for name, verdict in verdicts]
         said = [diagnostic_json(problem) for problem in told]
         terminal.data(json_text({"format_version": "1.0", "deployments": documents, "diagnostics": said}))
         return int(is_denied or has_errors(told))

@@ -124,9 +124,9 @@ def _verdicts(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, 
     policies = deployment_policies(".")
     verdict = policies.verdict(asked.plan) if policies is not None else None
     findings = [f for f in (verdict.findings if verdict is not None else ()) if f.kind == kind]
-    proofs = [f.proof for f in findings if [f.code, f.unit][: len(wanted)] == wanted]
+    proofs = [f.proof for f in findings if [f.code, f.address][: len(wanted)] == wanted]
     if not proofs:
-        given = ", ".join(dict.fromkeys(f"{f.code} {f.unit}".strip() for f in findings)) or "none"
+        given = ", ".join(dict.fromkeys(f"{f.code} {f.address}".strip() for f in findings)) or "none"
         detail = f"No policy in .planner/stack-policies has the verdict {' '.join(arguments.words)}. Verdicts: {given}."
         raise Failure(error("stack.no_verdict", "Nothing to explain", detail))
     return proofs

@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from planner.answers.policy.combined_plans import CombinedVerdict, policy_files, three_valued, verdict_of
+from planner.answers.policy.combined_plans import policy_files, three_valued, verdict_of
 from planner.answers.policy.facts.units import contents_needed, written
+from planner.answers.policy.model import Verdict
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -359,9 +360,7 @@ _OF_PACKS = (
 )
 
 
-def policy(
-    options: BatchOptions, words: tuple[str, ...], listener: BatchListener
-) -> tuple[CombinedVerdict, list[Diagnostic]]:
+def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListener) -> tuple[Verdict, list[Diagnostic]]:
     """The result of policies for all plans together. A unit without a plan is an error: their result for it would be
     unknown. Raises Failure."""
     fleet = Batch(options, "plan").fleet
@@ -375,6 +374,6 @@ def policy(
     database, report, more = over_plans(options, program, modal.verdicts, listener)
     problems = [*problems, *more]
     if database is None:
-        return CombinedVerdict(), problems
+        return Verdict(), problems
     verdict = verdict_of(modal, program, database, fleet_source)
     return verdict, [*problems, *failed_units(report, error)]

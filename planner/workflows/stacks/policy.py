@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 
 from planner.answers.policy.combined_plans import (
-    CombinedFinding,
-    CombinedVerdict,
     policy_files,
     three_valued,
     verdict_of,
 )
 from planner.answers.policy.facts.units import contents_needed
-from planner.answers.policy.model import REFUSALS, TITLES
+from planner.answers.policy.model import REFUSALS, TITLES, Finding, Verdict
 from planner.answers.policy.three_valued import Modal
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import frozen
@@ -37,7 +35,7 @@ class DeploymentPolicies:
     program: RuleProgram
     problems: tuple[Diagnostic, ...]
 
-    def verdict(self, plan: DeploymentPlan) -> CombinedVerdict:
+    def verdict(self, plan: DeploymentPlan) -> Verdict:
         """Their result for a plan. Raises Failure where there is none."""
         wanted = self.modal.verdicts
         facts = facts_about(plan, contents_needed(self.program, wanted))
@@ -55,14 +53,14 @@ def deployment_policies(directory: str, words: tuple[str, ...] = ()) -> Deployme
     return DeploymentPolicies(modal, program, tuple(problems))
 
 
-def diagnostics(verdict: CombinedVerdict, deployment: str) -> list[Diagnostic]:
+def diagnostics(verdict: Verdict, deployment: str) -> list[Diagnostic]:
     """The findings of policies about a deployment as errors and warnings."""
     return [_diagnostic(finding, deployment) for finding in verdict.findings]
 
 
-def _diagnostic(finding: CombinedFinding, deployment: str) -> Diagnostic:
-    code, title = TITLES[finding.kind]  # type: ignore[index]
-    about = f"{finding.unit} {finding.message}".strip()
+def _diagnostic(finding: Finding, deployment: str) -> Diagnostic:
+    code, title = TITLES[finding.kind]
+    about = f"{finding.address} {finding.message}".strip()
     detail = f"In the deployment {deployment}: {about} [{finding.rule}]"
     return Diagnostic("error" if finding.kind in REFUSALS else "warning", code, title.format(finding.code), detail)
 
