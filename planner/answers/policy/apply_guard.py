@@ -25,10 +25,12 @@ from planner.world.state.model import OutputState
 
 
 class PolicyGuard:
-    """Judges again whenever a value becomes known that an undecided denial waits for (planner.engine.apply.walk.Guard).
+    """Checks policies again whenever a value becomes known that an undecided denial waits for
+    (planner.engine.apply.walk.Guard).
 
-    Each object is asked about once, before its provider changes it. What the provider says only afterwards (an id) is
-    looked at in `afterwards`, when it is too late to prevent anything."""
+    Each object is checked once, before its provider changes it. Values that the provider returns only afterwards (an
+    id) are checked in `afterwards`, when it is too late to prevent anything.
+    """
 
     def __init__(
         self, policies: Policies, facts: PolicyFacts, verdict: Verdict, overrides: Overrides, clock: int | None = None

@@ -1,8 +1,9 @@
-"""Whether policies can only take as long as there is much to judge: then nobody has to try them out first.
+"""Bounds on the cost of policies: whether they take time only in proportion to the plan, so that no trial run is
+needed.
 
-Tame rules do not recur, speak about one address at a time, and look at no two of its values without saying where: each
-literal about a value has a path that is written down, computed, or that of a part that was found. What else they read
-are relations of their own, joined by a variable that they share, and one that is a list of facts in the rules.
+Tame rules do not recur, are about one address at a time, and never combine two of its values without naming a place:
+each literal about a value has a path that is written down, computed, or that of a part that was found. Apart from that
+they read relations of their own, joined by a variable that they share, and one that is a list of facts in the rules.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def _free(body: tuple[Literal, ...]) -> int:
 
 
 def _placed(body: tuple[Literal, ...]) -> Iterator[str]:
-    """The variables that hold paths which a rule says, or has found."""
+    """The variables that hold paths which a rule contains, or has found."""
     for literal in body:
         if isinstance(literal, Comparison) and literal.operator == "=":
             yield from names(literal.left) | names(literal.right)
@@ -73,8 +74,7 @@ def _placed(body: tuple[Literal, ...]) -> Iterator[str]:
 
 
 def _is_connected(read: list[Atom], small: frozenset[str]) -> bool:
-    """Whether all atoms hang together by the variables that they share; one that lists a few constants may stand
-    alone."""
+    """Whether all atoms are connected by the variables that they share; one that lists a few constants may be alone."""
     waiting = [({name for term in atom.arguments for name in names(term)}, atom.predicate) for atom in read]
     if not waiting:
         return True

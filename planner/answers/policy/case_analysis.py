@@ -1,13 +1,13 @@
-"""What is undecided by its parts may be decided by cases: whether a verdict holds however unknown values turn out, or
-never.
+"""Decisions by cases about verdicts that are undecided by their parts: whether a verdict holds however unknown values
+turn out, or never.
 
 The rules are evaluated as they are written, top down from one verdict, with symbols in the place of unknown values
-(symbols.py). Where it depends on such a value how they go on, both cases are looked at: a value is there or not, a test
-of it holds or not. When the verdict holds in all cases it is certain, when in none it is not to be feared; as soon as
-two cases differ it stays undecided. Every way in which the values can turn out is in one of the cases, and in it the
-rules say the same; so what is concluded is true, also where some of the cases could never be. What this cannot look at
-(recursion through unknown values, aggregates over an unknown number of elements), or not in a bounded number of steps,
-stays undecided.
+(symbols.py). Where the evaluation depends on such a value, both cases are looked at: a value is there or not, a test
+of it holds or not. When the verdict holds in all cases it is certain, when in none it is excluded; as soon as two
+cases differ it stays undecided. Every way in which the values can turn out is in one of the cases, and in it the rules
+have the same result; so the conclusion is true, also where some of the cases could never be. Verdicts stay undecided
+if they depend on features outside of this (recursion through unknown values, aggregates over an unknown number of
+elements), or take too many steps.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ class Cases:
         return ALL_STEPS - self.steps
 
     def decide(self, verdict: str, code: Any, address: Any) -> bool | None:
-        """Whether the verdict holds in all cases or (False) in none; None when cases differ, or cannot be told."""
+        """Whether the verdict holds in all cases or (False) in none; None when cases differ, or the result is
+        unknown."""
         if LOST in (code, address) or self.steps <= 0 or self.is_shapeless:
             return None
         begun = self.steps
@@ -175,7 +176,7 @@ class _CaseEvaluation:
         self.counting = 0
 
     def holds(self, verdict: str, code: Any, address: Any) -> bool:
-        """Whether some rule derives the verdict. What is needed to decide one is asked when no other decides."""
+        """Whether some rule derives the verdict. Values needed to decide one are looked up when no other decides."""
         needed: NeedsDecision | None = None
         for rule in self.cases.saying(verdict, code):
             try:
@@ -313,7 +314,7 @@ class _CaseEvaluation:
     # -------- relations
 
     def some(self, rule: Rule, atom: Atom, values: Values) -> bool:
-        """Whether a row fits. What is needed to decide one row is asked when no other row does."""
+        """Whether a row fits. Values needed to decide one row are looked up when no other row does."""
         return next(self.atom(rule, atom, values), None) is not None
 
     def atom(self, rule: Rule, atom: Atom, values: Values) -> Iterator[Values]:
@@ -338,8 +339,8 @@ class _CaseEvaluation:
             raise Inconclusive
 
     def is_told(self, atom: Atom, values: Values) -> bool:
-        """Whether an atom asks only for what gave a variable its value, and binds no other: then no row of other
-        objects, which may have the same value, matters."""
+        """Whether an atom only repeats the source of a variable's value, and binds no other: then rows of other
+        objects, which may have the same value, do not matter."""
         *place, term = atom.arguments
         symbol = self.case.resolved(values.get(term.name)) if isinstance(term, RuleVariable) else None
         if not isinstance(symbol, Symbol) or symbol.key[0] != "at" or len(symbol.key) != 3:
@@ -409,7 +410,7 @@ class _CaseEvaluation:
     # -------- values that are not known
 
     def unknown_rows(self, rule: Rule, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
-        """The rows that unknown values may give: one where it is known which, else one that stands for any of them."""
+        """The possible rows of unknown values: one where it is known which, else one that represents any of them."""
         address, path = (self.value(a, values) for a in atom.arguments[:2])
         if isinstance(address, Symbol):
             raise Inconclusive
@@ -479,17 +480,17 @@ class _CaseEvaluation:
             yield address, path, Symbol(key, kind, is_local)
 
     def local(self, rule: Rule, atom: Atom, values: Values, place: tuple[Any, ...]) -> Symbol:
-        """A path below a place, which stands for any."""
+        """A path below a place, which represents any."""
         return Symbol(("path", place[-1], self.label(rule, atom, values), place), "symbol", True)
 
     def label(self, rule: Rule, literal: Literal, values: Values) -> tuple[Any, ...]:
-        """What tells one look of a literal from others."""
+        """The label that distinguishes one look of a literal from others."""
         if self.counting:
             raise Inconclusive
         return rule.number, literal.start, str(literal), tuple(sorted(values.items(), key=lambda item: item[0]))
 
     def part_rows(self, rule: Rule, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
-        """An element of an unknown container: the one that is asked for, else one that stands for any."""
+        """An element of an unknown container: the requested one, else one that represents any."""
         key, inner = (self.value(a, values) for a in atom.arguments[2:])
         if key is None and isinstance(inner, str) and isinstance(path, str):
             key = _last_key(path, inner)
@@ -509,7 +510,7 @@ class _CaseEvaluation:
             yield address, path, key, found
 
     def json_rows(self, rule: Rule, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
-        """What may stand in an unknown text that is JSON."""
+        """The possible content of an unknown text that is JSON."""
         inner, *others = (self.value(a, values) for a in atom.arguments[2:])
         name = atom.predicate
         document = self.cases.documents.get((address, path))
@@ -574,8 +575,8 @@ class _CaseEvaluation:
     def document_rows(
         self, look: Look, document: KnownDocument, place: tuple[str, str], inner: Any, key: Any, of_parts: bool
     ) -> Iterator[tuple[Any, ...]]:
-        """What stands in a text that is JSON with unknown parts, these as symbols: (path, value), or (path, key, part).
-        `inner`, and of parts `key`: those that are asked for."""
+        """The content of a text that is JSON with unknown parts, these as symbols: (path, value), or (path, key, part).
+        `inner`, and of parts `key`: those that are requested."""
         address, path = place
         is_asked = isinstance(inner, str)
         if of_parts:
@@ -620,7 +621,7 @@ class _CaseEvaluation:
     def symbolic_rows(
         self, rule: Rule, literal: Builtin, inputs: tuple[Any, ...], values: Values
     ) -> Iterator[tuple[Any, ...]]:
-        """The row of a built-in relation whose inputs are not known: the one that is asked for, else any."""
+        """The row of a built-in relation whose inputs are not known: the requested one, else any."""
         name = literal.relation
         outputs = [self.value(a, values) for a in literal.outputs]
         columns = RELATIONS[name].outputs
@@ -728,7 +729,7 @@ class _CaseEvaluation:
     def share(
         self, rule: Rule, literal: Aggregate, ordered: list[Literal], values: Values, scope: set[str]
     ) -> tuple[Any, Any]:
-        """What one object adds at least and at most; None: without a bound."""
+        """The minimum and maximum contribution of one object; None: without a bound."""
         waiting = [self.case.decisions]
         lows: list[Any] = []
         highs: list[Any] = []
@@ -786,7 +787,7 @@ class _CaseEvaluation:
 
 
 def _element(unknown: Unknown) -> Unknown | None:
-    """What is known of an element of an unknown list, set or map."""
+    """The known properties of an element of an unknown list, set or map."""
     kind = getattr(unknown.type, "element", None)
     return Unknown(kind) if isinstance(kind, Primitive) else None
 

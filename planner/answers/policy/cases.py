@@ -1,7 +1,7 @@
 """Cases of policies in three values: of a plan whose values are not all known.
 
-`unknown_after("a", "tags")` in a case says that the value is not known, whatever it may turn out to be, and
-`.want unsettled("CODE", "a")` that nobody can decide yet. All other relations have what certainly holds.
+`unknown_after("a", "tags")` in a case declares that the value is not known, whatever it may turn out to be, and `.want
+unsettled("CODE", "a")` that the verdict cannot be decided yet. All other relations have the rows that certainly hold.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Given: TypeAlias = Callable[[Case, PolicyInputs], PolicyFacts | None]
 
 
 def with_unknown(facts: FactBase) -> FactBase:
-    """The facts of a case, in which what is said to be unknown may be anything."""
+    """The facts of a case, in which values declared as unknown may be anything."""
     builder = FactBuilder(facts)
     for address, path in facts.sorted("unknown_after"):
         builder.add("maybe_exact", address, path)
@@ -50,7 +50,8 @@ def with_plan(policies: Policies, case: Case, given: Given, names: Collection[st
 
 
 def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Database:
-    """What a case wants something of, as it certainly holds, and what waits. Raises Failure."""
+    """The relations that a case has expectations for, as they certainly hold, and the pending values. Raises
+    Failure."""
     program = policies.modal_program
     wants_verdicts = bool(case.wanted.keys() & {UNSETTLED, *VERDICTS})
     names = sorted({*case.wanted.keys() - {UNSETTLED}, *(policies.modal.verdicts if wants_verdicts else ())})
@@ -92,7 +93,7 @@ def _together(facts: FactBase, plan: FactBase | None) -> FactBase:
 
 @frozen(eq=False)
 class Nobody:
-    """Addresses of a case: no configuration says where they stand."""
+    """Addresses of a case: they have no place in a configuration."""
 
     facts: FactBase
 

@@ -1,5 +1,5 @@
-"""What policies say about several plans together: those of a fleet's units, or of the components of a deployment. In
-three values as about one plan (planner/answers/policy/three_valued.py): what hinges on values that are not known yet is
+"""Policies about several plans together: those of a fleet's units, or of the components of a deployment. In three
+values as about one plan (planner/answers/policy/three_valued.py): verdicts that depend on unknown values are
 undecided."""
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
 
 
 def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, RuleProgram, list[Diagnostic]]:
-    """Users' rules beside those of a program (batch, deployments) for what certainly holds and what could hold, with
-    warnings about them; nobody adds to what the files named in `closed` declare. Raises Failure."""
+    """Users' rules combined with those of a program (batch, deployments) for what certainly holds and what could hold,
+    with warnings about them; no rule may add to relations that the files named in `closed` declare. Raises Failure."""
     plain, problems = checked(own, name)
     foreign = list(foreign_rules(plain, closed))
     if foreign:
@@ -100,7 +100,8 @@ def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, 
 def verdict_of(
     modal: Modal, program: RuleProgram, database: Database, source: Callable[[Any], dict[str, Any]]
 ) -> Verdict:
-    """What policies say, from the relations `modal.verdicts` of a program. `source`: sources of facts in proofs."""
+    """The verdict of policies, from the relations `modal.verdicts` of a program. `source`: sources of facts in
+    proofs."""
     return Verdict(tuple(_Judge(modal, program, database, source).findings()))
 
 

@@ -77,7 +77,7 @@ def _path(steps: Steps) -> str:
 
 def _table(source: Source, leaves: Iterable[Leaf], types: dict[str, str]) -> Iterator[tuple[Row, Span]]:
     """The rows of a list of objects, or of an object: of that the first column has the names of its entries. An entry
-    that is no object is the value of the other column. Fields that are no column are left out."""
+    that is not an object is the value of the other column. Fields that are not columns are left out."""
     for number, (entry, group) in enumerate(groupby(leaves, key=lambda leaf: leaf[0][:1])):
         found = list(group)
         start = found[0][2]

@@ -1,4 +1,4 @@
-"""What becomes of what policies said: levels, overrides and waivers. The rules of rules/verdicts decide."""
+"""Levels, overrides and waivers: their effect on findings. The rules of rules/verdicts decide."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SAYS = {
 
 
 def needs_settling(policies: Policies, overrides: Mapping[str, str]) -> bool:
-    """Whether anything says more than the rules of the policies."""
+    """Whether there are settings in addition to the rules of the policies."""
     settings = policies.settings
     return bool(
         overrides or settings.configs or settings.waivers or any(i.level for i in policies.packs.policies.values())
@@ -52,9 +52,9 @@ def settle(
     clock: int | None = None,
     is_whole: bool = True,
 ) -> list[Finding]:
-    """The findings with the kinds that count, and those about waivers. `clock`: the time by which waivers are judged,
-    in seconds since 1970. Raises Failure when somebody overrides what he may not, or loosens what the organisation
-    says."""
+    """The findings with the kinds that count, and those about waivers. `clock`: the time for the validity of waivers,
+    in seconds since 1970. Raises Failure when a forbidden override is used, or a setting of the organisation is
+    loosened."""
     database = evaluate(verdict_program(), _facts(findings, policies, overrides, clock, is_whole).build())
     problems = [*_loosened(database, policies), *_refused(database, policies)]
     if problems:
@@ -162,8 +162,8 @@ def _codes(policies: Policies) -> tuple[dict[str, set[str]], bool]:
 
 
 def _groups(policies: Policies) -> Iterator[str]:
-    """The groups of whoever runs this: those that the organisation lists, and those of the operating system. By the
-    number of the user: names in the environment are anybody's to set."""
+    """The groups of the user: those that the organisation lists, and those of the operating system. By the user's
+    number: names in the environment can be set by anyone."""
     import grp
 
     try:

@@ -1,4 +1,4 @@
-"""What depends on what, from resource instance to resource instance: the blast radius of a change."""
+"""Dependencies from resource instance to resource instance: the blast radius of a change."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _NOTHING: Meant = (set(), set())
 
 
 class Impact:
-    """Answers for one plan. Resources stand for their instances until rows are made: the graph says no more. `owners`
-    know the blocks that tell which instance refers to which; without them only the documents do."""
+    """The impact of changes in one plan. Resources represent their instances until rows are made: the graph has no
+    more. `owners` know the blocks that determine which instance refers to which; without them only the documents do."""
 
     # decided in Python: how far a change reaches (`blast`) -- pairs of instances are too many for a relation of all
 
@@ -53,8 +53,8 @@ class Impact:
 
     @cached_property
     def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]], set[str]]:
-        """Resource -> the resources that the graph says it depends on with no resource in between; and those of them to
-        which some way leads out of its module. And the resources that configurations of providers refer to."""
+        """Resource -> the resources that it depends on in the graph with no resource in between; and those of them to
+        which some path leads out of its module. And the resources that configurations of providers refer to."""
         graph = self.graph
         nodes = graph.nodes
         resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}
@@ -106,7 +106,7 @@ class Impact:
         return found
 
     def within(self, object: str) -> set[str]:
-        """The resources that a resource depends on, of which nothing outside of its module tells."""
+        """The resources that a resource depends on only by references inside its module."""
         reached, left = (one.get(object, set()) for one in self._declared_reach[:2])
         return reached - left
 
@@ -177,8 +177,8 @@ class Impact:
         return sorted(sure), sorted(unsure - sure)
 
     def meant(self, change: ResourceChange) -> Meant:
-        """The instances that an object refers to, and those that it may refer to: as its block tells, for the state
-        remembers only resources."""
+        """The instances that an object refers to, and those that it may refer to: according to its block, because the
+        state records only resources."""
         if change.address not in self._meant:
             decl = self.owners.declaration(change) if self.owners is not None else None
             found = self._references.of(parse_module(change.module), decl, change.key) if decl is not None else _NOTHING

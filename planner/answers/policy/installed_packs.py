@@ -1,6 +1,6 @@
-"""Packs from elsewhere: where they are installed, and whether they are what the lock file says.
+"""Packs from elsewhere: their installed files, and the check against the lock file.
 
-Beside a policy.toml stand its installed packs (`packs/NAME`) and `policy.lock`, which belongs into version control: the
+Next to a policy.toml are its installed packs (`packs/NAME`) and `policy.lock`, which belongs into version control: the
 version and the hash of each pack, over the names and contents of all its files.
 """
 
@@ -43,7 +43,7 @@ def place_of(config: str, name: str) -> Path:
 
 
 def installed_folder(config: str, use: PackUse) -> str:
-    """The folder of an installed pack, which is what the lock file says. Raises Failure."""
+    """The directory of an installed pack that matches the lock file. Raises Failure."""
     place = place_of(config, use.name)
     locked = read_lock(config).get(use.name)
     if locked is None or not (place / MANIFEST).is_file():

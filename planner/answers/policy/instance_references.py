@@ -59,8 +59,8 @@ _WHOLE = frozenset(
 
 @frozen(eq=False)
 class _ExpressionScope:
-    """Where an expression stands: a module instance, with what repeats the block, its key, and the names that are bound
-    around it. `caller` is where the call of the module stands."""
+    """The place of an expression: a module instance, with the repetition of the block, its key, and the names that are
+    bound around it. `caller` is the place of the module's call."""
 
     module: ModuleConfig
     address: ModuleAddress
@@ -84,7 +84,7 @@ class _ExpressionScope:
 
 @frozen(eq=False)
 class _Element:
-    """What a name is bound to: something within the value of an expression."""
+    """The meaning of a bound name: a part of the value of an expression."""
 
     node: nodes.Expression
     place: _ExpressionScope
@@ -93,7 +93,7 @@ class _Element:
 
 @frozen(eq=False)
 class _Pair:
-    """What the name of a dynamic block, or of the key in a `for`, is bound to."""
+    """The meaning of the name of a dynamic block, or of the key in a `for`."""
 
     key: Any
     value: _Element | None
@@ -116,8 +116,8 @@ class InstanceReferences:
                 module = module.parent
 
     def of(self, address: ModuleAddress, decl: ResourceDecl, key: InstanceKey) -> Meant:
-        """What the instance of a resource refers to, and what it may refer to. What says which instances there are
-        (count, for_each, conditions) counts where nothing else in the block refers to the resource."""
+        """The references of a resource instance, and its possible references. References that decide which instances
+        there are (count, for_each, conditions) count where nothing else in the block refers to the resource."""
         walk = _Walk(self)
         try:
             place = self._place(address)
@@ -174,7 +174,8 @@ class _Walk:
             around = around.caller
 
     def _repetition(self, block: ResourceDecl | ModuleCall, place: _ExpressionScope) -> None:
-        """What says which instances a block has, as far as it concerns the one with the key; and what it waits for."""
+        """The references that decide which instances a block has, as far as they concern the one with the key; and
+        those that it waits for."""
         outside = place.outside()
         if block.for_each is not None:
             self.follow(block.for_each.node, outside, (place.key,), LOOSE)
@@ -258,7 +259,7 @@ class _Walk:
                 self.follow(alias.node, alias.place, alias.steps + steps, mode)
 
     def _alias(self, ref: Ref, place: _ExpressionScope) -> _Element | None:
-        """The expression that a local value, an input or each.value stands for."""
+        """The expression of a local value, an input or each.value."""
         if ref.kind == "local" and ref.name in place.module.locals:
             return _Element(place.module.locals[ref.name].expr.node, place.outside(), ())
         if ref.kind == "var" and place.caller is not None and isinstance(place.caller.repeated, ModuleCall):
@@ -324,7 +325,7 @@ class _Walk:
         self.follow(node.each, place.binding({"*": _Element(node.source, place, (first,))}), steps[1:], mode)
 
     def _parts(self, node: Any, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
-        """What makes one value of all its parts."""
+        """A node that makes one value of all its parts."""
         parts = node.parts if isinstance(node, nodes.Template) else _OPERANDS[node.__class__](node)
         for part in parts:
             self.follow(part, place, (), mode)
@@ -439,7 +440,7 @@ class _Walk:
                 return None if steps else self._computed(node, place)
 
     def _named(self, node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> Any:
-        """The expression that a name stands for, or its value."""
+        """The expression of a name, or its value."""
         name = node.root if isinstance(node, nodes.Traversal) else node.name
         steps = _written(node.steps) if isinstance(node, nodes.Traversal) else ()
         bound = place.bound.get(name)
@@ -479,7 +480,7 @@ class _Walk:
 
 
 def _within(value: Any, steps: tuple[Any, ...]) -> Any:
-    """What stands at some steps within a value, of the language or of JSON."""
+    """The part at some steps within a value, of the language or of JSON."""
     for step in steps:
         if isinstance(value, Set):
             value = step  # the keys of a set are its elements

@@ -46,19 +46,19 @@ def judge(
     clock: int | None = None,
     is_whole: bool = True,
 ) -> Verdict:
-    """What the policies say about a plan. `clock` is the time by which waivers are judged, in seconds since 1970 (None:
-    now); `is_whole`: the plan leaves nothing out. Raises Failure when a rule computes without bounds, and when somebody
-    overrides what he may not."""
+    """The verdict of the policies on a plan. `clock` is the time for the validity of waivers, in seconds since 1970
+    (None: now); `is_whole`: the plan leaves nothing out. Raises Failure when a rule computes without bounds, and when a
+    forbidden override is used."""
     judging = Judging(policies, facts)
     return verdict_of(policies, judging.said(), overrides, clock, is_whole, judging.costs)
 
 
 @frozen(eq=False)
 class PolicyFindings:
-    """What policies say of a plan, or of a piece of one, before levels, overrides and waivers. `judged`: how many
-    objects each policy that tells looked at. Of a piece: `steps` are those that evaluation by cases took, if there was
-    one (`has_cases`); `has_shapeless`: of some object in it not even the attributes are known; `has_hidden`: some of it
-    is sensitive."""
+    """The findings about a plan, or a piece of one, before levels, overrides and waivers. `judged`: the number of
+    objects that each policy which declares them looked at. Of a piece: `steps` are those that evaluation by cases took,
+    if there was one (`has_cases`); `has_shapeless`: of some object in it not even the attributes are known;
+    `has_hidden`: some of it is sensitive."""
 
     findings: list[Finding]
     judged: dict[str, int]
@@ -76,7 +76,7 @@ def verdict_of(
     is_whole: bool = True,
     costs: Callable[[], list[RuleCost]] = list,
 ) -> Verdict:
-    """The verdict that comes of what was said. Raises Failure when somebody overrides what he may not."""
+    """The verdict for findings. Raises Failure when a forbidden override is used."""
     findings = said.findings
     if needs_settling(policies, overrides or {}):
         findings = settle(findings, policies, overrides or {}, clock, is_whole)
@@ -85,7 +85,7 @@ def verdict_of(
 
 
 def _codes(policies: Policies) -> dict[str, str]:
-    """The codes that stand in the heads of rules, with the first reason given there."""
+    """The codes in the heads of rules, with the first reason for each."""
     reasons: dict[str, str] = {}
     for rule in policies.program.rules:
         if rule.head.predicate in VERDICTS:
@@ -96,7 +96,7 @@ def _codes(policies: Policies) -> dict[str, str]:
 
 
 def code_places(policies: Policies) -> dict[str, Span]:
-    """Where the codes stand first in the heads of rules."""
+    """The first place of each code in the heads of rules."""
     places: dict[str, Span] = {}
     for rule in policies.program.rules:
         code = rule.head.arguments[0] if rule.head.predicate in VERDICTS else None
@@ -167,7 +167,7 @@ class Judging:
         return {str(row[1]) for name in names for row in self.database[name]}
 
     def said(self, with_findings: bool = True) -> PolicyFindings:
-        """What is said, before levels, overrides and waivers."""
+        """The findings, before levels, overrides and waivers."""
         findings = self._findings() if with_findings else []
         cases: Cases | None = self.__dict__.get("cases")
         has_shapeless = any(not path for _, path in self.facts.unknown or ())
@@ -196,7 +196,7 @@ class Judging:
         return findings
 
     def _later(self, findings: list[Finding]) -> Iterator[Finding]:
-        """What policies might say of objects that are left for a later plan."""
+        """Possible findings about objects that are left for a later plan."""
         known = {(finding.code, finding.address) for finding in findings}
         for name, number, one in undecided(self.policies, self.facts.later):
             rule = self.policies.program.rules[number]
@@ -214,19 +214,19 @@ class Judging:
             )
 
     def _holds_without(self, guessed: frozenset[str], name: str, row: Row) -> bool:
-        """Whether another rule than those that take what is not told for absent gives the verdict."""
+        """Whether the verdict follows from other rules than those that take missing data for absent."""
         rules = self.prover.program.rules
         return any(
             written_name(rules[number].name) not in guessed for _, number, *_ in self.prover.derivations((name, row))
         )
 
     def _code(self, rule: str) -> str:
-        """The code of what a rule says; "" if it is computed."""
+        """The code of a rule's verdicts; "" if it is computed."""
         code = self.rules[rule].head.arguments[0]
         return str(code.value) if isinstance(code, Constant) else ""
 
     def _untold(self) -> list[Finding]:
-        """What policies would say that read relations of which nothing is known here: a denial cannot be ruled out."""
+        """Possible findings of policies that read relations without data here: a denial cannot be ruled out."""
         if not self.facts.untold:
             return []
         findings = []
@@ -253,7 +253,7 @@ class Judging:
         return [RuleCost(n, spans.get(n), rows[n], seconds[n]) for n in sorted(seconds, key=lambda n: (-seconds[n], n))]
 
     def _judged(self) -> dict[str, int]:
-        """How many objects each policy that tells looked at."""
+        """The number of objects that each policy which declares them looked at."""
         rules = [rule for rule in self.policies.program.rules if rule.head.predicate == JUDGED]
         codes = {str(c.value) for c in (rule.head.arguments[0] for rule in rules) if isinstance(c, Constant)}
         counts = dict.fromkeys(sorted(codes), 0)
@@ -318,7 +318,7 @@ class Judging:
         return Finding(kind, code, address, message, name, rule.span if rule else None, span, shown_proof, **more)
 
     def _is_theirs(self, predicate: str, row: Row) -> bool:
-        """Whether one of `theirs` says so, whoever else does."""
+        """Whether one of `theirs` derives the row, in addition to others."""
         rules = self.prover.program.rules
         return any(
             written_name(rules[number].name) in self.theirs
@@ -372,7 +372,7 @@ def undecided(policies: Policies, later: Iterable[DeferredResource]) -> Iterator
 
 
 def _reads_objects(policies: Policies, number: int) -> bool:
-    """Whether a rule rests on anything that is said of objects."""
+    """Whether a rule depends on facts about objects."""
     program = policies.program
     needed = program.needed({atom.predicate for atom, _ in atoms(program.rules[number].body)})
     return any(p.number in needed and p.name in KEYED - _OF_OTHERS for p in program.predicates.values())

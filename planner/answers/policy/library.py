@@ -20,8 +20,8 @@ PREFIX = "planner."
 
 @frozen
 class LibraryPolicy:
-    """A policy of the library: `summary` is the first sentence of its comment, `doc` all of it, `info` what its pack
-    says of it."""
+    """A policy of the library: `summary` is the first sentence of its comment, `doc` all of it, `info` the metadata in
+    its pack."""
 
     name: str
     summary: str
@@ -53,7 +53,7 @@ def manifest_of(pack: str) -> PackManifest:
 
 
 def _name(path: Path) -> str:
-    """What a file of the library is called: like no file of anybody else's."""
+    """The name of a file of the library: different from all other files' names."""
     return BUILTIN + path.relative_to(rules_path() / "packs").as_posix()
 
 
@@ -86,7 +86,7 @@ def _is_text(path: Path, text: str) -> bool:
 
 
 def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
-    """The files of a pack or of one policy, which are its own and those of its pack that are no policy's."""
+    """The files of a pack or of one policy, which are its own and those of its pack that belong to no policy."""
     root = rules_path() / "packs"
     plain = name.removeprefix(PREFIX)
     folders, only = packs(), ""

@@ -1,4 +1,4 @@
-"""`pack.toml`: what a pack of policies is called, what can be set, which data it has, and what is said of its policies.
+"""`pack.toml`: the name of a pack of policies, its parameters, its data, and the metadata of its policies.
 
     name = "acme.tags"
     version = "1.2.0"
@@ -11,7 +11,7 @@
     [policies.required_tags]            # of the denials and warnings with this code
     level = "soft"
 
-Everything else that stands in it is an error.
+Everything else in it is an error.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class DataFile:
 
 @frozen
 class PolicyInfo:
-    """What is said of the verdicts with one code. `override`: the groups whose members may override a soft one.
+    """The metadata of the verdicts with one code. `override`: the groups whose members may override a soft one.
     `secret`: it looks for secrets, so reports show no values that it read."""
 
     code: str
@@ -155,7 +155,7 @@ class PackDependency:
 
 @frozen
 class PackManifest:
-    """What a pack.toml says."""
+    """The content of a pack.toml."""
 
     name: str
     version: str

@@ -56,7 +56,7 @@ class Finding:
 
     @property
     def origin(self) -> Kind:
-        """What the policy itself says."""
+        """The kind of the policy's own verdict."""
         return self.said or ("deny" if self.kind == "overridden" else self.kind)
 
     def to_json(self) -> dict[str, Any]:
@@ -88,8 +88,8 @@ class Finding:
 
 @frozen
 class RuleCost:
-    """What one rule of a policy cost: seconds, with the rules for unknown values made from it; and the rows that it
-    gave."""
+    """The cost of one rule of a policy: seconds, with the rules for unknown values made from it; and the number of its
+    rows."""
 
     rule: str
     span: Span | None
@@ -99,9 +99,9 @@ class RuleCost:
 
 @frozen(eq=False)
 class Verdict:
-    """All findings about a plan: denials first, then by code, address and message. `codes` are the codes that the
-    policies can give, as far as they are written as constants, with what they mean; `judged` says of those that tell
-    how many objects they looked at."""
+    """All findings about a plan: denials first, then by code, address and message. `codes` are the possible codes of
+    the policies, as far as they are written as constants, with their meanings; `judged` has the number of objects
+    looked at for those that declare them."""
 
     findings: tuple[Finding, ...] = ()
     codes: dict[str, str] = field(factory=dict)

@@ -1,7 +1,7 @@
-"""Policy files to packs: which rule file belongs to which, what each declares, and the facts that it brings.
+"""Policy files to packs: the pack of each rule file, the declarations of each pack, and its facts.
 
 A pack is a folder with a pack.toml. The files of a program are (name, text) as always: rule files, and for packs their
-pack.toml and data files, so that whoever keeps the texts (a plan file does) has everything.
+pack.toml and data files, so that a copy of the texts (in a plan file) has everything.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Packs:
         return [_declarations(pack) for pack in self.packs.values()]
 
     def space_of(self, file: str) -> str:
-        """The name of the pack that a file stands in, if any."""
+        """The name of the pack that contains a file, if any."""
         folders = {pack.folder: name for name, pack in self.packs.items()}
         found = _nearest(file, folders)
         return folders[found] if found is not None else ""
@@ -90,11 +90,11 @@ class Packs:
 
     @property
     def policies(self) -> dict[str, PolicyInfo]:
-        """What is said of codes."""
+        """The metadata of codes."""
         return {code: info for pack in self.packs.values() for code, info in pack.manifest.policies.items()}
 
     def facts(self, settings: Settings, program: RuleProgram) -> FactBase:
-        """What parameters and data files say. A default holds where nothing else sets the parameter: neither the
+        """The facts of parameters and data files. A default holds where nothing else sets the parameter: neither the
         settings nor a rule elsewhere."""
         if not self.packs:
             return FactBase({}, {})
@@ -125,7 +125,7 @@ class Packs:
                     yield error("policy.parameter", "Parameter that is not set", detail, parameter.span)
 
     def with_defaults(self, facts: FactBase, program: RuleProgram) -> FactBase:
-        """The facts of a case with those of parameters and data files that the case says nothing of."""
+        """The facts of a case with those of parameters and data files that the case does not set."""
         given = self.facts({}, program)
         builder = FactBuilder(facts)
         for predicate in given.predicates:
@@ -135,8 +135,8 @@ class Packs:
         return builder.build()
 
     def check(self, program: RuleProgram) -> Iterator[Diagnostic]:
-        """What is wrong between a pack.toml and the rules: parameters and data that nothing reads, metadata of codes
-        that no rule gives."""
+        """Problems between a pack.toml and the rules: parameters and data that nothing reads, metadata of codes that no
+        rule has."""
         read = {atom.predicate for rule in program.rules for atom, _ in atoms(rule.body)}
         heads = [rule for rule in program.rules if rule.head.predicate in ("deny", "warn") and rule.head.arguments]
         codes = {str(r.head.arguments[0].value) for r in heads if isinstance(r.head.arguments[0], Constant)}
@@ -226,7 +226,7 @@ def _codes_of_two(packs: Iterable[Pack]) -> Iterator[Diagnostic]:
 
 
 def _nearest(name: str, folders: Mapping[str, str]) -> str | None:
-    """The innermost folder of a pack that a file stands in."""
+    """The innermost directory of a pack that contains a file."""
     folder = _folder(name)
     while True:
         if folder in folders:

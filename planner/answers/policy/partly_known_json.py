@@ -1,4 +1,4 @@
-"""What is known of JSON texts with unknown parts: rows as those of the relations that look into a text."""
+"""Known parts of JSON texts with unknown parts: rows as those of the relations that look into a text."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from planner.logic.datalog.language.builtins import RELATIONS
 
 @frozen(eq=False)
 class KnownDocument:
-    """`values`: what stands at which path; `parts`: where the elements of what are, by path and key; `unknown`: the
-    unknown parts by their paths; `open`: those of them that may have parts themselves; `begin`: how the text begins."""
+    """`values`: the values by path; `parts`: the places of elements, by path and key; `unknown`: the unknown parts by
+    their paths; `open`: those of them that may have parts themselves; `begin`: the known beginning of the text."""
 
     values: dict[str, Any]
     parts: dict[tuple[str, Any], str]
@@ -33,17 +33,18 @@ class KnownDocument:
         return found
 
     def may_have(self, path: Any) -> bool:
-        """Whether the path, or (None, or what is no text) any, may lie at or below a part that may have parts."""
+        """Whether the path, or (None, or a value that is not a string) any, may lie at or below a part that may have
+        parts."""
         if not isinstance(path, str):
             return bool(self.open)
         return any(path == at or path.startswith((f"{at}.", f"{at}[")) or not at for at in self.open)
 
     def may_equal(self, other: KnownDocument) -> bool:
-        """Whether both may turn out to be the same, as far as what is known of each says."""
+        """Whether both may turn out to be the same, as far as they are known."""
         return self._may_hold(other) and other._may_hold(self)
 
     def _may_hold(self, other: KnownDocument) -> bool:
-        """Whether what is known of the other may stand here."""
+        """Whether the known parts of the other may be here."""
         for path, value in other.values.items():
             if self.values.get(path, value) != value:
                 return False
@@ -64,7 +65,7 @@ def document_of_text(text: str) -> KnownDocument | None:
 
 
 def known_document(value: Value) -> KnownDocument:
-    """What is known of the JSON of a value."""
+    """The known parts of the JSON of a value."""
     rows = ValueRows()
     rows.walk("", "", _without_order(value))
     unknown = {path: part for (_, path), part in rows.unknown.items()}

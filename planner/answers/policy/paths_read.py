@@ -1,7 +1,7 @@
-"""Which paths do policies look at? Patterns of what a term of a rule can be, and what a walk over a value follows.
+"""The paths that policies look at: patterns for terms of rules, and their use in a walk over a value.
 
-A pattern is a tuple of steps: names, numbers of elements, EACH for any one of them, and BELOW, always last, for all
-that stands there. ("ingress", EACH, "cidr_blocks") are the paths ingress[0].cidr_blocks, ingress[1].cidr_blocks...
+A pattern is a tuple of steps: names, numbers of elements, EACH for any one of them, and BELOW, always last, for
+everything there. ("ingress", EACH, "cidr_blocks") are the paths ingress[0].cidr_blocks, ingress[1].cidr_blocks...
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _MOST = 200
 
 
 class Looked:
-    """What is looked at, at some path: the value itself (`here`: its text, size and parts), everything at and below it
-    (`all`), or some of what it holds."""
+    """The parts looked at, at some path: the value itself (`here`: its text, size and parts), everything at and below
+    it (`all`), or some of its parts."""
 
     __slots__ = ("_each", "all", "here", "parts")
 
@@ -68,14 +68,14 @@ class Looked:
         return [(name, below) for name, below in self.parts.items() if name in held]
 
     def within_list(self, length: int) -> Iterable[tuple[int, Looked]]:
-        """The same for the numbers of a list's elements."""
+        """The parts looked at below the numbers of a list's elements."""
         each = self if self.all else self._each
         if each is not None:
             return [(i, self.parts.get(i, each)) for i in range(length)]
         return [(i, below) for i, below in self.parts.items() if i.__class__ is int and i < length]
 
     def at(self, name: Any) -> Looked | None:
-        """What is looked at below a name that this value holds."""
+        """The parts looked at below a name in this value."""
         return self if self.all else self.parts.get(name, self._each)
 
 
@@ -83,8 +83,8 @@ EVERYTHING = Looked([(BELOW,)])
 
 
 class PathTerms:
-    """What terms of rules can be, as paths. `values` gives the values that a term can have, as far as they can be
-    told; `readers` are the predicates about values."""
+    """The possible paths of terms of rules. `values` returns the possible values of a term, as far as they are known;
+    `readers` are the predicates about values."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class PathTerms:
         self._readers, self._values = readers, values
 
     def patterns(self, body: Body, term: Term, around: frozenset[str] = frozenset()) -> Patterns | None:
-        """What a term can be; None for any path."""
+        """The possible paths of a term; None for any path."""
         found = self._joined(body, term, around) if _is_join(term) else self._single(body, term, around)
         if found is None or any(pattern[:1] in ((), (EACH,), (BELOW,)) for pattern in found):
             return None
@@ -131,7 +131,7 @@ class PathTerms:
         return None
 
     def _of_column(self, predicate: str, column: int, around: frozenset[str]) -> Patterns | None:
-        """The same of a column of a predicate, whatever it rests on."""
+        """The possible paths of a column of a predicate, whatever it depends on."""
         rules = self._rules.get(predicate, [])
         name = f"{predicate}/{column}"
         if name in around or (not rules and predicate not in self._of_packs):
@@ -147,7 +147,7 @@ class PathTerms:
         return found
 
     def _joined(self, body: Body, term: Term, around: frozenset[str]) -> Patterns | None:
-        """What a text can be that is joined of others: known ones, or a path and known ones behind it."""
+        """The possible values of a text that is joined of others: known ones, or a path and known ones behind it."""
         parts = _flat(term)
         begin, rest = self._known(body, parts)
         if begin != [""] or not rest:

@@ -1,5 +1,4 @@
-"""What an undecided verdict waits for: the unknown values that its derivations rest on, and references
-that are not told."""
+"""Pending values of undecided verdicts: the unknown values that their derivations depend on, and unknown references."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ def waits(
     program: RuleProgram, modal: Modal, database: Database, prover: Prover, predicate: str, row: Row, keys: int = 1
 ) -> tuple[set[Row], set[tuple[str, bool]]]:
     """The unknown values, each by its `keys` columns and its path, that the derivations of a row in the rewritten
-    program rest on; and what they rest on that refers to something that is not told, and whether it is a resource of
-    which only the instance is not known."""
+    program depend on; and the objects in them with unknown references, and whether that is a resource of which only the
+    instance is not known."""
     found: set[Row] = set()
     untold: set[tuple[str, bool]] = set()
     stack, seen = [(predicate, row)], {(predicate, row)}
@@ -50,7 +49,7 @@ def waits(
 
 
 def _linking(database: Database, atom: Atom, assignment: Assignment) -> set[tuple[str, bool]]:
-    """What may lead from one object to another although it is not known."""
+    """Possible but unknown links from one object to another."""
     about, other = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments)
     groups = {row[0] for row in database.facts.relation(REACHED) if other in (None, row[1])}
     return {_hidden(row) for row in database.facts.relation(THROUGH) if row[2] in groups and about in (None, row[0])}
@@ -75,7 +74,7 @@ def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int)
 def _could(
     program: RuleProgram, modal: Modal, database: Database, literal: Negation, assignment: Assignment
 ) -> list[tuple[str, Row]]:
-    """What could hold although it does not certainly hold, as a negation of the sure relation asks."""
+    """Rows that could hold although they do not certainly hold, as a negation of the sure relation requires."""
     could = modal.could.get(literal.atom.predicate)
     if could is None or could not in database:
         return []

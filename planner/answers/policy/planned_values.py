@@ -46,7 +46,8 @@ THROUGH, REACHED = "maybe_through", "maybe_reached"
 
 
 def named(name: str, keys: int) -> str:
-    """The relation about one plan, or about all of a fleet, by how many columns say whose a value is."""
+    """The relation about one plan, or about all of a fleet, by the number of columns that identify the owner of a
+    value."""
     return f"{_FRONTS[keys - 1]}{name}"
 
 
@@ -86,8 +87,8 @@ class ValueRows:
             self._unknown(address, "", value)
 
     def walk(self, address: str, path: str, value: Value, mark: str | None = None, looked: Looked = EVERYTHING) -> None:
-        """A value at a path. `mark` is the path of the sensitive mark that it stands under: below one, everything is
-        walked over."""
+        """A value at a path. `mark` is the path of the sensitive mark above it: below one, everything is walked
+        over."""
         cls = value.__class__
         if cls is Marked:
             if mark is None and value.marks & _SECRET:

@@ -32,8 +32,8 @@ __all__ = ["LOST", "Files", "Policies", "load_policies"]
 
 class Policies:
     """Checked policies. `program` is as they are written: rules by name with their places. `modal_program` has the same
-    predicates for what certainly holds, and `modal.could` for what could. `given` are the facts that packs bring,
-    `settings` what policy.toml and waivers.toml say; the files `closed` are the organisation's."""
+    predicates for what certainly holds, and `modal.could` for what could. `given` are the facts of packs, `settings`
+    those of policy.toml and waivers.toml; the files `closed` are the organisation's."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Policies:
 
     @cached_property
     def reads(self) -> PolicyInputs:
-        """What the policies need to know of a plan."""
+        """The parts of a plan that the policies read."""
         program = self.modal_program
         needed = program.needed([*self.modal.verdicts, "judged"])
         product = dict(files_of("policy"))
@@ -71,8 +71,8 @@ class Policies:
 
 
 def readers(program: RuleProgram, untold: frozenset[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
-    """Which verdicts (deny or warn, code) rest on relations that nobody can tell, each with the first rule that does
-    and the relation. Rules that nothing makes hold, whatever is not told, are none of them."""
+    """The verdicts (deny or warn, code) that depend on relations without data, each with the first such rule and the
+    relation. Rules that cannot hold, whatever is missing, are not among them."""
     rests = _rests(program, untold)
     found: dict[tuple[str, str], tuple[Rule, str]] = {}
     for rule in _live(program, untold, facts):
@@ -86,7 +86,7 @@ def readers(program: RuleProgram, untold: frozenset[str], facts: FactBase) -> di
 
 
 def guesses(program: RuleProgram, untold: frozenset[str]) -> frozenset[str]:
-    """The names of the rules for verdicts that take what nobody can tell for absent: they negate it, or count it."""
+    """The names of the rules for verdicts that take missing data for absent: they negate it, or count it."""
     rests = _rests(program, untold)
     guessed: set[str] = set()
     changed = True
@@ -102,8 +102,8 @@ def guesses(program: RuleProgram, untold: frozenset[str]) -> frozenset[str]:
 
 
 def _live(program: RuleProgram, untold: frozenset[str], facts: FactBase) -> list[Rule]:
-    """The rules that could hold if there were any rows of what nobody can tell: all relations that they ask for may
-    have some. Those of values may, for some are not known yet."""
+    """The rules that could hold if there were any rows of relations without data: all relations that they require may
+    have some. Those of values may, because some are not known yet."""
     unsure = untold | VALUES | LINKS
     may = {
         name
@@ -134,7 +134,7 @@ def _guesses(rule: Rule, rests: Mapping[str, str], guessed: set[str]) -> bool:
 
 
 def _rests(program: RuleProgram, untold: frozenset[str]) -> dict[str, str]:
-    """The relations, but for verdicts, that rest on some that nobody can tell, each with one of those."""
+    """The relations, except verdicts, that depend on some without data, each with one of those."""
     rests: dict[str, str] = {name: name for name in untold}
     changed = True
     while changed:
@@ -195,7 +195,7 @@ def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
 
 
 def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diagnostic]:
-    """Rules that add to a relation that a file of `closed` declares, and stand elsewhere."""
+    """Rules that add to a relation that a file of `closed` declares, and are in other files."""
     for rule in program.rules:
         predicate = program.predicates[rule.head.predicate]
         if predicate.span.filename in closed and rule.span.filename not in closed:
@@ -212,8 +212,8 @@ _INSTANCE = "instance"
 
 
 def suspicions(program: RuleProgram) -> Iterator[Diagnostic]:
-    """Warnings about rules of users: variables that stand for vertices in one place and for instances in another, and
-    addresses that a relation has no rows of, so that the rule never derives anything."""
+    """Warnings about rules of users: variables that are vertices in one place and instances in another, and addresses
+    that a relation has no rows of, so that the rule never derives anything."""
     for rule in program.rules:
         if not rule.is_core:
             yield from _vertices_as_instances(program, rule)
@@ -265,7 +265,7 @@ MODALS = Shelf("modals", 20, made_by=(*MADE_BY, "answers/policy"))
 
 
 class KeptFile(RuleFile):
-    """A file whose statements are read when somebody asks for them: its program is usually kept, too."""
+    """A file whose statements are read on first use: its program is usually kept, too."""
 
     __slots__ = ("_load", "_statements")
 
@@ -282,8 +282,8 @@ class KeptFile(RuleFile):
 
 
 def rewritten(program: RuleProgram, core: frozenset[str], spaces: Spaces) -> tuple[Modal | None, list[Diagnostic]]:
-    """The users' rules of a program in three values (see modal.rewrite). `core` names the product's files; `spaces`
-    says which files have names of their own."""
+    """The users' rules of a program in three values (see three_valued.rewrite). `core` names the product's files;
+    `spaces` has the name spaces of files."""
     name = MODALS.name(*parts(program.files, core), *spaces_parts(spaces))
     known = _read(name, program)
     if known is not None:

@@ -16,7 +16,7 @@ from planner.logic.programs.rule_programs import files_of
 
 
 def needs(policies: Policies, names: Collection[str]) -> PolicyInputs:
-    """What has to be known of a plan to tell these relations."""
+    """The inputs of a plan that these relations need."""
     program, product = policies.modal_program, dict(files_of("policy"))
     needed = program.needed(names)
     given = {p.name for p in program.predicates.values() if p.number in needed and p.is_input}
@@ -34,7 +34,7 @@ def shown(policies: Policies, names: Collection[str], facts: PolicyFacts) -> dic
 
 
 class Relation:
-    """One relation, to be asked why a row is in it: proofs are by the rules as they are written."""
+    """One relation, with proofs of its rows by the rules as they are written."""
 
     def __init__(self, policies: Policies, name: str, facts: PolicyFacts) -> None:
         self.name = name
@@ -52,5 +52,5 @@ class Relation:
         return self.curtain.proof(proof) if proof is not None else None
 
     def obstacles(self, row: Row) -> list[dict[str, Any]]:
-        """What keeps each rule from deriving a row: without values where the plan has sensitive ones."""
+        """The reasons why each rule does not derive a row: without values where the plan has sensitive ones."""
         return self.curtain.obstacles(obstacles(self.prover, self.name, row))

@@ -1,9 +1,9 @@
-"""What may be shown of what rules derive: sensitive values, and all that was computed from them, are left out.
+"""Hiding of secrets in derived rows: sensitive values, and all that was computed from them, are left out.
 
-Rules compare sensitive values like any others; what is cut is the output. A column of a fact is secret when it holds
-what stands at a sensitive path (facts.py); a column of a derived row when some derivation of it carries a secret there:
-by a variable that a secret column binds, or by a computation over one. Text that is joined keeps its public pieces:
-"the password of " ++ A ++ " is " ++ V becomes "the password of db is (sensitive value)".
+Rules compare sensitive values like any others; only the output is cut. A column of a fact is secret when it holds the
+value at a sensitive path (facts.py); a column of a derived row when some derivation of it carries a secret there: by a
+variable that a secret column binds, or by a computation over one. Text that is joined keeps its public pieces: "the
+password of " ++ A ++ " is " ++ V becomes "the password of db is (sensitive value)".
 
 All derivations count, not only the one that a proof shows; of several ways to show a column, the one that hides wins.
 """
@@ -48,7 +48,7 @@ MASK = "(sensitive value)"
 
 
 class Curtain:
-    """Says for each row what may be shown of it. `more` is hidden like what is sensitive."""
+    """Decides for each row which columns may be shown. `more` is hidden like sensitive values."""
 
     def __init__(self, prover: Prover, facts: PolicyFacts, more: Mapping[tuple[str, str], str] | None = None) -> None:
         self.prover, self.facts = prover, facts
@@ -167,7 +167,7 @@ class Curtain:
     # -------- proofs
 
     def obstacles(self, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """What keeps rows from holding (why_not_deep), as it is written where the plan has sensitive values."""
+        """The obstacles of rows (why_not_deep), as they are written where the plan has sensitive values."""
         if not self.hidden:
             return found
         rules = {rule.name: rule for rule in self.prover.program.rules}
@@ -262,7 +262,7 @@ def secret_spans(decl: ResourceDecl | OutputDecl | VariableDecl | ProviderDecl, 
 
 
 def shown_term(term: Term, assignment: Assignment, secrets: Assignment, value: Value) -> Value:
-    """What may be shown of the value of a term."""
+    """The part of a term's value that may be shown."""
     if not names(term) & secrets.keys():
         return value
     if isinstance(term, RuleVariable):

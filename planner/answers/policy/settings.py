@@ -1,4 +1,4 @@
-"""`policy.toml`: which packs judge, what their parameters are and how strict their policies; and `waivers.toml`.
+"""`policy.toml`: packs, their parameters and the levels of their policies; and `waivers.toml`.
 
     [packs."acme.tags"]                       # of .planner/policy.toml
     source = "git::https://example.com/tags.git?ref=v1.2.0"
@@ -10,8 +10,8 @@
     [workspace.prod.packs."planner.changes".parameters]
     delete_limit = 1
 
-The file of an organisation has the same form, and may say more: which groups there are, what may be set elsewhere, what
-may be waived. What it says is final.
+The file of an organisation has the same form, and more settings: groups, parameters that may be set elsewhere,
+policies that may be waived. Its settings are final.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class PackUse:
 
 @frozen
 class PolicySetting:
-    """What a policy.toml says of a code; `waivable` is None where it does not say."""
+    """The settings of a policy.toml for a code; `waivable` is None where not set."""
 
     code: str
     level: str
@@ -67,7 +67,7 @@ class PolicySetting:
 
 @frozen(eq=False)
 class PolicyConfig:
-    """One policy.toml as it counts in a workspace: what `[workspace.NAME]` says comes before what the file says."""
+    """One policy.toml as it counts in a workspace: `[workspace.NAME]` takes precedence over the rest of the file."""
 
     file: TomlFile
     name: str
@@ -97,7 +97,7 @@ class Waiver:
 
 @frozen(eq=False)
 class PolicySettings:
-    """All that policy.toml and waivers.toml files say."""
+    """The content of all policy.toml and waivers.toml files."""
 
     configs: tuple[PolicyConfig, ...] = ()
     waivers: tuple[Waiver, ...] = ()
@@ -105,13 +105,13 @@ class PolicySettings:
 
     @property
     def notice(self) -> int:
-        """How long before it expires a waiver is warned about, in seconds: the longest time that somebody says."""
+        """How long before it expires a waiver is warned about, in seconds: the longest time of all files."""
         said = [config.notice_days for config in self.configs if config.notice_days is not None]
         return 86_400 * (max(said) if said else NOTICE_DAYS)
 
     @property
     def longest(self) -> int | None:
-        """How far off the end of a waiver may be, in seconds, if the organisation says it: the shortest."""
+        """How far off the end of a waiver may be, in seconds, if the organisation sets it: the shortest."""
         said = [config.longest_days for config in self.configs if config.longest_days is not None]
         return 86_400 * min(said) if said else None
 
@@ -152,7 +152,7 @@ def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: P
 
 
 def _contradictions(configs: Iterable[PolicyConfig]) -> Iterator[Diagnostic]:
-    """What two files of the organisation say differently, so that nobody knows who may override. (Of levels the
+    """Contradictions between two files of the organisation, so that it is unclear who may override. (Of levels the
     strictest counts.)"""
     seen: dict[tuple[str, str], tuple[frozenset[str], Span]] = {}
     for config in configs:
@@ -281,7 +281,7 @@ def _check_version(table: TomlTable, version: str) -> None:
 
 
 def _said(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PolicySetting]:
-    """What a section says of codes; that of a workspace has what the file says where it says nothing itself."""
+    """The settings of a section for codes; that of a workspace inherits from the file."""
     known = {said.code: said for said in _policies(root, is_organisation)} if section is not root else {}
     for said in _policies(section, is_organisation):
         base = known.get(said.code)
@@ -309,8 +309,8 @@ def _policies(section: TomlTable, is_organisation: bool) -> Iterator[PolicySetti
 
 
 def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
-    """What the files set, by pack and parameter. Raises Failure: for what there is not, what is of another type, and
-    what the organisation keeps to itself."""
+    """The parameters set by the files, by pack and parameter. Raises Failure: for unknown ones, wrong types, and those
+    that the organisation reserves for itself."""
     problems: list[Diagnostic] = []
     settings: dict[str, dict[str, ParameterRows]] = {}
     places: dict[tuple[str, str], Span] = {}
@@ -367,7 +367,7 @@ def _is_wanted(use: PackUse, version: str) -> bool:
 
 
 def _of_library(name: str) -> PackManifest | None:
-    """The manifest of a pack that comes with planner, although none of its policies is asked."""
+    """The manifest of a pack that comes with planner, although none of its policies is used."""
     pack = name.removeprefix(PREFIX)
     return manifest_of(pack) if name.startswith(PREFIX) and pack in packs_of_library() else None
 

@@ -1,8 +1,8 @@
 """Policies against the schemas of providers: a path that no such object has, a comparison that never holds.
 
-What type of resource a variable stands for is read off the rule: from `change(A, "aws_instance", ...)`, `stays(A,
+The resource type of a variable is derived from the rule: from `change(A, "aws_instance", ...)`, `stays(A,
 "aws_instance")`, `instance_of(A, "aws_instance.web")`, or from facts that give the type (`group_type(T)`) and lists
-(`T in ["a", "b"]`). Where it is not said, nothing is.
+(`T in ["a", "b"]`). Where it is not known, nothing is reported.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from planner.logic.datalog.language.model import Rule, atoms
 
 
 class Shapes(Protocol):
-    """What the schemas at hand say."""
+    """The schemas at hand."""
 
     def __call__(self, mode: str, type: str) -> Type | None:
         """The type of the objects of a resource type, None where no schema is at hand."""
@@ -78,8 +78,8 @@ def steps(path: str) -> list[str | int] | None:
 
 
 def type_at(type: Type, path: str) -> tuple[Type | None, str]:
-    """The type of what stands at a path of objects of a type; None where nothing can stand, with the step that leads
-    nowhere and the name near it, as the end of a sentence."""
+    """The type of the value at a path of objects of a type; None for an impossible path, with the step that leads
+    nowhere and a similar name, as the end of a sentence."""
     here: Type = type
     for step in steps(path) or []:
         if here is DYNAMIC:
@@ -117,7 +117,7 @@ def _paths(path: str, type: Type, deepest: int) -> Iterator[str]:
 
 
 def misfits(program: RuleProgram, shapes: Shapes) -> Iterator[Diagnostic]:
-    """Errors for what users' rules ask of objects that never have it."""
+    """Errors for conditions of users' rules on attributes that objects never have."""
     for rule in program.rules:
         if not rule.is_core:
             yield from _Misfits(program, rule, shapes).find()
@@ -209,7 +209,7 @@ def _compared(rule: Rule, name: str) -> Iterator[tuple[Constant, Literal]]:
 
 
 def resource_types(program: RuleProgram, rule: Rule) -> dict[str, set[tuple[str, str]]]:
-    """For variables that stand for addresses: the modes and types of resources that they can be."""
+    """For variables that are addresses: the possible modes and types of their resources."""
     found: dict[str, set[tuple[str, str]]] = {}
     for literal in rule.body:
         if (
@@ -238,7 +238,7 @@ _OBJECT = re.compile(r"(?:^|\.)(data\.)?([\w-]+)\.[\w-]+$")
 
 
 def _constants(program: RuleProgram, rule: Rule, term: Term) -> set[str]:
-    """The texts that a term can be, where constants or facts of rule files say so."""
+    """The possible strings of a term, where constants or facts of rule files define them."""
     if isinstance(term, Constant):
         return {str(term.value)}
     if not isinstance(term, RuleVariable):
@@ -259,7 +259,7 @@ def _constants(program: RuleProgram, rule: Rule, term: Term) -> set[str]:
 
 
 def _facts(program: RuleProgram, predicate: str, column: int) -> set[str]:
-    """What stands in a column of a relation that only facts in rule files give; nothing for others."""
+    """The values in a column of a relation that only has facts in rule files; none for others."""
     rules = program.rules_for(predicate)
     if not rules or program.predicates[predicate].is_open:
         return set()
@@ -270,7 +270,7 @@ def _facts(program: RuleProgram, predicate: str, column: int) -> set[str]:
 
 
 def constant_path(rule: Rule, term: Term) -> str | None:
-    """The path that a term is, where the rule says it; None where it is computed from what is found."""
+    """The path of a term, where the rule contains it; None where it is computed from rows."""
     if isinstance(term, Constant):
         return str(term.value)
     if isinstance(term, RuleCall):

@@ -21,9 +21,9 @@ MOST_BYTES = 32 << 20
 
 
 def policy_files(words: Iterable[str], workspace: str = "default") -> Files:
-    """The files that `-policy` names: `builtin:NAME` (a policy or a pack), `builtin:all`, a file, or a folder with all
-    its `.dl` files and packs, also in folders below and in those that links lead to. A file of a pack stands for the
-    pack, a policy.toml for the packs that it names. What is named twice is read once. Raises Failure."""
+    """The files that `-policy` names: `builtin:NAME` (a policy or a pack), `builtin:all`, a file, or a directory with
+    all its `.dl` files and packs, also in directories below and in those that links lead to. A file of a pack selects
+    the pack, a policy.toml the packs that it names. A file named twice is read once. Raises Failure."""
     texts: dict[str, str] = {}
     problems: list[Diagnostic] = []
     for word in words:
@@ -111,7 +111,7 @@ def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:
 
 
 def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> None:
-    """The data files of a pack, and the packs that it depends on and that stand in folders near it."""
+    """The data files of a pack, and the packs that it depends on in directories near it."""
     name = _read(file, texts, problems)
     if name not in texts:
         return
@@ -137,8 +137,8 @@ def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) 
 
 
 def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:
-    """The rule files and pack.toml of a folder. What cannot be listed is a problem: nobody knows which policies stand
-    there."""
+    """The rule files and pack.toml of a directory. A directory that cannot be listed is a problem: its policies would
+    be unknown."""
     paths: list[Path] = []
     seen: set[str] = set()
 

@@ -1,6 +1,6 @@
 """TOML files read strictly: every key is used or an error with the nearest one, every value has a place.
 
-`tomllib` reads the text; where keys and elements stand is found by a second look at text that is known to be right.
+`tomllib` reads the text; the places of keys and elements are found by a second look at text that is known to be valid.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class TomlTable:
                 self.problem(key, f"{key} must be an array of tables, [[{key}]], but it contains {kind_of(found)}.")
 
     def done(self) -> None:
-        """Nothing else may stand here."""
+        """Report all unused keys."""
         for key in self.data:
             if key not in self.known:
                 known = ", ".join(sorted(self.known))
@@ -123,7 +123,7 @@ class TomlTable:
 
 
 class TomlFile:
-    """A TOML file. `what` is how messages call it, `code` their code. Raises Failure for what is no TOML."""
+    """A TOML file. `what` is its name in messages, `code` their code. Raises Failure for invalid TOML."""
 
     def __init__(self, source: Source, what: str, code: str) -> None:
         self.source, self.what, self.code = source, what, code
@@ -152,7 +152,7 @@ class TomlFile:
         return TomlTable(self.data, (), self)
 
     def span(self, path: Path) -> Span:
-        """Where something stands; what has no place of its own stands where the table around it does."""
+        """The place of a key or element; without one of its own, that of the table around it."""
         if self._places is None:
             try:
                 self._places = dict(_TomlLocations(self.source).all())
@@ -163,7 +163,7 @@ class TomlFile:
         return self._places.get(path) or Span(self.source, 0, min(1, len(self.source.text)))
 
     def finish(self, make: Callable[[], T]) -> T:
-        """What `make` gives. Raises Failure when there are problems."""
+        """The result of `make`. Raises Failure when there are problems."""
         made = make()
         if self.problems:
             raise Failure(self.problems)
@@ -188,7 +188,7 @@ def _loads(text: str) -> dict[str, Any]:
 
 
 def _number(text: str) -> int | Decimal:
-    """Raises ValueError for what is no number, and for what would take long to compute with."""
+    """Raises ValueError for text that is not a number, and for numbers that would take long to compute with."""
     return plain_number(Decimal(text), text)
 
 
@@ -201,7 +201,7 @@ def plain_number(number: Decimal, text: str) -> int | Decimal:
 
 
 def _depth(text: str) -> int:
-    """How deep brackets nest at most, wherever they stand."""
+    """The maximum nesting of brackets, anywhere in the text."""
     deepest = depth = 0
     for sign in re.findall(r"[\[\]{}]", text):
         depth = depth + 1 if sign in "[{" else max(0, depth - 1)
@@ -226,7 +226,7 @@ def _syntax(problem: Exception, source: Source, what: str, code: str) -> Diagnos
 
 
 class _TomlLocations:
-    """Where keys and elements stand in right TOML."""
+    """The places of keys and elements in valid TOML."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.text = source, source.text

@@ -1,4 +1,5 @@
-"""What follows from how a text begins, whatever comes behind: whether tests of it hold, and what functions give."""
+"""Conclusions from the beginning of a text, whatever comes behind: whether tests of it hold, and the results of
+functions."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ def _expression(pattern: str) -> Any:
 
 
 def known_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str | None:
-    """What a function gives of every text that begins so; None where that depends on the rest."""
+    """The result of a function for every text with this beginning; None where it depends on the rest."""
     if function == "before" and type(arguments[0]) is str and arguments[0] and arguments[0] in begin:
         return begin.partition(arguments[0])[0]
     if function == "substring" and all(type(n) is int and n >= 0 for n in arguments):

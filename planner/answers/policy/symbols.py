@@ -31,7 +31,7 @@ Bound: TypeAlias = tuple[Any, bool] | None
 @frozen(cache_hash=True)
 class Symbol:
     """An unknown value: `("at", address, path)`, `("size", address, path)`, `("call", function, *arguments)`, or one of
-    something that there may be several of. Such a one, `is_local`, stands for itself only within one rule."""
+    possibly several elements. Such a one, `is_local`, represents the same element only within one rule."""
 
     key: tuple[Any, ...]
     type: str = "any"
@@ -60,7 +60,7 @@ def type_of(unknown: Unknown) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """The same of any value."""
+    """The kind of any value."""
     if isinstance(value, Symbol):
         return value.type
     return "symbol" if type(value) is str else "truth" if type(value) is Truth else "number"
@@ -108,7 +108,7 @@ class SymbolCase:
     # -------- values
 
     def resolved(self, value: Any) -> Any:
-        """The value, where the case says what it is."""
+        """The value, where the case decides it."""
         if not isinstance(value, Symbol):
             return value
         return self._resolved(value, self.bound)
@@ -212,7 +212,7 @@ class SymbolCase:
     # -------- what follows
 
     def implied(self, proposition: Proposition) -> bool | None:
-        """Whether a proposition holds, as far as other decisions and the plan say so."""
+        """Whether a proposition holds, as far as it follows from other decisions and the plan."""
         kind = proposition[0]
         if kind == "there":
             return self._there(proposition)
@@ -244,13 +244,13 @@ class SymbolCase:
         return None
 
     def _tested(self, name: str, arguments: tuple[Any, ...]) -> bool | None:
-        """Whether a test holds, as far as the beginning of the text says."""
+        """Whether a test holds, as far as it follows from the beginning of the text."""
         text, *others = arguments
         begin = self.prefix(text) if isinstance(text, Symbol) and text.type == "symbol" else ""
         return known_truth(name, begin, tuple(others)) if begin else None
 
     def _has_rows(self, name: str, inputs: tuple[Any, ...], asked: tuple[Any, ...]) -> bool | None:
-        """Whether a text has the part, or the pattern a match, as far as its beginning says."""
+        """Whether a text has the part, or the pattern a match, as far as it follows from its beginning."""
         text, pattern = inputs
         if name == "captures":
             return False if self.implied(("test", "matches", (text, pattern))) is False else None
@@ -306,12 +306,12 @@ class SymbolCase:
         return not (_apart(high, other_low) or _apart(other_high, low))
 
     def document(self, text: Any) -> KnownDocument | None:
-        """What is known of a text that is JSON with unknown parts."""
+        """The known parts of a text that is JSON with unknown parts."""
         is_there = isinstance(text, Symbol) and text.key[0] == "at"
         return self.documents.get((text.key[1], text.key[2])) if is_there else None
 
     def _may_be_json(self, symbol: Symbol, text: str) -> bool:
-        """Whether a symbol can be this text, as far as its document says."""
+        """Whether a symbol can be this text, according to its document."""
         document = self.document(symbol)
         if document is None:
             return True
@@ -363,7 +363,7 @@ class SymbolCase:
         return False if upper is not None and bool(upper[0] <= limit) else None
 
     def _bounds(self, symbol: Symbol) -> tuple[Bound, Bound]:
-        """What a symbol is not below and not above; (value, whether it may be it)."""
+        """The lower and upper bound of a symbol; (value, whether it may be it)."""
         if symbol.type not in ("symbol", "number"):
             return None, None
         lower, upper = self._known_bounds(symbol)
@@ -427,7 +427,7 @@ class SymbolCase:
     # -------- how texts begin
 
     def prefix(self, value: Any) -> str:
-        """What a text certainly begins with."""
+        """The certain beginning of a text."""
         value = self.resolved(value)
         if not isinstance(value, Symbol):
             return value if type(value) is str else ""
@@ -463,7 +463,7 @@ class SymbolCase:
         return ""
 
     def _may_begin(self, symbol: Symbol, text: str) -> bool:
-        """Whether a symbol can be this text, as far as its beginning says."""
+        """Whether a symbol can be this text, according to its beginning."""
         begin = self.prefix(symbol)
         if not text.startswith(begin):
             return False
@@ -495,7 +495,7 @@ class SymbolCase:
         return known if not known or match.end() == len(pattern) else None
 
     def _denied_before(self, value: Symbol, prefix: str) -> bool | None:
-        """False where an earlier decision says that the text does not begin so."""
+        """False where an earlier decision excludes this beginning."""
         for proposition, holds in self.decisions.items():
             if not holds and proposition[:2] == ("test", "starts_with") and proposition[2][0] == value:
                 other = proposition[2][1]

@@ -111,8 +111,8 @@ def rewrite(
     program: RuleProgram, only: Collection[str] | None = None, keys: int = 1
 ) -> tuple[Modal | None, list[Diagnostic]]:
     """The users' rules of a checked program in three values; no result when there are errors. `only`: of the rules for
-    verdicts, those with these names. `keys`: how many columns before the path say whose value it is: 1, an address; in
-    a fleet 2, a unit and an address."""
+    verdicts, those with these names. `keys`: the number of columns before the path that identify the owner of a value:
+    1, an address; in a fleet 2, a unit and an address."""
     rewriter = _Rewriter(program, only, keys)
     return rewriter.run(), rewriter.problems
 
@@ -407,8 +407,8 @@ class _Rewriter:
     # -------- aggregates
 
     def _doubt(self, rule: Rule, literal: Aggregate) -> tuple[Atom, set[str]]:
-        """The atom that says that unknown values could change an aggregate, and its variables. Its rules let one
-        literal after the other be unknown and ask of the others only what does not read values."""
+        """The atom that holds if unknown values could change an aggregate, and its variables. Its rules let one literal
+        after the other be unknown and keep of the others only those that do not read values."""
         if id(literal) in self._doubted:
             return self._doubted[id(literal)]
         outer = outer_names(rule.head, rule.body)
@@ -441,7 +441,7 @@ class _Rewriter:
         return self._doubted[id(literal)]
 
     def _named_columns(self, read: Atom) -> Atom:
-        """The atom of a relation with a variable for each wildcard: whether a row of it is sure is asked row by row."""
+        """The atom of a relation with a variable for each wildcard: certainty of a row is checked row by row."""
         if read.predicate in VALUES:
             return read
         terms = [variable(f"Any{next(self.numbers)}") if isinstance(a, Wildcard) else a for a in read.arguments]
@@ -546,7 +546,7 @@ class _Body:
             yield from self._paths(opened, given | {at.name}, rest, begun)
 
     def _beginning(self, path: RuleVariable, below: dict[str, Term]) -> Term | None:
-        """What a lost path begins with, if it is known: it, or the lost path that it is put together from, is one below
+        """The known beginning of a lost path: it, or the lost path that it is put together from, is one below
         another."""
         seen = {path.name}
         name = path.name
@@ -593,7 +593,7 @@ class _Body:
 
 
 def _made_of(name: str) -> Callable[[Literal], str | None]:
-    """What a literal says that a text begins with: `P = I ++ ".x"` says I of P."""
+    """A function for the known beginning of a text in a literal: `P = I ++ ".x"` has the beginning I of P."""
 
     def first(literal: Literal) -> str | None:
         if not isinstance(literal, Comparison) or literal.operator != "=":
@@ -609,21 +609,21 @@ def _made_of(name: str) -> Callable[[Literal], str | None]:
 
 
 def _first_of(term: Term) -> Term:
-    """What a text that is put together begins with."""
+    """The beginning of a text that is put together."""
     while isinstance(term, RuleCall) and term.function == "++":
         term = term.arguments[0]
     return term
 
 
 def _agree(one: Term, other: Term) -> Comparison:
-    """The literal that says that one of two texts begins with the other."""
+    """The literal for: one of two texts begins with the other."""
     nothing = constant(0)
     least = call("substring", one, nothing, call("length", other))
     return compared(least, "=", call("substring", other, nothing, call("length", one)))
 
 
 def _begins(path: Term, begin: Term) -> Test:
-    """The literal that says that a path lies at or below an unknown one."""
+    """The literal for: a path lies at or below an unknown one."""
     if isinstance(path, Constant):
         return holds("starts_with", constant(f"{path.value}{END}"), begin)
     return holds("starts_with", joined(path, constant(END)), begin)
@@ -633,8 +633,8 @@ _LITERAL = re.compile(r"\^((?:[\w.:/ -](?![*+?{])|\\[^\w](?![*+?{]))*)")
 
 
 def _compatible(literal: Comparison | Test, bound: set[str], below: dict[str, Term]) -> Iterable[Literal]:
-    """What remains of a test of a lost path: the path that it lies below and the text that it has to begin with must
-    not contradict each other."""
+    """The remainder of a test of a lost path: the path that it lies below and the required beginning must not
+    contradict each other."""
     if not isinstance(literal, Test) or literal.negated or literal.function not in ("starts_with", "matches"):
         return
     subject, pattern = literal.arguments
@@ -658,7 +658,7 @@ def _reason(reason: str, bound: set[str]) -> str:
 
 
 def _names_outside(literal: Literal, outer: set[str]) -> set[str]:
-    """The names in a literal that stand outside braces too."""
+    """The names in a literal that occur outside braces too."""
     inner = {v.name for v in inner_variables(literal)} if isinstance(literal, Aggregate) else set()
     return names(literal) | (inner & outer)
 

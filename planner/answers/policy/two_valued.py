@@ -1,8 +1,9 @@
-"""Findings without the machinery of three values: proofs by the policies as they are written, and the culprits in them.
+"""Findings without three values: proofs by the policies as they are written, and the culprits in them.
 
-What certainly holds holds as written, too, where what is not known yet counts as absent: the rules of the rewritten
-program only ask for more (planner.answers.policy.three_valued). So a certain verdict has a proof by the rules that
-people wrote. What is undecided or broken has none; what it waits for or rests on is told instead."""
+A certain conclusion also follows from the rules as written, where unknown values count as absent: the rules of the
+rewritten program only require more (planner.answers.policy.three_valued). So a certain verdict has a proof by the
+rules as written. An undecided or broken one has none; its pending values or grounds are reported instead.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ _SOUGHT = (*READ, "part", "json_part")
 
 @frozen
 class Culprit:
-    """What a verdict is about: a value at a path of an address (`value`: as policies read it), or with `is_missing` the
-    path where there is none. `is_secret`: it must not be shown. `fact`: the fact that a proof rests on."""
+    """The cause of a verdict: a value at a path of an address (`value`: as policies read it), or with `is_missing` the
+    path where there is none. `is_secret`: it must not be shown. `fact`: the fact that a proof depends on."""
 
     address: str
     path: str
@@ -83,8 +84,8 @@ class PlainProofs:
         return None
 
     def obstacles(self, predicate: str, code: str, address: str) -> list[dict[str, Any]]:
-        """What keeps each rule that can give the code from giving it to the address: the first condition that fails, as
-        it is written where the plan has sensitive values."""
+        """The reasons why each rule with the code does not apply to the address: the first condition that fails, as it
+        is written where the plan has sensitive values."""
         found = []
         for rule in self.policies.program.rules_for(predicate):
             first, _, message = rule.head.arguments
@@ -99,8 +100,8 @@ class PlainProofs:
         return self.curtain.proof(proof)
 
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
-        """The values that a verdict rests on, those that are missing first; or else the planned actions. What the rules
-        only ask to be there, whatever it is, counts where there is nothing else."""
+        """The values that a verdict depends on, missing ones first; or else the planned actions. Values that only have
+        to exist, whatever they are, count where there is nothing else."""
         found = list(dict.fromkeys(self._all(proof, prover or self.prover)))
         values = [culprit for culprit, _ in found if not culprit.is_action]
         telling = [culprit for culprit, is_telling in found if is_telling and not culprit.is_action]

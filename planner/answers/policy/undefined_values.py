@@ -1,15 +1,17 @@
-"""What keeps a verdict from being given: computations in policies that have no value.
+"""Computations in policies without a value, which prevent verdicts.
 
 A literal that has no value does not hold, and a denial would vanish with it: a size of "large" is not more than 10, a
-sum over it is no number. So for each literal of a rule that may have no value there are rules for `broken`: all other
-literals hold, and this one has no value. They are rules of the same language, run and explained by the same engine.
+sum over it is not a number. So for each literal of a rule that may have no value there are rules for `broken`: all
+other literals hold, and this one has no value. They are rules of the same language, run and explained by the same
+engine.
 
-No value has: arithmetic and functions of numbers over what is no number, a division by zero, `to_number` of a text that
-writes none, the same of ranges of addresses, versions, times and the other kinds of text that what is built in takes
-(planner.logic.datalog.language.builtins), an order between a text and a number, an aggregate over such values, and in a
-verdict itself `min` and `max` of values that nothing has. Functions that look for a part of a text (`before`, `after`,
-...) and find none simply do not hold; nor does an order in a relation that goes through all values of something,
-whatever their paths: there it chooses."""
+No value has: arithmetic and functions of numbers over other values, a division by zero, `to_number` of a text that
+does not contain one, equally for ranges of addresses, versions, times and the other kinds of text that builtins take
+(planner.logic.datalog.language.builtins), an order between a text and a number, an aggregate over such values, and in
+a verdict itself `min` and `max` of an empty set. Functions that look for a part of a text (`before`, `after`, ...) and
+find none simply do not hold; nor does an order in a relation that goes through all values of something, whatever their
+paths: there it chooses.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +47,9 @@ _COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"
 
 @frozen
 class Flaw:
-    """`parts`: literals that say together that something has no value. `needed`: the variables that must have values
-    before. `told`: names of what the user should know of, with the terms that have it then. `nothing_in`: an
-    aggregate that this says has nothing to choose from: no unknown value may come to it."""
+    """`parts`: literals that together hold if a computation has no value. `needed`: the variables that must have values
+    before. `told`: names and terms with a value for the message. `nothing_in`: an aggregate that has nothing to choose
+    from then: no unknown value may be added to it."""
 
     parts: tuple[Literal, ...]
     needed: frozenset[str]
@@ -57,8 +59,8 @@ class Flaw:
 
 @frozen
 class Broken:
-    """One rule for `broken`: the literals that hold all the same, the text of the one that has no value, what says so,
-    and the variables that have values."""
+    """One rule for `broken`: the literals that hold nevertheless, the text of the one that has no value, the literals
+    that prove it, and the variables that have values."""
 
     kept: tuple[Literal, ...]
     flaws: tuple[Flaw, ...]
@@ -78,7 +80,7 @@ class Flaws:
         self.chosen = set() if is_verdict else _of_all_paths(rule)
 
     def broken(self) -> Iterator[Broken]:
-        """What is to be looked for. A literal behind the flawed one may hold or be flawed, too."""
+        """The rules for `broken`. A literal behind the flawed one may hold or be flawed, too."""
         body = self.rule.body
         flaws = [list(self._of(literal, self._narrowed(body))) for literal in body]
         for i, literal in enumerate(body):
@@ -96,7 +98,7 @@ class Flaws:
                     yield made
 
     def _ways(self, body: tuple[Literal, ...], flaws: list[list[Flaw]], i: int) -> Iterator[tuple[Literal | Flaw, ...]]:
-        """What else is asked beside the flaw of a literal: those before hold; one behind that may be flawed itself must
+        """The conditions besides the flaw of a literal: those before hold; one behind that may be flawed itself must
         not be false."""
         named: dict[str, Term] = {}
         others: list[list[tuple[Literal | Flaw, ...]]] = []
@@ -142,7 +144,7 @@ class Flaws:
         return None
 
     def _not_false(self, literal: Comparison | Test) -> tuple[Literal, ...]:
-        """That a test holds or has no value: nothing says that it does not hold."""
+        """The condition that a test holds or has no value: it is not known to be false."""
         false: list[Literal] = []
         if isinstance(literal, Comparison):
             false.append(compared(literal.left, _COMPLEMENTS[literal.operator], literal.right))
@@ -155,7 +157,7 @@ class Flaws:
         return counted(name, false), compared(variable(name), "=", constant(0))
 
     def _made(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
-        """The variant without the literals that cannot be asked any more; None when the flaw itself cannot."""
+        """The variant without the literals that cannot be evaluated any more; None when the flaw itself cannot."""
         given = {n for x in kept if isinstance(x, Atom) for n in names(x)}
         while True:
             bound = bound_names(tuple(kept), given, self.outer)
@@ -179,7 +181,7 @@ class Flaws:
     # -------- flaws
 
     def _narrowed(self, body: tuple[Literal, ...]) -> dict[str, str]:
-        """Variables that a test says the type of."""
+        """Variables whose type is fixed by a test."""
         types = {}
         for literal in body:
             if isinstance(literal, Test) and not literal.negated and literal.function in ("is_number", "is_symbol"):
@@ -313,7 +315,7 @@ class Flaws:
         return Flaw((*others, *flaw.parts), frozenset(needed), told)
 
     def _stands(self, literal: Literal, body: tuple[Literal, ...], flawed: Literal) -> bool:
-        """Whether a literal within braces can be asked without the flawed one."""
+        """Whether a literal within braces can be evaluated without the flawed one."""
         rest = tuple(x for x in body if x is not flawed)
         given = {n for x in rest if isinstance(x, Atom) for n in names(x)}
         return names(literal) <= bound_names(rest, given | self.outer, self.outer)
@@ -347,7 +349,7 @@ def _flaw(needed: set[str], *parts: Literal) -> Flaw:
 
 
 def _of_all_paths(rule: Rule) -> set[str]:
-    """The variables for values at paths that the rule says nothing of but how they begin."""
+    """The variables for values at paths of which the rule fixes only the beginning."""
     path_of: dict[str, str] = {}
     told: set[str] = set()
     for literal in rule.body:
@@ -365,8 +367,8 @@ def _of_all_paths(rule: Rule) -> set[str]:
 def broken_rules(
     rule: Rule, predicates: Mapping[str, Predicate], sure: Callable[[Literal], Iterator[Literal]], is_verdict: bool
 ) -> Iterator[tuple[str, tuple[Term, ...], list[Literal]]]:
-    """(reason, arguments of the head, body) of the rules for `broken` that go with a rule. `sure` gives the literal,
-    and what says that it certainly holds."""
+    """(reason, arguments of the head, body) of the rules for `broken` that belong to a rule. `sure` returns the literal
+    with the conditions under which it certainly holds."""
     seen = set()
     nothing = constant("")
     for broken in Flaws(rule, predicates, is_verdict).broken():

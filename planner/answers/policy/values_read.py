@@ -1,8 +1,9 @@
-"""Which values do policies look at? Whoever reads `tags.Owner` of created buckets needs no other value of any object.
+"""The values that policies look at: a policy that reads `tags.Owner` of created buckets needs no other value of any
+object.
 
-Read off the rules, and wide rather than narrow: for each literal about values, the paths that it can be about (None:
-any), and what else its rule asks of the same address: the type, the action. What another predicate asks of its
-first column counts where a rule reads that predicate.
+Derived from the rules, and wide rather than narrow: for each literal about values, the paths that it can be about
+(None: any), and the other conditions of its rule on the same address: the type, the action. Conditions of another
+predicate on its first column count where a rule reads that predicate.
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ def kind_of(change: ResourceChange) -> Kind:
 
 
 class Interest:
-    """What the rules of a program look at. `needed`: only rules for these predicates count. `given` are facts of
-    the relations `of_packs`, which rules may derive, too."""
+    """The values that the rules of a program look at. `needed`: only rules for these predicates count. `given` are
+    facts of the relations `of_packs`, which rules may derive, too."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class Interest:
         return None if looked.all else frozenset(looked.parts)
 
     def looked(self, kind: Kind) -> Looked:
-        """What policies look at in objects of a kind."""
+        """The values that policies look at in objects of a kind."""
         if kind not in self._known:
             read: set[Pattern] | None = set()
             for condition, patterns in self.entries:
@@ -113,7 +114,7 @@ class Interest:
         return self._known[kind]
 
     def asks_why_unknown(self, kind: Kind) -> bool:
-        """Whether policies ask why values of such objects are unknown."""
+        """Whether policies read the reasons for unknown values of such objects."""
         return any(condition(kind) for condition in self._causes)
 
     @cached_property
@@ -134,7 +135,7 @@ class Interest:
     # -------- whose values
 
     def condition(self, rule: Rule, address: Term, bound: Bound = _UNBOUND) -> Condition:
-        """What a rule asks of the objects that an address can be, when variables have some of the values in `bound`."""
+        """The conditions of a rule on the objects of an address, when variables have some of the values in `bound`."""
         if not isinstance(address, RuleVariable):
             return _anything
         conditions = [
@@ -145,7 +146,7 @@ class Interest:
         return _all(conditions)
 
     def _columns(self, rule: Rule, atom: Atom, bound: Bound) -> Columns:
-        """The values that columns of an atom can have, of those where they can be told; not of the first."""
+        """The possible values of an atom's columns, where they are known; without the first."""
         found = ((i, self._values(rule.body, term, bound)) for i, term in enumerate(atom.arguments) if i)
         return tuple((i, values) for i, values in found if values is not None)
 
@@ -170,7 +171,7 @@ class Interest:
         return self._derived(atom.predicate, columns)
 
     def _derived(self, predicate: str, columns: Columns) -> Condition:
-        """What the rules of a predicate ask of its first column, when others have certain values."""
+        """The conditions of a predicate's rules on its first column, when others have certain values."""
         if predicate not in self._by_head or self.given.relation(predicate):
             return _anything
         key = predicate, columns
@@ -199,8 +200,8 @@ class Interest:
         return bound
 
     def _values(self, body: Body, term: Term, bound: Bound, around: frozenset[str] = frozenset()) -> Values:
-        """The values that a term can have; None where they cannot be told. `around` are the predicates that are asked
-        about already."""
+        """The possible values of a term; None where they are not known. `around` are the predicates that are being
+        looked up already."""
         if isinstance(term, Constant):
             return frozenset((term.value,))
         if not isinstance(term, RuleVariable):
@@ -297,7 +298,7 @@ def _listed(literal: Builtin, term: RuleVariable) -> Values:
 
 @cache
 def _acts(action: str) -> frozenset[str]:
-    """What an action includes, as acts says."""
+    """The actions included in an action, according to acts."""
     return frozenset((*steps(action), *(["replace"] if does(action, "replaces") else [])))
 
 

@@ -1,4 +1,4 @@
-"""What a plan says of itself: changes, outputs, checks, and what depends on what. A method a relation."""
+"""The relations of a plan itself: changes, outputs, checks, and dependencies. A method a relation."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Changes:
 
 
 class Dependencies:
-    """What depends on what in a plan."""
+    """The dependencies of a plan."""
 
     def __init__(self, impact: Impact) -> None:
         self.impact = impact

@@ -1,4 +1,4 @@
-"""What the configuration of a plan says. A method a relation."""
+"""The relations of a plan's configuration. A method a relation."""
 
 from __future__ import annotations
 

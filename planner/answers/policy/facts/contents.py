@@ -77,7 +77,7 @@ class Contents(Generic[R]):
         return {**self.before.hidden, **self.after.hidden}
 
     def relations(self, unknown: Collection[tuple[str, str]] = ()) -> dict[str, Collection[Row]]:
-        """What was read, of the relations that policies read. `unknown` is what is unknown besides, by address and
+        """The values read, of the relations that policies read. `unknown` are further unknown values, by address and
         path."""
         after, reads = self.after, self.reads
         found: dict[str, Collection[Row]] = {
@@ -126,7 +126,7 @@ def maybe_rows(rows: ValueRows) -> set[Row]:
 
 
 def beginnings(at: str, is_open: bool = True) -> tuple[str, ...]:
-    """What paths at an unknown one, and (`is_open`) those below, begin with, once END is put behind them."""
+    """The beginnings of paths at an unknown one, and (`is_open`) of those below, once END is appended."""
     if not is_open:
         return (f"{at}{END}",)
     return (f"{at}.", f"{at}[") if at else ("",)

@@ -25,7 +25,8 @@ class DeferredResource:
 def left(
     deferred: Deferred, resources: Iterable[tuple[str, str, str]], dependents: Callable[[], Mapping[str, list[str]]]
 ) -> Iterator[DeferredResource]:
-    """What stands in the deferred blocks, and what depends on it. `resources` have the address, mode and type."""
+    """The objects in the deferred blocks, and those that depend on them. `resources` have the address, mode and
+    type."""
     declared = {address: (mode, type) for address, mode, type in resources}
     seen: set[str] = set()
     for block, argument, _ in deferred:

@@ -1,4 +1,4 @@
-"""What the addresses of facts are about, and where that stands: looked up when a proof asks for a source."""
+"""The owners of addresses in facts, and their places: looked up when a proof needs a source."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _parsed(address: str) -> ProviderConfiguration | None:
 
 
 class ConfiguredOwners:
-    """What addresses are about: changes of a plan, and declarations of its configuration."""
+    """The objects of addresses: changes of a plan, and declarations of its configuration."""
 
     def __init__(self, plan: Plan, config: Config) -> None:
         self.config = config
@@ -82,7 +82,7 @@ class ConfiguredOwners:
         return module.provider_block(named.source, named.alias) if named is not None and module is not None else None
 
     def moves(self) -> Iterator[tuple[Row, Span]]:
-        """The rows of move_block, and where they stand."""
+        """The rows of move_block, and their places."""
         for module in self.config.root.walk():
             path = ".".join(f"module.{name}" for name in module.path)
             for moved in module.moved:
@@ -150,7 +150,7 @@ def _split(address: str) -> tuple[str, str, str]:
 
 
 def argument_spans(decl: ResourceDecl | ProviderDecl, name: str) -> list[Span]:
-    """Where an argument or the nested blocks of this name stand in a resource block, `dynamic` blocks included."""
+    """The places of an argument or the nested blocks of this name in a resource block, `dynamic` blocks included."""
     schema = BodySchema({name: False}, (ExpectedBlock(name), ExpectedBlock("dynamic", ("type",))))
     content, _ = decl.body.partial_content(schema)
     spans = [Span(a.source, a.start, a.end) for a in content.attributes.values()]

@@ -1,4 +1,4 @@
-"""What is known of the relations about a plan: their columns, what policies read of them, and their rows."""
+"""The relations about a plan: their columns, the parts that policies read, and their rows."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ KEYED = frozenset(PATHS) | {
 
 @frozen
 class PolicyInputs:
-    """What policies read: input predicates, and of which values (None: of all). `given` are facts that are about no
-    plan: what packs bring."""
+    """The inputs of policies: input predicates, and of which values (None: of all). `given` are facts that are not
+    about a plan: those of packs."""
 
     predicates: frozenset[str]
     interest: Interest | None = None
@@ -88,12 +88,12 @@ class PolicyInputs:
         return self.interest.attributes(kind_of(change) if change is not None else OUTPUT)
 
     def looked(self, change: ResourceChange) -> Looked:
-        """What is looked at in a changed object."""
+        """The parts of a changed object that are read."""
         return EVERYTHING if self.interest is None else self.interest.looked(kind_of(change))
 
 
 class Owners(Protocol):
-    """What the addresses of facts are about, and where that stands."""
+    """The objects of addresses in facts, and their places."""
 
     @property
     def changes(self) -> dict[str, ResourceChange]:
@@ -114,10 +114,10 @@ class Owners(Protocol):
 
 
 class PolicyFacts(FactBase):
-    """The facts of one plan. `hidden` maps (address, path) of everything sensitive to the path of its mark;
-    `mentions` and `given` are facts that know their own sources. `untold` names relations that policies read and whose
-    rows cannot be known here. `later` are resources that are left for a later plan. `unknown` maps (address, path) of
-    what is known only after apply to the unknown value (None: nobody noted these)."""
+    """The facts of one plan. `hidden` maps (address, path) of everything sensitive to the path of its mark; `mentions`
+    and `given` are facts that know their own sources. `untold` names relations that policies read and whose rows cannot
+    be known here. `later` are resources that are left for a later plan. `unknown` maps (address, path) of values known
+    only after apply to the unknown value (None: not recorded)."""
 
     __slots__ = ("given", "hidden", "later", "mentions", "owners", "unknown", "untold")
 

@@ -1,4 +1,4 @@
-"""What is around a plan: the run that made it, what was installed and locked, how providers are configured, and what
+"""The context of a plan: the run that made it, installed and locked providers, provider configurations, and data that
 was read. A method a relation."""
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ RECORDED = ("run", "now", "variable_origin", "module_version", "locked_provider"
 
 @frozen(eq=False)
 class PlanSurroundings:
-    """What is known around a plan. `recorded`: rows (relation, columns...) of the relations RECORDED; `references` and
-    `data` are asked when policies read them."""
+    """The context of a plan. `recorded`: rows (relation, columns...) of the relations RECORDED; `references` and `data`
+    are called when policies read them."""
 
     recorded: tuple[tuple[str, ...], ...] = ()
     references: Callable[[], FactBase] = lambda: FactBase({}, {})
@@ -34,7 +34,7 @@ NOTHING = PlanSurroundings()
 
 
 class Around:
-    """The relations about what is around a plan; `rows` is where unknown and sensitive values are told."""
+    """The relations about the context of a plan; `rows` collects unknown and sensitive values."""
 
     def __init__(self, plan: Plan, around: PlanSurroundings, rows: ValueRows) -> None:
         self.plan, self.surroundings, self.rows = plan, around, rows

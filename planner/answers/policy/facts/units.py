@@ -1,5 +1,5 @@
-"""What the plan of a unit, or of an instance of a component, says as rows of relations, for questions and policies
-about all of them."""
+"""The plan of a unit, or of an instance of a component, as rows of relations, for queries and policies about all of
+them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list
 
 
 def _plain(value: Any) -> Any:
-    """A value of a row for JSON; a decimal that is no float as an object."""
+    """A value of a row for JSON; a decimal that is not a float as an object."""
     return {"decimal": str(value)} if value.__class__.__name__ == "Decimal" else value
 
 

@@ -27,7 +27,7 @@ _CREATE_THEN_FORGET = ("create", "forget")
 
 @cache
 def _actions() -> dict[tuple[str, ...], str]:
-    """What a plan's JSON calls actions -> the actions."""
+    """The names of actions in a plan's JSON -> the actions."""
     known = {tuple(words(action)): action for action in actions()}
     return {_CREATE_THEN_FORGET: known[("forget", "create")], **known}
 
@@ -89,7 +89,7 @@ _NO_VALUE = (None, None, None)
 
 
 def _kept(change: ResourceChange, reads: PolicyInputs) -> ResourceChange:
-    """The change with those attributes that are read; nobody else has seen it yet."""
+    """The change with only those attributes that are read; it has not been shared yet."""
     looked = reads.looked(change)
     if not looked.all:
         has_before = "prior" in reads or "sensitive_at" in reads
@@ -183,7 +183,7 @@ def _change(
 
 
 def _check_address(address: str, module: str, mode: str, type_: str, name: str, path: str) -> None:
-    """The address says what the other members say: policies rely on both."""
+    """Check that the address agrees with the other members: policies rely on both."""
     if mode not in _MODES:
         raise Misshapen(f"{path}.mode", f"one of {', '.join(_MODES)} expected")
     resource = f"{'' if mode == 'managed' else mode + '.'}{type_}.{name}"
@@ -268,8 +268,8 @@ def _checks(entries: Iterable[dict[str, Any]]) -> Iterator[CheckResult]:
 
 
 def _mode(changes: list[ResourceChange]) -> str:
-    """What the plan is for, "" where that cannot be told. Only an ordinary plan makes, updates or keeps objects, or
-    says why it deletes one."""
+    """The mode of the plan, "" where it is not known. Only an ordinary plan makes, updates or keeps objects, or has
+    reasons for deleting one."""
     current = (c for c in changes if not c.deposed and c.mode == "managed")
     if any(c.action not in ("delete", "forget") or c.reason.startswith("delete_because") for c in current):
         return "normal"

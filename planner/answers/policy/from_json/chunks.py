@@ -1,7 +1,7 @@
-"""Judging a large plan piece by piece, in several processes: where what policies say of an object rests on that object
-alone (planner.answers.policy.from_json.chunks), the pieces say the same as the whole, in less memory and time.
+"""Checking a large plan piece by piece, in several processes: where the findings about an object depend on that object
+alone (planner.answers.policy.from_json.chunks), the pieces have the same result as the whole, in less memory and time.
 
-Whatever is not as usual in a piece is nothing for here: then the plan is judged as a whole, which tells what is wrong.
+A piece with an unusual form is not handled here: then the plan is checked as a whole, which reports the problems.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _MANY = 4
 
 
 def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:
-    """What policies say of a plan whose changes were suggested (excerpt.suggested), in at most so many processes; None
-    when it has to be judged as a whole."""
+    """The findings about a plan whose changes were suggested (excerpt.suggested), in at most so many processes; None
+    when it has to be checked as a whole."""
     reads = policies.reads
     if not reads.predicates.isdisjoint(OF_THE_REST) or not can_be_judged_apart(policies):
         return None
@@ -58,7 +58,7 @@ def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes
 
 @frozen(eq=False)
 class _ChunkResult:
-    """What comes of a share of the pieces: `findings` are what the forks found; `addresses` are hashes."""
+    """The result of a share of the pieces: `findings` are those of the forks; `addresses` are hashes."""
 
     said: PolicyFindings
     findings: list[tuple[Any, ...]]
@@ -94,8 +94,8 @@ class _Work:
 
 
 class _Share:
-    """The pieces that one process judges. Of most objects policies say nothing, and what they say of the others has to
-    be proved: these are judged once more, together."""
+    """The pieces that one process checks. Most objects have no findings, and those of the others need proofs: these are
+    checked once more, together."""
 
     def __init__(self, work: _Work, has_outputs: bool) -> None:
         self.name, self.policies, self.members = work.name, work.policies, work.document.members
@@ -108,7 +108,7 @@ class _Share:
         self.suspects: list[Any] = []
 
     def look_at(self, piece: Excerpt) -> None:
-        """Find out of which objects of a piece policies may say something."""
+        """Find the objects of a piece that may have findings."""
         has_outputs, self.has_outputs = self.has_outputs, False
         root = self.members if has_outputs else self.without
         entries = list(piece.changes())
@@ -153,7 +153,7 @@ def _unpacked(packed: tuple[Any, ...], policies: Policies, spans: dict[str, Span
 
 
 def _joined(parts: list[_ChunkResult | None], policies: Policies) -> PolicyFindings | None:
-    """What the processes found; None when something in one concerns the others."""
+    """The findings of the processes; None when something in one concerns the others."""
     found: list[_ChunkResult] = [part for part in parts if part is not None]
     addresses = [address for part in found for address in part.addresses]
     if len(found) < len(parts) or len(set(addresses)) < len(addresses):
@@ -169,7 +169,7 @@ def _joined(parts: list[_ChunkResult | None], policies: Policies) -> PolicyFindi
 
 
 def _together(said: Iterable[PolicyFindings]) -> PolicyFindings:
-    """What is said of several pieces."""
+    """The findings about several pieces together."""
     every = list(said)
     judged: dict[str, int] = {}
     for one in every:
@@ -208,7 +208,7 @@ _OPERATORS = frozenset(("json_parts", "json_values"))
 
 
 def can_be_judged_apart(policies: Policies) -> bool:
-    """Whether what the policies say of a plan is what they say of its pieces."""
+    """Whether the findings about a plan are those about its pieces."""
     names, given = policies.reads.predicates, policies.given
     written, modal = policies.program, policies.modal_program
     return (
@@ -220,7 +220,7 @@ def can_be_judged_apart(policies: Policies) -> bool:
 
 
 def kinds_that_matter(policies: Policies) -> Callable[[Kind], bool]:
-    """Of policies that judge objects apart: whether they can say something of objects of a kind."""
+    """For policies that check objects separately: whether they can have findings about objects of a kind."""
     told = {*policies.modal.verdicts, "judged"}
     modal = policies.modal_program
     interest = Interest(modal, frozenset(), policies.given, policies.packs.relations)
@@ -229,8 +229,8 @@ def kinds_that_matter(policies: Policies) -> Callable[[Kind], bool]:
 
 
 def _could_needs_unknowns(policies: Policies) -> bool:
-    """Whether nothing could hold, of an object without unknown values, but what does hold: then it does not matter
-    whether another one has some. So each rule for what could hold asks for an unknown value, or is the rule as it is
+    """Whether, for an object without unknown values, nothing could hold but what does hold: then it does not matter
+    whether another one has some. So each rule for what could hold requires an unknown value, or is the rule as it is
     written."""
     written = {rule.name: rule for rule in policies.program.rules}
     could = set(policies.modal.could.values())
@@ -274,7 +274,7 @@ class _About:
         )
 
     def _joins(self, rule: Rule) -> bool:
-        """Whether one variable stands in all columns of addresses."""
+        """Whether one variable is in all columns of addresses."""
         terms = [self.address(atom) for atom, _ in atoms(rule.body) if atom.predicate in self.column]
         if terms:
             terms.append(self.address(rule.head))

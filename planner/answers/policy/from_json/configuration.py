@@ -1,4 +1,4 @@
-"""The member `configuration` of a shown plan: what it says of resources, modules and providers. A method a relation."""
+"""The member `configuration` of a shown plan: its resources, modules and providers. A method a relation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OF_PROVIDERS = frozenset(("provider_instance", "provider_argument"))
 
 @frozen(eq=False)
 class ShownModule:
-    """A module as a document tells it: the module that calls it, the entry of the call, and what stands in it."""
+    """A module in a document: the module that calls it, the entry of the call, and its content."""
 
     parent: str
     entry: dict[str, Any]
@@ -33,8 +33,7 @@ class ShownModule:
 
 
 class ShownConfiguration:
-    """What a plan's JSON tells of the configuration that it was made from. Raises Misshapen where that is not well
-    formed."""
+    """The configuration in a plan's JSON. Raises Misshapen where it is not well formed."""
 
     def __init__(self, document: Document) -> None:
         self.root = table(document.root, "configuration", "")
@@ -89,7 +88,7 @@ class ShownConfiguration:
     # -------- what changes ask
 
     def provider_of(self, module: str, mode: str, type_: str, name: str, source: str) -> str:
-        """The provider configuration of a resource; the default one of its provider where nothing says more."""
+        """The provider configuration of a resource; by default that of its provider."""
         if not self.blocks:
             return _default(source)
         object = self.object(module, mode, type_, name)
@@ -114,8 +113,8 @@ class ShownConfiguration:
 
     @property
     def untold(self) -> frozenset[str]:
-        """The relations that it does not tell, because somebody left out what they stand in: there is no object without
-        a block, or a provider."""
+        """The relations that it lacks, because the members for them were left out: there is no object without a block,
+        or a provider."""
         if "root_module" not in self.root:
             return OF_MODULES | OF_PROVIDERS
         return OF_PROVIDERS if self.blocks and not self._providers else frozenset()

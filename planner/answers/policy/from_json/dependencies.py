@@ -1,8 +1,8 @@
-"""What depends on what in a shown plan: the references that its configuration tells, followed through variables,
-outputs, modules and providers.
+"""Dependencies in a shown plan: the references in its configuration, followed through variables, outputs, modules and
+providers.
 
-JSON does not tell what local values refer to: what depends on one may depend on all that is in reach of its module. Nor
-does it tell dynamic blocks, lifecycle and connections. A configuration at hand tells all of this.
+JSON does not contain the references of local values: an object that depends on one may depend on everything in reach
+of its module. Nor does it contain dynamic blocks, lifecycle and connections. A configuration at hand has all of this.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NOTHING = frozenset(("each", "count", "path", "self", "terraform", "tofu"))
 
 
 class ShownImpact(Impact):
-    """What depends on what, as far as a document tells it. Raises Misshapen."""
+    """The dependencies, as far as a document contains them. Raises Misshapen."""
 
     def __init__(
         self, document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None = None
@@ -55,7 +55,7 @@ class ShownImpact(Impact):
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """As of a plan of our own, without what local values that nobody knows lead to."""
+        """Dependencies as in a plan of our own, without those through unknown local values."""
         found = {
             join(*node[1:]): {join(*other[1:]) for other in self.mentions.reach(node)[0]} for node in self._declared
         }
@@ -80,7 +80,8 @@ class ShownImpact(Impact):
 
     @property
     def _declared(self) -> list[Node]:
-        """The resources of which the configuration says what they depend on: if all is destroyed, the state does."""
+        """The resources whose dependencies come from the configuration; if all is destroyed, they come from the
+        state."""
         return self.mentions.resources if self.plan.mode != "destroy" else []
 
     def maybe_through(self) -> Iterator[Row]:
@@ -110,7 +111,7 @@ class ShownImpact(Impact):
 
     @property
     def asks_state(self) -> bool:
-        """Whether there are objects of which only the state says what they depend on."""
+        """Whether there are objects whose dependencies are only in the state."""
         return not self.instances.keys() <= {join(*node[1:]) for node in self._declared}
 
     @property
@@ -204,7 +205,7 @@ class ObjectReferences:
             self._named(node, module, [one])
 
     def _mention(self, node: Node, module: str, expression: Any, path: str) -> None:
-        """What an expression, or all in a body, refers to."""
+        """The references of an expression, or of all expressions in a body."""
         waiting = [expression]
         while waiting:
             one = waiting.pop()
@@ -314,8 +315,8 @@ class ObjectReferences:
         return self._reach[start]
 
     def meant(self, start: Node, module: str) -> Meant:
-        """The instances that one of a resource, in this module instance, refers to by a constant key; and what it may
-        refer to. Which instance of another module is meant is not told."""
+        """The instances that one of a resource, in this module instance, refers to by a constant key; and those that it
+        may refer to. Which instance of another module is meant is not known."""
         waiting, seen = [start], {start}
         sure: set[Target] = set()
         unsure: set[Target] = set()

@@ -1,5 +1,5 @@
-"""Reading a document that others wrote: what it is, and that its parts are of the right kind. Nothing in it is believed
-before it was looked at; a mistake is told with its JSON path."""
+"""Reading a document written by others: its kind, and the types of its parts. Everything is checked before use; a
+mistake is reported with its JSON path."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Document:
 
 
 class Misshapen(ValueError):
-    """Something in a document is not what its format says: where, and what was expected."""
+    """A part of a document violates its format: the place, and the expected content."""
 
     def __init__(self, path: str, what: str) -> None:
         super().__init__(f"{path or 'the document'}: {what}")
@@ -96,7 +96,7 @@ def _loaded(data: bytes) -> Any:
 
 
 def not_usable(name: str, why: str) -> Failure:
-    """What is told of a document that cannot be judged."""
+    """The error about a document that cannot be checked."""
     return Failure(error("policy.document", "Not a plan or a state", f"{name} cannot be judged: {why}."))
 
 

@@ -1,10 +1,10 @@
-"""The members of a large plan that most policies ask for, without reading the others: planned values, the state before
-and the configuration are more than half of it.
+"""The members of a large plan that most policies need, without reading the others: planned values, the state before and
+the configuration are more than half of it.
 
-Only for the form in which OpenTofu and Terraform print plans: one line, members in their order. What is taken for a
-member is checked: the text up to the planned values and the text from the time to the end are parsed, which shows that
-they stand at the top; the name of each member occurs once in what is not parsed, and what is taken for its value is one
-value. Whatever looks otherwise is read as a whole. What nobody reads is not checked.
+Only for the form in which OpenTofu and Terraform print plans: one line, members in their order. Presumed members are
+checked: the text up to the planned values and the text from the time to the end are parsed, which shows that they are
+at the top; the name of each member occurs once in the text that is not parsed, and its presumed value is one value. A
+plan in any other form is read as a whole. Parts that are not read are not checked.
 
 The changes of resources are read in pieces, each of which is forgotten when the next one comes.
 """
@@ -34,12 +34,13 @@ _FIRST = frozenset(("format_version", "terraform_version", "variables"))
 
 
 class Excerpt:
-    """What is read of a plan; `members` are those that are read at once: all but the changes of resources."""
+    """The parts of a plan that are read; `members` are those that are read at once: all but the changes of
+    resources."""
 
     __slots__ = ("_begin", "_data", "_end", "_is_exact", "_rest", "members")
 
     def __init__(self, data: bytes, members: dict[str, Any], begin: int, end: int, rest: tuple[int, int]) -> None:
-        """`begin` and `end` are where the changes stand, `rest` where the configuration and what follows does."""
+        """`begin` and `end` are the place of the changes, `rest` that of the configuration and all that follows."""
         self._data, self.members, self._begin, self._end, self._rest = data, members, begin, end, rest
         self._is_exact: bool | None = None
 
@@ -48,8 +49,8 @@ class Excerpt:
         return self._end - self._begin
 
     def confirm(self, share: int = 0, shares: int = 1) -> bool:
-        """Whether what was taken for a member is one, as far as names tell: each occurs once outside of the changes. Of
-        several shares of this, each by itself says nothing."""
+        """Whether the presumed members are real, as far as names show: each occurs once outside of the changes. Of
+        several shares of this check, no single one is enough."""
         data, before, after = self._data, self._begin - len(_CHANGES), self._end + 1
         has_outputs = data.startswith(_OUTPUTS, after)
         parts = [(0, before), (after, len(data))]
@@ -77,8 +78,8 @@ class Excerpt:
             yield from piece
 
     def bounds(self, size: int) -> list[tuple[int, int]]:
-        """Where pieces of about this size begin and end, at least one. A piece ends where an element of the list seems
-        to end. If that was within an element, the piece is no list."""
+        """The bounds of pieces of about this size, at least one. A piece ends where an element of the list seems to
+        end. If that was within an element, the piece is not a valid list."""
         data, at, end = self._data, self._begin, self._end
         found: list[tuple[int, int]] = []
         while at < end or not found:
@@ -89,7 +90,7 @@ class Excerpt:
         return found
 
     def only(self, begin: int, end: int) -> Excerpt:
-        """The same with the changes in a piece only."""
+        """This excerpt with the changes in a piece only."""
         return Excerpt(self._data, self.members, begin, end, self._rest)
 
     def configuration(self) -> Any:
@@ -97,8 +98,8 @@ class Excerpt:
         return _members(self._data, *self._rest).get("configuration")
 
     def check_numbers(self) -> None:
-        """Raises JsonError when numbers in the changes may have lost digits. Only who meets a number with a fraction
-        has to ask: what is beyond 64 bits has become one."""
+        """Raises JsonError when numbers in the changes may have lost digits. Only needed after a number with a
+        fraction: numbers beyond 64 bits have become one."""
         if self._is_exact is None:
             self._is_exact = not has_wide_numbers(b"[" + self._data[self._begin : self._end])
         if not self._is_exact:
@@ -124,7 +125,7 @@ def excerpt(data: bytes) -> Excerpt | None:
 
 
 def suggested(data: bytes) -> Excerpt | None:
-    """The same, but for what `confirm` tells."""
+    """The excerpt of a plan, before `confirm`."""
     if len(data) < LEAST or not data.startswith(_BEGIN):
         return None
     try:
@@ -172,7 +173,7 @@ def _members(data: bytes, begin: int, end: int) -> dict[str, Any]:
 
 
 def _is_simple(providers: Any) -> bool:
-    """Whether every provider has its default configuration only: then nobody has to know which one a resource uses."""
+    """Whether every provider has its default configuration only: then it does not matter which one a resource uses."""
     if providers.__class__ is not dict:
         return False
     return all(p.__class__ is dict and not p.keys() & {"alias", "module_address"} for p in providers.values())

@@ -1,4 +1,4 @@
-"""A shown plan or state to facts: the same relations as for a plan of our own, as far as a document tells them."""
+"""A shown plan or state to facts: the same relations as for a plan of our own, as far as a document contains them."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def shown_facts(
     config: Config | None = None,
     locked: Callable[[], Iterable[Row]] | None = None,
 ) -> PolicyFacts:
-    """The facts that policies read of a document. `config` is the configuration of the working directory, which says
-    where things stand if it is the one that the plan was made from; `locked` reads the rows of locked_provider beside
-    it. Raises Failure when the document is not well formed."""
+    """The facts that policies read of a document. `config` is the configuration of the working directory, which has the
+    places if it is the one that the plan was made from; `locked` reads the rows of locked_provider next to it. Raises
+    Failure when the document is not well formed."""
     try:
         if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
             document = document.whole
@@ -174,7 +174,7 @@ def _facts(
 def _later(
     document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None
 ) -> Iterator[DeferredResource]:
-    """What the plan leaves for a later one: as planner prints it, and as Terraform does."""
+    """The parts that the plan leaves for a later one: in the forms of planner and of Terraform."""
     entries = objects(document.root, "deferred", "")
     deferred = tuple((text(e, "address", "deferred"), text(e, "argument", "deferred", ""), "") for e in entries)
     if deferred:
@@ -224,7 +224,7 @@ def _stands(config: Config, plan: Plan) -> bool:
 
 
 class _Beside:
-    """What the configuration at hand, and the lock file beside it, tell of what is around a plan."""
+    """The context of a plan, from the configuration at hand and the lock file next to it."""
 
     def __init__(self, config: Config, locked: Callable[[], Iterable[Row]] | None) -> None:
         self.config, self.locked = config, locked
@@ -238,7 +238,7 @@ class _Beside:
 
 
 class ShownOwners:
-    """What addresses in a document are about; where that stands only if the configuration is at hand."""
+    """The objects of addresses in a document; their places only if the configuration is at hand."""
 
     def __init__(self, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> None:
         self.configured = ConfiguredOwners(plan, config) if config is not None else None
@@ -269,7 +269,7 @@ class ShownOwners:
 
 
 class ShownContents(Contents[ShownRows]):
-    """The relations about values that stand in JSON; of a change they are triples (see plan_of)."""
+    """The relations about values in JSON; of a change they are triples (see plan_of)."""
 
     def _object(self, rows: ShownRows, address: str, value: Any, looked: Looked) -> None:
         now, unknown, sensitive = value
@@ -286,7 +286,7 @@ class ShownContents(Contents[ShownRows]):
 
 
 class ShownPlan:
-    """The relations that a document tells in a way of its own."""
+    """The relations that a document contains in a form of its own."""
 
     def __init__(self, document: Document, plan: Plan, configuration: ShownConfiguration, rows: ShownRows) -> None:
         self.document, self.plan, self.configuration, self.rows = document, plan, configuration, rows
@@ -340,8 +340,8 @@ _DEEPEST = 20
 
 
 def documents_of(owners: ConfiguredOwners, unknown: Collection[tuple[str, str]]) -> dict[tuple[str, str], Unknown]:
-    """Of unknown values (address, path) those of which the configuration says what stands in them. (Elements of lists
-    are left out: they may be those of a set, in another order.)"""
+    """Unknown values (address, path) whose content is in the configuration. (Elements of lists are left out: they may
+    be those of a set, in another order.)"""
     wanted: dict[str, set[str]] = {}
     for address, path in unknown:
         if path and not _IN_LIST.search(path):
@@ -366,7 +366,7 @@ def documents_of(owners: ConfiguredOwners, unknown: Collection[tuple[str, str]])
 
 
 class _Written(Scope):
-    """The names of a module of which nothing is known but what its locals say."""
+    """The names of a module of which only the locals are known."""
 
     def __init__(self, module: ModuleConfig | None) -> None:
         self.module = module
@@ -375,7 +375,7 @@ class _Written(Scope):
         self._context = CallContext(planning=True)
 
     def value(self, attribute: Attribute) -> Value:
-        """What an argument is, as far as that is written."""
+        """The value of an argument, as far as it is written."""
         span = attribute.expr_span
         if _MAKES not in span.text and "local." not in span.text:
             return UNKNOWN

@@ -17,8 +17,8 @@ _SCALARS = (str, int, float, Decimal, bool)
 
 
 class ShownRows(ValueRows):
-    """Collects the rows of values that stand in JSON. What is unknown there has no type: it may be anything. A list
-    with unknown elements may be a set, whose elements may turn out to be equal: it counts as unknown, too."""
+    """Collects the rows of values in JSON. Unknown values there have no type: they may be anything. A list with unknown
+    elements may be a set, whose elements may turn out to be equal: it counts as unknown, too."""
 
     __slots__ = ("_check",)
 
@@ -59,8 +59,8 @@ class ShownRows(ValueRows):
         mark: str | None = None,
         looked: Looked = EVERYTHING,
     ) -> None:
-        """A value at a path, as the members `after`, `after_unknown` and `after_sensitive` tell it. `mark` is the
-        path of the sensitive mark that it stands under. Raises Misshapen."""
+        """A value at a path, according to the members `after`, `after_unknown` and `after_sensitive`. `mark` is the
+        path of the sensitive mark above it. Raises Misshapen."""
         if sensitive or mark is not None:
             looked = EVERYTHING  # so that everything is hidden that has to be
         if sensitive is True:
@@ -94,7 +94,7 @@ class ShownRows(ValueRows):
             raise Misshapen(f"{address}.{path}", "true, false, an object or a list expected as what is unknown")
 
     def walk_known(self, address: str, path: str, value: Any, looked: Looked) -> None:
-        """The same of a value in which nothing is unknown or sensitive."""
+        """A value at a path in which nothing is unknown or sensitive."""
         cls = value.__class__
         if cls is str or cls is int:
             if looked.here:
@@ -190,7 +190,7 @@ def _has_unknown(unknown: Any) -> bool:
 
 
 def is_nothing(value: Any) -> bool:
-    """Whether nothing is told to be unknown, or sensitive, in any form that there is for it."""
+    """Whether no part is marked as unknown, or sensitive, in any form that there is for it."""
     return value is None or value is False or ((value.__class__ is dict or value.__class__ is list) and not value)
 
 

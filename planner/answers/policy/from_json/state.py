@@ -1,5 +1,5 @@
-"""A state, as `show -json` prints it or as a file of version 4 has it, as a plan that changes nothing: policies judge
-what stands."""
+"""A state, as `show -json` prints it or as a file of version 4 has it, as a plan that changes nothing: policies check
+the existing objects."""
 
 from __future__ import annotations
 
