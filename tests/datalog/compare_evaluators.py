@@ -13,8 +13,8 @@ from planner.language.syntax.rule_syntax import Atom, Comparison, Negation, Rule
 from planner.logic.datalog.ask.question import ask, parse_query
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.engine.interpret import value_of
 from planner.logic.datalog.engine.naive import evaluate_naively
-from planner.logic.datalog.engine.terms import value_of
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.explain.why_not import why_not

@@ -64,18 +64,18 @@ def _placed(body: tuple[Literal, ...]) -> Iterator[str]:
     """The variables that hold paths which a rule contains, or has found."""
     for literal in body:
         if isinstance(literal, Comparison) and literal.operator == "=":
-            yield from names(literal.left) | names(literal.right)
+            yield from names(literal)
         elif isinstance(literal, Builtin):
-            yield from (name for term in literal.outputs for name in names(term))
+            yield from names(*literal.outputs)
         elif isinstance(literal, Atom) and literal.predicate in ("part", "json_part"):
             yield from names(literal.arguments[-1])
         elif isinstance(literal, Atom) and literal.predicate not in READERS:
-            yield from (name for term in literal.arguments for name in names(term))
+            yield from names(literal)
 
 
 def _is_connected(read: list[Atom], small: frozenset[str]) -> bool:
     """Whether all atoms are connected by the variables that they share; one that lists a few constants may be alone."""
-    waiting = [({name for term in atom.arguments for name in names(term)}, atom.predicate) for atom in read]
+    waiting = [(names(atom), atom.predicate) for atom in read]
     if not waiting:
         return True
     waiting.sort(key=lambda one: one[1] not in small)

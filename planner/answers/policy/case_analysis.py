@@ -12,7 +12,7 @@ elements), or take too many steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from planner.answers.policy.model import ALL_STEPS
@@ -29,28 +29,24 @@ from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
-    Comparison,
     Constant,
     Literal,
-    Negation,
-    RuleCall,
     RuleVariable,
     Term,
-    Test,
     Wildcard,
 )
 from planner.logic.datalog.engine.evaluate import Database
+from planner.logic.datalog.engine.interpret import Interpreter, Way
 from planner.logic.datalog.explain.search import Relations
 from planner.logic.datalog.language.builtins import RELATIONS
 from planner.logic.datalog.language.constructed import anything, atom, variable
-from planner.logic.datalog.language.functions import aggregate
-from planner.logic.datalog.language.model import Rule, inner_variables, outer_names, with_arguments
+from planner.logic.datalog.language.model import Rule, name_of, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import encode, member, sort_key
 
 Values: TypeAlias = dict[str, Any]
-Look: TypeAlias = tuple[Rule, Literal, Values]
-"""a literal of a rule, and the values that variables have"""
+Look: TypeAlias = tuple[Literal, Values]
+"""a literal, and the values that variables have"""
 Unknowns: TypeAlias = Mapping[tuple[str, str], Unknown]
 MOST_CASES = 200
 """of one verdict, that are looked at"""
@@ -128,7 +124,7 @@ class Cases:
             decisions = waiting.pop()
             evaluation = _CaseEvaluation(self, decisions, begun - MOST_STEPS)
             try:
-                seen.add(evaluation.holds(verdict, code, address))
+                seen.add(evaluation.derives(verdict, code, address))
                 is_flawed |= evaluation.case.is_flawed
                 if seen == {True} and said != frozenset():
                     messages = evaluation.messages(verdict, code, address)
@@ -151,7 +147,7 @@ class Cases:
             self._saying[verdict, code] = found
         return found
 
-    def order(self, rule: Rule, start: Values) -> tuple[list[Literal], set[str]]:
+    def order_of(self, rule: Rule, start: Values) -> tuple[list[Literal], set[str]]:
         key = (rule.number, tuple(sorted(start)))
         if key not in self._orders:
             outer = outer_names(rule.head, rule.body)
@@ -165,8 +161,10 @@ ANY = object()
 """placeholder for a value that is not used"""
 
 
-class _CaseEvaluation:
-    """The rules in one case."""
+class _CaseEvaluation(Interpreter):
+    """The rules in one case. `rule` is the one that is evaluated."""
+
+    rule: Rule
 
     def __init__(self, cases: Cases, decisions: dict[Proposition, bool], least: int) -> None:
         self.cases, self.least = cases, least
@@ -175,7 +173,7 @@ class _CaseEvaluation:
         self.active: list[str] = []
         self.counting = 0
 
-    def holds(self, verdict: str, code: Any, address: Any) -> bool:
+    def derives(self, verdict: str, code: Any, address: Any) -> bool:
         """Whether some rule derives the verdict. Values needed to decide one are looked up when no other decides."""
         needed: NeedsDecision | None = None
         for rule in self.cases.saying(verdict, code):
@@ -213,8 +211,9 @@ class _CaseEvaluation:
                 start.setdefault(term.name, value)
             elif isinstance(term, Constant) and not self.case.equal(encode(term.value), value):
                 return
-        ordered, outer = self.cases.order(rule, start)
-        for values in self.solutions(rule, ordered, start, outer):
+        self.rule = rule
+        ordered, outer = self.cases.order_of(rule, start)
+        for values, _ in self.solutions(ordered, start, outer):
             row: list[Any] = []
             for term, value in zip(rule.head.arguments, pattern, strict=True):
                 if value is ANY:
@@ -229,30 +228,9 @@ class _CaseEvaluation:
             else:
                 yield tuple(row)
 
-    def solutions(self, rule: Rule, body: list[Literal], values: Values, outer: set[str]) -> Iterator[Values]:
-        if not body:
-            yield values
-            return
-        for extended in self.extensions(rule, body[0], values, outer):
-            yield from self.solutions(rule, body[1:], extended, outer)
-
-    def extensions(self, rule: Rule, literal: Literal, values: Values, outer: set[str]) -> Iterator[Values]:
+    def extensions(self, literal: Literal, assignment: Values, outer: set[str]) -> Iterator[Way]:
         self.step()
-        if isinstance(literal, Atom):
-            yield from self.atom(rule, literal, values)
-        elif isinstance(literal, Negation):
-            if not self.some(rule, literal.atom, values):
-                yield values
-        elif isinstance(literal, Builtin):
-            yield from self.builtin(rule, literal, values)
-        elif isinstance(literal, Aggregate):
-            result = literal.result
-            assert isinstance(result, RuleVariable)
-            yield from self.bind(result, self.aggregate(rule, literal, values, outer), values)
-        elif isinstance(literal, Comparison):
-            yield from self.compare(literal, values)
-        elif self.test(literal, values):
-            yield values
+        yield from super().extensions(literal, assignment, outer)
 
     def step(self) -> None:
         """Count a step. Raises Inconclusive after too many."""
@@ -260,93 +238,63 @@ class _CaseEvaluation:
         if self.cases.steps < self.least:
             raise Inconclusive
 
-    def bind(self, variable: RuleVariable, value: Any, values: Values) -> Iterator[Values]:
-        if value is None:
-            return
-        if variable.name not in values:
-            yield {**values, variable.name: value}
-        elif self.case.equal(values[variable.name], value):
-            yield values
+    # -------- values
 
-    def compare(self, literal: Comparison, values: Values) -> Iterator[Values]:
-        if literal.operator == "=":
-            for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
-                if isinstance(target, RuleVariable) and target.name not in values:
-                    yield from self.bind(target, self.value(term, values), values)
-                    return
-        left, right = self.value(literal.left, values), self.value(literal.right, values)
-        if left is None or right is None:
-            return
-        if literal.operator in ("=", "!="):
-            holds = self.case.equal(left, right) == (literal.operator == "=")
-        else:
-            holds = self.case.ordered(literal.operator, left, right)
-        if holds:
-            yield values
+    def value(self, term: Term, assignment: Values) -> Any:
+        known = super().value(term, assignment)
+        return self.case.resolved(known) if isinstance(term, RuleVariable) else known
 
-    def test(self, literal: Test, values: Values) -> bool:
-        if literal.function == "undefined":
-            return (self.value(literal.arguments[0], values) is None) != literal.negated
-        arguments = [self.value(a, values) for a in literal.arguments]
-        if literal.function == "is_json" and self.case.document(arguments[0]) is not None:
-            return not literal.negated
-        return None not in arguments and self.case.tested(literal.function, arguments) != literal.negated
+    def equal(self, one: Any, other: Any) -> bool:
+        return self.case.equal(one, other)
 
-    def value(self, term: Term, values: Values) -> Any:
-        """The value of a term, None if it has none."""
-        if isinstance(term, RuleVariable):
-            return self.case.resolved(values.get(term.name))
-        if isinstance(term, Constant):
-            return encode(term.value)
-        if isinstance(term, RuleCall):
-            arguments = [self.value(a, values) for a in term.arguments]
-            if None in arguments:
-                return None
-            if term.function in RELATIONS:
-                if term.function in ("json", "json_element") and self.case.document(arguments[0]) is not None:
-                    return True
-                if any(isinstance(a, Symbol) for a in arguments):
-                    return True if self.case.holds(("defined", term.function, tuple(arguments))) else None
-                return RELATIONS[term.function].function(*arguments)
-            return self.case.computed(term.function, arguments)
-        return None
+    def compared(self, operator: str, left: Any, right: Any) -> bool:
+        if operator in ("=", "!="):
+            return self.case.equal(left, right) == (operator == "=")
+        return self.case.ordered(operator, left, right)
+
+    def tested(self, function: str, arguments: list[Any]) -> bool:
+        is_document = function == "is_json" and self.case.document(arguments[0]) is not None
+        return is_document or self.case.tested(function, arguments)
+
+    def computed(self, function: str, arguments: list[Any]) -> Any:
+        if function not in RELATIONS:
+            return self.case.computed(function, arguments)
+        if function in ("json", "json_element") and self.case.document(arguments[0]) is not None:
+            return True
+        if any(isinstance(a, Symbol) for a in arguments):
+            return True if self.case.holds(("defined", function, tuple(arguments))) else None
+        return super().computed(function, arguments)
 
     # -------- relations
 
-    def some(self, rule: Rule, atom: Atom, values: Values) -> bool:
-        """Whether a row fits. Values needed to decide one row are looked up when no other row does."""
-        return next(self.atom(rule, atom, values), None) is not None
-
-    def atom(self, rule: Rule, atom: Atom, values: Values) -> Iterator[Values]:
+    def rows(self, atom: Atom, assignment: Values) -> Iterator[tuple[Any, ...]]:
         name = atom.predicate
-        if name == "planned" and self.is_told(atom, values):
-            yield values
+        if name == "planned" and (told := self.told_row(atom, assignment)) is not None:
+            yield told
         elif name in VALUES:
-            yield from self.known(atom, values)
-            for row in self.unknown_rows(rule, atom, values):
-                yield from self.unify(atom.arguments, row, values)
+            yield from self.known(atom, assignment)
+            yield from self.unknown_rows(atom, assignment)
         elif name in self.cases.links:
-            yield from self.known(atom, values)
-            for row in self.links(name, *(self.value(a, values) for a in atom.arguments)):
-                yield from self.unify(atom.arguments, row, values)
+            yield from self.known(atom, assignment)
+            yield from self.links(name, *(self.value(a, assignment) for a in atom.arguments))
         elif name in self.cases.dependent:
-            pattern = tuple(ANY if isinstance(a, Wildcard) else self.value(a, values) for a in atom.arguments)
-            for row in self.rows(name, pattern):
-                yield from self.unify(atom.arguments, row, values)
+            pattern = tuple(ANY if isinstance(a, Wildcard) else self.value(a, assignment) for a in atom.arguments)
+            yield from self.derived(name, pattern)
         elif name in self.cases.database:
-            yield from self.known(atom, values)
+            yield from self.known(atom, assignment)
         else:
             raise Inconclusive
 
-    def is_told(self, atom: Atom, values: Values) -> bool:
-        """Whether an atom only repeats the source of a variable's value, and binds no other: then rows of other
+    def told_row(self, atom: Atom, values: Values) -> tuple[Any, ...] | None:
+        """The row where an atom only repeats the source of a variable's value, and binds no other: then rows of other
         objects, which may have the same value, do not matter."""
         *place, term = atom.arguments
         symbol = self.case.resolved(values.get(term.name)) if isinstance(term, RuleVariable) else None
         if not isinstance(symbol, Symbol) or symbol.key[0] != "at" or len(symbol.key) != 3:
-            return False
+            return None
         asked = zip(place, symbol.key[1:], strict=True)
-        return all(isinstance(column, Wildcard) or self.value(column, values) == at for column, at in asked)
+        is_told = all(isinstance(column, Wildcard) or self.value(column, values) == at for column, at in asked)
+        return (*symbol.key[1:], symbol) if is_told else None
 
     def links(self, name: str, about: Any, other: Any) -> Iterator[tuple[Any, ...]]:
         """The pairs of a relation that are not known, but may be."""
@@ -366,7 +314,7 @@ class _CaseEvaluation:
                 if self.case.holds(("linked", name, *row)):
                     yield row
 
-    def rows(self, name: str, pattern: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def derived(self, name: str, pattern: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """The rows of a relation that reads values, with these values in some columns."""
         key = (name, *pattern)
         found = self.memory.get(key)
@@ -374,42 +322,31 @@ class _CaseEvaluation:
             if (name in self.cases.recursive and name in self.active) or len(self.active) > _DEEPEST:
                 raise Inconclusive
             self.active.append(name)
+            reading = self.rule
             try:
                 found = list(self.cases.database.facts.relation(name))
                 for rule in self.cases.program.rules_for(name):
                     found += self.derived_rows(rule, pattern)
             finally:
                 self.active.pop()
+                self.rule = reading
             self.memory[key] = found
         return found
 
-    def known(self, atom: Atom, values: Values) -> Iterator[Values]:
-        """The ways in which rows that are known fit."""
+    def known(self, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
+        """The rows that are known and may fit."""
         unsure = {name for name, value in values.items() if isinstance(self.case.resolved(value), Symbol)}
         plain = {name: self.case.resolved(value) for name, value in values.items() if name not in unsure}
-        is_compared = any(isinstance(a, RuleVariable) and a.name in unsure for a in atom.arguments)
+        is_compared = any(name_of(a) in unsure for a in atom.arguments)
         for number, (row, _) in enumerate(self.cases.relations.matching(atom, plain)):
             self.step()
             if is_compared and number > MOST_COMPARED:
                 raise Inconclusive
-            yield from self.unify(atom.arguments, row, values)
-
-    def unify(self, terms: tuple[Term, ...], row: tuple[Any, ...], values: Values) -> Iterator[Values]:
-        extended = values
-        for term, value in zip(terms, row, strict=True):
-            if isinstance(term, Wildcard) or value is ANY:
-                continue
-            known = self.value(term, extended)
-            if known is None:
-                assert isinstance(term, RuleVariable)
-                extended = {**extended, term.name: value}
-            elif not self.case.equal(known, value):
-                return
-        yield extended
+            yield row
 
     # -------- values that are not known
 
-    def unknown_rows(self, rule: Rule, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
+    def unknown_rows(self, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
         """The possible rows of unknown values: one where it is known which, else one that represents any of them."""
         address, path = (self.value(a, values) for a in atom.arguments[:2])
         if isinstance(address, Symbol):
@@ -426,7 +363,7 @@ class _CaseEvaluation:
             places = cases.rooted.get(root_of(path), ())
         for place in places:
             self.step()
-            yield from self.at_place(rule, atom, values, place, path)
+            yield from self.at_place(atom, values, place, path)
 
     def sizes_of_sets(self, address: Any, path: Any) -> Iterator[tuple[Any, ...]]:
         """How many elements a set with unknown ones has."""
@@ -434,9 +371,7 @@ class _CaseEvaluation:
             if address in (None, a) and path in (None, at):
                 yield a, at, Symbol(("size", a, at), "number")
 
-    def at_place(
-        self, rule: Rule, atom: Atom, values: Values, place: tuple[str, str], path: Any
-    ) -> Iterator[tuple[Any, ...]]:
+    def at_place(self, atom: Atom, values: Values, place: tuple[str, str], path: Any) -> Iterator[tuple[Any, ...]]:
         address, at = place
         unknown = self.cases.unknown[place]
         is_open = not isinstance(unknown.type, Primitive) or unknown.type is DYNAMIC
@@ -450,7 +385,7 @@ class _CaseEvaluation:
                 return
             below: list[Any] = [path] if is_open else []
         elif path is None:
-            below = [self.local(rule, atom, values, place)] if is_open else []
+            below = [self.local(atom, values, place)] if is_open else []
         else:
             below = [path] if is_open and path.startswith((f"{at}.", f"{at}[")) else []
         exact = path is None or path == at
@@ -465,11 +400,11 @@ class _CaseEvaluation:
                     yield address, inner, Symbol(("size", address, inner), "number", isinstance(inner, Symbol))
         elif name == "part":
             for inner in [*([at] if exact and is_open else []), *below]:
-                yield from self.part_rows(rule, atom, values, address, inner)
+                yield from self.part_rows(atom, values, address, inner)
         else:  # JSON in a text
             texts = [*([at] if exact and is_exact else []), *below]
             for text in texts:
-                yield from self.json_rows(rule, atom, values, address, text)
+                yield from self.json_rows(atom, values, address, text)
 
     def value_row(self, name: str, address: str, path: Any, unknown: Unknown | None) -> Iterator[tuple[Any, ...]]:
         if self.case.holds(("there", name, address, path)):
@@ -479,17 +414,17 @@ class _CaseEvaluation:
             key = (*group, address, path) if len(group) == 1 else (name, address, path)
             yield address, path, Symbol(key, kind, is_local)
 
-    def local(self, rule: Rule, atom: Atom, values: Values, place: tuple[Any, ...]) -> Symbol:
+    def local(self, atom: Atom, values: Values, place: tuple[Any, ...]) -> Symbol:
         """A path below a place, which represents any."""
-        return Symbol(("path", place[-1], self.label(rule, atom, values), place), "symbol", True)
+        return Symbol(("path", place[-1], self.label(atom, values), place), "symbol", True)
 
-    def label(self, rule: Rule, literal: Literal, values: Values) -> tuple[Any, ...]:
+    def label(self, literal: Literal, values: Values) -> tuple[Any, ...]:
         """The label that distinguishes one look of a literal from others."""
         if self.counting:
             raise Inconclusive
-        return rule.number, literal.start, str(literal), tuple(sorted(values.items(), key=lambda item: item[0]))
+        return self.rule.number, literal.start, str(literal), tuple(sorted(values.items(), key=lambda item: item[0]))
 
-    def part_rows(self, rule: Rule, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
+    def part_rows(self, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
         """An element of an unknown container: the requested one, else one that represents any."""
         key, inner = (self.value(a, values) for a in atom.arguments[2:])
         if key is None and isinstance(inner, str) and isinstance(path, str):
@@ -497,7 +432,7 @@ class _CaseEvaluation:
             if key is None:
                 return
         if key is None or isinstance(path, Symbol) or isinstance(key, Symbol) or isinstance(inner, Symbol):
-            label = self.label(rule, atom, values)
+            label = self.label(atom, values)
             some = Symbol(("key", label, address, path), "any", True)
             place = Symbol(("path", path, label, address), "symbol", True)
             if self.case.holds(("there", "part", address, place)):
@@ -509,13 +444,13 @@ class _CaseEvaluation:
         if self.case.holds(("there", "part", address, found)):
             yield address, path, key, found
 
-    def json_rows(self, rule: Rule, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
+    def json_rows(self, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
         """The possible content of an unknown text that is JSON."""
         inner, *others = (self.value(a, values) for a in atom.arguments[2:])
         name = atom.predicate
         document = self.cases.documents.get((address, path))
         if document is not None:
-            look = rule, atom, values
+            look = atom, values
             rows = self.document_rows(look, document, (address, path), inner, others[0], name == "json_part")
             yield from ((address, path, *row) for row in rows)
             return
@@ -530,7 +465,7 @@ class _CaseEvaluation:
                 part = Symbol((name, address, path, inner, others[0]), "symbol", is_local)
                 yield address, path, inner, others[0], part
             return
-        label = self.label(rule, atom, values)
+        label = self.label(atom, values)
         if self.case.holds(("there", name, address, (path, label))):
             given = [inner, *others]
             made = [Symbol((name, label, number), "any", True) for number in range(len(given))]
@@ -538,39 +473,24 @@ class _CaseEvaluation:
 
     # -------- what is built in
 
-    def builtin(self, rule: Rule, literal: Builtin, values: Values) -> Iterator[Values]:
-        inputs = [self.value(a, values) for a in literal.inputs]
-        if None in inputs:
-            return
+    def generated(self, literal: Builtin, assignment: Values) -> Iterator[Way]:
         if literal.relation == MEMBER:
-            yield from self.member(literal, inputs, values)
-            return
+            return self.member(literal, assignment)
+        return super().generated(literal, assignment)
+
+    def related(self, literal: Builtin, inputs: list[Any], assignment: Values) -> Iterable[tuple[Any, ...]] | None:
         if not any(isinstance(value, Symbol) for value in inputs):
-            known = RELATIONS[literal.relation].function(*inputs)
-            if known is None:
-                return
-            if not literal.negated:
-                for row in known:
-                    yield from self.unify(literal.outputs, row, values)
-            elif not any(True for row in known for _ in self.unify(literal.outputs, row, values)):
-                yield values
-            return
+            return super().related(literal, inputs, assignment)
         given = tuple(inputs)
         document = self.case.document(inputs[0]) if literal.relation in ("json", "json_element") else None
         if document is not None:
-            inner, key, *_ = (self.value(a, values) for a in literal.outputs)
-            look = rule, literal, values
-            rows = self.document_rows(look, document, inputs[0].key[1:3], inner, key, len(literal.outputs) == 3)
-        elif self.case.holds(("defined", literal.relation, given)):
-            rows = self.symbolic_rows(rule, literal, given, values)
-        else:
-            self.case.is_flawed = True
-            return
-        found = (extended for row in rows for extended in self.unify(literal.outputs, row, values))
-        if not literal.negated:
-            yield from found
-        elif next(found, None) is None:
-            yield values
+            inner, key, *_ = (self.value(a, assignment) for a in literal.outputs)
+            look = literal, assignment
+            return self.document_rows(look, document, inputs[0].key[1:3], inner, key, len(literal.outputs) == 3)
+        if self.case.holds(("defined", literal.relation, given)):
+            return self.symbolic_rows(literal, given, assignment)
+        self.case.is_flawed = True
+        return None
 
     def document_rows(
         self, look: Look, document: KnownDocument, place: tuple[str, str], inner: Any, key: Any, of_parts: bool
@@ -618,9 +538,7 @@ class _CaseEvaluation:
                 deeper = Symbol(("path", at, label, place, "part"), "symbol", True)
                 yield below, Symbol(("json", place, label, at, "part"), "any", True), deeper
 
-    def symbolic_rows(
-        self, rule: Rule, literal: Builtin, inputs: tuple[Any, ...], values: Values
-    ) -> Iterator[tuple[Any, ...]]:
+    def symbolic_rows(self, literal: Builtin, inputs: tuple[Any, ...], values: Values) -> Iterator[tuple[Any, ...]]:
         """The row of a built-in relation whose inputs are not known: the requested one, else any."""
         name = literal.relation
         outputs = [self.value(a, values) for a in literal.outputs]
@@ -638,67 +556,51 @@ class _CaseEvaluation:
                 rest = range(keys, len(columns))
                 yield *asked, *(Symbol((name, inputs, asked, n), kinds[n], is_local) for n in rest)
             return
-        label = self.label(rule, literal, values)
+        label = self.label(literal, values)
         if self.case.holds(("rows", name, inputs, label)):
             yield tuple(Symbol((name, inputs, label, n), kind, True) for n, kind in enumerate(kinds))
 
-    def member(self, literal: Builtin, listed: list[Any], values: Values) -> Iterator[Values]:
+    def member(self, literal: Builtin, values: Values) -> Iterator[Way]:
+        listed = [self.value(a, values) for a in literal.inputs]
         (subject,) = literal.outputs
         known = self.value(subject, values)
+        if None in listed:
+            return
         if known is None:
             if isinstance(subject, RuleVariable) and subject.name not in values:
                 if any(isinstance(value, Symbol) for value in listed) and self.counting:
                     raise Inconclusive
                 for value in dict.fromkeys(listed):
-                    yield {**values, subject.name: value}
-            return
-        if any(self.case.equal(known, value) for value in listed) != literal.negated:
-            yield values
+                    yield None, {**values, subject.name: value}
+        elif any(self.case.equal(known, value) for value in listed) != literal.negated:
+            yield None, values
 
     # -------- aggregates
 
-    def aggregate(self, rule: Rule, literal: Aggregate, values: Values, outer: set[str]) -> Any:
-        fixed = {name: value for name, value in values.items() if name in outer}
-        body: list[Literal] = []
-        number = 0
-        for part in literal.body:
-            if isinstance(part, Atom) or (isinstance(part, Builtin) and not part.negated):
-                terms: list[Term] = []
-                for term in part.arguments if isinstance(part, Atom) else part.outputs:
-                    if isinstance(term, Wildcard):
-                        number += 1
-                        term = RuleVariable(f"_ {number}", term.start, term.end)
-                    terms.append(term)
-                body.append(with_arguments(part, tuple(terms)))
-            else:
-                body.append(part)
-        scope = outer | {v.name for v in inner_variables(literal)}
-        ordered = join_order(tuple(body), fixed, scope)
-        apart = self.apart(rule, literal, ordered, fixed, scope)
+    def aggregate_of(self, literal: Aggregate, ordered: list[Literal], fixed: Values, scope: set[str]) -> Any:
+        apart = self.apart(literal, ordered, fixed, scope)
         if apart is not None:
             return apart
         self.counting += 1
         try:
-            found = self.distinct(list(self.solutions(rule, ordered, fixed, scope)))
+            return super().aggregate_of(literal, ordered, fixed, scope)
         finally:
             self.counting -= 1
-        if literal.expression is None:
-            return len(found)
-        every = [self.value(literal.expression, each) for each in found]
-        given = [value for value in every if value is not None]
-        if not any(isinstance(value, Symbol) for value in given):
-            found_one = aggregate(literal.function, given)
-            self.case.is_flawed |= found_one is None
-            return found_one
-        shown = tuple(sorted(given, key=str))
-        if not self.case.holds(("defined", literal.function, shown)):
+
+    def aggregated(self, function: str, values: list[Any]) -> Any:
+        if not any(isinstance(value, Symbol) for value in values):
+            known = super().aggregated(function, values)
+            self.case.is_flawed |= known is None
+            return known
+        shown = tuple(sorted(values, key=str))
+        if not self.case.holds(("defined", function, shown)):
             self.case.is_flawed = True
             return None
         kinds = {self.case.kind(value) for value in shown}
-        kind = "number" if literal.function == "sum" else kinds.pop() if len(kinds) == 1 else "any"
-        return Symbol(("call", literal.function, *shown), kind)
+        kind = "number" if function == "sum" else kinds.pop() if len(kinds) == 1 else "any"
+        return Symbol(("call", function, *shown), kind)
 
-    def apart(self, rule: Rule, literal: Aggregate, ordered: list[Literal], fixed: Values, scope: set[str]) -> Any:
+    def apart(self, literal: Aggregate, ordered: list[Literal], fixed: Values, scope: set[str]) -> Any:
         """The count or sum over many objects with unknown values: each adds something between two bounds, whatever the
         others do. None where it is to be found out case by case."""
         first = ordered[0]
@@ -714,21 +616,19 @@ class _CaseEvaluation:
         least: Any = 0
         most: Any = 0
         for address in sorted({*known, *unsure}):
-            low, high = self.share(rule, literal, ordered, {**fixed, whose.name: address}, scope)
+            low, high = self.share(literal, ordered, {**fixed, whose.name: address}, scope)
             least = None if least is None or low is None else least + low
             most = None if most is None or high is None else most + high
         if least is not None and least == most:
             return least
-        symbol = Symbol((literal.function, rule.number, literal.start, tuple(sorted(fixed.items()))), "number")
+        symbol = Symbol((literal.function, self.rule.number, literal.start, tuple(sorted(fixed.items()))), "number")
         self.case.ranges[symbol] = (
             (least, True) if least is not None else None,
             (most, True) if most is not None else None,
         )
         return symbol
 
-    def share(
-        self, rule: Rule, literal: Aggregate, ordered: list[Literal], values: Values, scope: set[str]
-    ) -> tuple[Any, Any]:
+    def share(self, literal: Aggregate, ordered: list[Literal], values: Values, scope: set[str]) -> tuple[Any, Any]:
         """The minimum and maximum contribution of one object; None: without a bound."""
         waiting = [self.case.decisions]
         lows: list[Any] = []
@@ -737,9 +637,9 @@ class _CaseEvaluation:
             if not waiting:
                 break
             one = _CaseEvaluation(self.cases, waiting.pop(), self.least)
-            one.counting = 1
+            one.rule, one.counting = self.rule, 1
             try:
-                found = one.distinct(list(one.solutions(rule, ordered, values, scope)))
+                found = one.distinct(each for each, _ in one.solutions(ordered, values, scope))
                 self.case.is_flawed |= one.case.is_flawed
                 low, high = one.total(literal, found)
                 lows.append(low)
@@ -767,11 +667,11 @@ class _CaseEvaluation:
             high = None if high is None or upper is None else high + upper[0]
         return low, high
 
-    def distinct(self, solutions: list[Values]) -> list[Values]:
+    def distinct(self, assignments: Iterable[Values]) -> list[Values]:
         """Solutions that differ. Two with different unknown values may be one: that is decided."""
         kept: list[Values] = []
         by_plain: dict[Any, list[Values]] = {}
-        for each in solutions:
+        for each in list(assignments):
             resolved = {name: self.case.resolved(value) for name, value in each.items()}
             plain = tuple(
                 (name, sort_key((value,))) for name, value in sorted(resolved.items()) if not isinstance(value, Symbol)

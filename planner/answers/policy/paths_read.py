@@ -12,7 +12,6 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from planner.language.syntax.rule_syntax import (
-    MEMBER,
     Atom,
     Builtin,
     Comparison,
@@ -23,7 +22,7 @@ from planner.language.syntax.rule_syntax import (
     Term,
 )
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.model import Rule, listed_values, name_of
 
 EACH, BELOW = None, ...
 Pattern: TypeAlias = tuple[Any, ...]
@@ -113,18 +112,17 @@ class PathTerms:
         for literal in body:
             found: Patterns | None = None
             if isinstance(literal, Builtin):
-                found = _listed(literal, term)
+                listed = listed_values(literal, term)
+                found = None if listed is None else _all_read(listed)
             elif isinstance(literal, Comparison) and literal.operator == "=":
-                if _is(literal.left, term):
-                    found = self.patterns(body, literal.right, within)
-                elif _is(literal.right, term):
-                    found = self.patterns(body, literal.left, within)
+                equal = [other for one, other in literal.sides if name_of(one) == term.name]
+                found = self.patterns(body, equal[0], within) if equal else None
             elif isinstance(literal, Atom) and literal.predicate == "part":
-                if _is(literal.arguments[3], term):
+                if name_of(literal.arguments[3]) == term.name:
                     outer = self.patterns(body, literal.arguments[1], within)
                     found = outer and frozenset(map(_each, outer))
             elif isinstance(literal, Atom) and literal.predicate not in self._readers:
-                columns = [i for i, argument in enumerate(literal.arguments) if _is(argument, term)]
+                columns = [i for i, argument in enumerate(literal.arguments) if name_of(argument) == term.name]
                 found = self._of_column(literal.predicate, columns[0], around) if columns else None
             if found is not None:
                 return found
@@ -183,18 +181,6 @@ def _flat(term: Term) -> list[Term]:
     if isinstance(term, RuleCall) and term.function == "++":
         return [part for argument in term.arguments for part in _flat(argument)]
     return [term]
-
-
-def _is(term: Term, variable: RuleVariable) -> bool:
-    return isinstance(term, RuleVariable) and term.name == variable.name
-
-
-def _listed(literal: Builtin, term: RuleVariable) -> Patterns | None:
-    """The paths of a variable that has to be one of a list."""
-    if literal.relation != MEMBER or literal.negated or not _is(literal.outputs[0], term):
-        return None
-    listed = [a.value for a in literal.inputs if isinstance(a, Constant)]
-    return _all_read(listed) if len(listed) == len(literal.inputs) else None
 
 
 def _each(outer: Pattern) -> Pattern:

@@ -6,8 +6,8 @@ from planner.answers.policy.planned_values import END, LINKS, MAYBE, REACHED, TH
 from planner.answers.policy.three_valued import LOST, Modal
 from planner.language.syntax.rule_syntax import Atom, Negation, Wildcard
 from planner.logic.datalog.engine.evaluate import Database
+from planner.logic.datalog.engine.interpret import Assignment, value_of
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.engine.terms import Assignment, value_of
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.language.values import Row
 

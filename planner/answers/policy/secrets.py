@@ -31,12 +31,12 @@ from planner.language.syntax.rule_syntax import (
     Term,
     Wildcard,
 )
-from planner.logic.datalog.engine.terms import Assignment, value_of
+from planner.logic.datalog.engine.interpret import Assignment, value_of
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.render import Absence, AggregateValue, Condition, rendered
 from planner.logic.datalog.explain.search import Entry, Proof, Prover
 from planner.logic.datalog.language.functions import to_symbol
-from planner.logic.datalog.language.model import Rule, atoms, inner_variables, names, outer_names
+from planner.logic.datalog.language.model import Rule, atoms, inner_names, names, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, Value
 from planner.logic.model.graph import source_json
@@ -139,14 +139,14 @@ class Curtain:
         for _ in body:
             for literal in body:
                 if isinstance(literal, Comparison) and literal.operator == "=":
-                    for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
+                    for target, term in literal.sides:
                         if (
                             isinstance(target, RuleVariable)
                             and target.name not in secrets
                             and names(term) & secrets.keys()
                         ):
                             secrets[target.name] = shown_term(term, assignment, secrets, assignment[target.name])
-                elif isinstance(literal, Builtin) and any(names(a) & secrets.keys() for a in literal.inputs):
+                elif isinstance(literal, Builtin) and names(*literal.inputs) & secrets.keys():
                     for output in literal.outputs:
                         if isinstance(output, RuleVariable):
                             secrets.setdefault(output.name, MASK)
@@ -157,7 +157,7 @@ class Curtain:
         if literal.expression is None or not {a.predicate for a, _ in atoms(literal.body)} & self.carriers:
             return False
         fixed = {name: value for name, value in assignment.items() if name in outer}
-        ordered = join_order(literal.body, fixed, outer | {v.name for v in inner_variables(literal)})
+        ordered = join_order(literal.body, fixed, outer | inner_names(literal))
         wanted = names(literal.expression)
         return any(
             wanted & self._secrets(literal.body, known, rows, outer).keys()

@@ -34,12 +34,11 @@ from planner.language.syntax.rule_syntax import (
     Comparison,
     Constant,
     Literal,
-    RuleCall,
     RuleVariable,
     Term,
 )
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.language.model import Rule, atoms
+from planner.logic.datalog.language.model import Rule, atoms, name_of
 
 
 class Shapes(Protocol):
@@ -180,7 +179,7 @@ class _Misfits:
         if isinstance(value, Constant):
             compared.append((value, atom))
         elif isinstance(value, RuleVariable):
-            compared += [(constant, literal) for constant, literal in _compared(self.rule, value.name)]
+            compared += _compared(self.rule, value.name)
         for constant, literal in compared:
             kind = _kind(constant)
             if kind is not types[0]:
@@ -197,11 +196,11 @@ def _kind(constant: Constant) -> Type:
     return STRING if isinstance(constant.value, str) else NUMBER
 
 
-def _compared(rule: Rule, name: str) -> Iterator[tuple[Constant, Literal]]:
+def _compared(rule: Rule, name: str) -> Iterator[tuple[Constant, Comparison]]:
     for literal in rule.body:
         if isinstance(literal, Comparison):
-            for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
-                if isinstance(one, RuleVariable) and one.name == name and isinstance(other, Constant):
+            for one, other in literal.sides:
+                if name_of(one) == name and isinstance(other, Constant):
                     yield other, literal
 
 
@@ -251,7 +250,7 @@ def _constants(program: RuleProgram, rule: Rule, term: Term) -> set[str]:
             return listed if not literal.negated and len(listed) == len(literal.inputs) else set()
         if isinstance(literal, Atom) and literal.predicate not in TYPED:
             for column, argument in enumerate(literal.arguments):
-                if isinstance(argument, RuleVariable) and argument.name == term.name:
+                if name_of(argument) == term.name:
                     given = _facts(program, literal.predicate, column)
                     if given:
                         return given
@@ -273,12 +272,7 @@ def constant_path(rule: Rule, term: Term) -> str | None:
     """The path of a term, where the rule contains it; None where it is computed from rows."""
     if isinstance(term, Constant):
         return str(term.value)
-    if isinstance(term, RuleCall):
+    if not isinstance(term, RuleVariable):
         return None
-    if isinstance(term, RuleVariable):
-        for literal in rule.body:
-            if isinstance(literal, Comparison) and literal.operator == "=":
-                for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
-                    if isinstance(one, RuleVariable) and one.name == term.name and isinstance(other, Constant):
-                        return str(other.value)
-    return None
+    equal = (constant for constant, literal in _compared(rule, term.name) if literal.operator == "=")
+    return next((str(constant.value) for constant in equal), None)

@@ -69,7 +69,7 @@ from planner.logic.datalog.language.constructed import (
     joined,
     variable,
 )
-from planner.logic.datalog.language.model import Predicate, Rule, atoms, inner_variables, names, outer_names
+from planner.logic.datalog.language.model import Predicate, Rule, atoms, inner_names, names, outer_names
 from planner.logic.datalog.language.order import join_order
 
 LOST = "(known after apply)"
@@ -291,9 +291,9 @@ class _Rewriter:
     def _chain(self, rule: Rule, chunks: list[list[Literal]]) -> Iterator[Rule]:
         head = rule.head.arguments[:2] if rule.head.predicate in VERDICTS else rule.head.arguments
         outer = outer_names(rule.head, rule.body)
-        wanted = [{name for term in head for name in names(term)}]
+        wanted = [names(*head)]
         for chunk in reversed(chunks[1:]):
-            wanted.append(wanted[-1] | {name for literal in chunk for name in _names_outside(literal, outer)})
+            wanted.append(wanted[-1] | names(*chunk))
         bound: set[str] = set()
         before: tuple[Literal, ...] = ()
         for number, (chunk, needed) in enumerate(zip(chunks, reversed(wanted), strict=True), 1):
@@ -412,7 +412,7 @@ class _Rewriter:
         if id(literal) in self._doubted:
             return self._doubted[id(literal)]
         outer = outer_names(rule.head, rule.body)
-        shared = sorted({v.name for v in inner_variables(literal)} & outer)
+        shared = sorted(inner_names(literal) & outer)
         bodies: list[tuple[list[Literal], set[str]]] = []
         for unsure in literal.body:
             read = unsure.atom if isinstance(unsure, Negation) else unsure
@@ -483,7 +483,7 @@ class _Body:
                 continue
             if choice[0] == "maybe":
                 unsure.append(literal)
-                given |= {name for key in literal.arguments[: self.rewriter.keys] for name in names(key)}
+                given |= names(*literal.arguments[: self.rewriter.keys])
                 continue
             if choice[0] == "linked":
                 parts += self.rewriter.linked(literal)
@@ -501,7 +501,7 @@ class _Body:
                         parts.append(compared(call("to_symbol", argument), "!=", _lost()))
                 width = 2 if predicate in VERDICTS else len(kept)
                 parts.append(atom(self.rewriter.could[predicate], *kept[:width]))
-                given |= {n for i, a in enumerate(literal.arguments[:width]) if i not in lost for n in names(a)}
+                given |= names(*(a for i, a in enumerate(literal.arguments[:width]) if i not in lost))
             else:
                 parts.append(literal)
                 given |= names(literal)
@@ -578,7 +578,7 @@ class _Body:
             if isinstance(literal, Atom):
                 continue
             if isinstance(literal, Aggregate):
-                needed = {v.name for v in inner_variables(literal)} & self.outer
+                needed = inner_names(literal) & self.outer
                 if choice[0] == "doubt":
                     doubt, used = self.rewriter._doubt(self.rule, literal)
                     if used <= bound:
@@ -598,7 +598,7 @@ def _made_of(name: str) -> Callable[[Literal], str | None]:
     def first(literal: Literal) -> str | None:
         if not isinstance(literal, Comparison) or literal.operator != "=":
             return None
-        for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
+        for target, term in literal.sides:
             if isinstance(target, RuleVariable) and target.name == name:
                 begin = _first_of(term)
                 if isinstance(begin, RuleVariable) and begin.name != name:
@@ -655,12 +655,6 @@ def _compatible(literal: Comparison | Test, bound: set[str], below: dict[str, Te
 def _reason(reason: str, bound: set[str]) -> str:
     """A reason with what is not known named as such."""
     return re.sub(r"\{(\w+)\}", lambda m: m[0] if m[1] in bound else "(known after apply)", reason)
-
-
-def _names_outside(literal: Literal, outer: set[str]) -> set[str]:
-    """The names in a literal that occur outside braces too."""
-    inner = {v.name for v in inner_variables(literal)} if isinstance(literal, Aggregate) else set()
-    return names(literal) | (inner & outer)
 
 
 def _lost() -> Constant:

@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.language.syntax.rule_syntax import Atom, Constant, Literal, Wildcard
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.logic.datalog.engine.terms import value_of
+from planner.logic.datalog.engine.interpret import value_of
 from planner.logic.datalog.explain.render import Absence
 from planner.logic.datalog.explain.search import Proof, Prover
 from planner.logic.datalog.explain.why_not import obstacles, why_not

@@ -37,7 +37,17 @@ from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, TESTS
 from planner.logic.datalog.language.builtins import BuiltinPredicate as Entry
 from planner.logic.datalog.language.checks import bound_names
 from planner.logic.datalog.language.constructed import call, compared, constant, counted, holds, joined, variable
-from planner.logic.datalog.language.model import Predicate, Rule, atoms, inner_variables, names, outer_names, renamed
+from planner.logic.datalog.language.model import (
+    Predicate,
+    Rule,
+    atoms,
+    inner_names,
+    names,
+    outer_names,
+    renamed,
+    replaced,
+)
+from planner.logic.datalog.language.order import needed_names
 from planner.logic.datalog.language.types import RuleTypes
 
 MOST_VARIANTS = 64
@@ -110,7 +120,7 @@ class Flaws:
                 named[target[0]] = target[1]  # in the place of the variable, which may have no value
             elif j > i and self._is_asked(literal) and (flaws[j] or names(literal) & named.keys()):
                 assert isinstance(literal, Comparison | Test)
-                others.append([self._not_false(_substituted(literal, named))])
+                others.append([self._not_false(replaced(literal, lambda v: _computed_from(v, named)))])
             else:
                 others.append([(x,) for x in ((literal, *flaws[j]) if j > i else (literal,))])
         count = 1
@@ -128,17 +138,16 @@ class Flaws:
         given = bound_names(tuple(x for x in self.rule.body if not isinstance(x, Comparison)), set(), self.outer)
         return isinstance(literal, Comparison) and (
             literal.operator != "="
-            or not any(isinstance(t, RuleVariable) and t.name not in given for t in (literal.left, literal.right))
+            or not any(isinstance(t, RuleVariable) and t.name not in given for t in literal.children())
         )
 
     def _computed(self, literal: Literal) -> tuple[str, Term] | None:
         """The variable that a comparison gives a value to and only other comparisons and tests read; and the value."""
         if not isinstance(literal, Comparison) or literal.operator != "=":
             return None
-        elsewhere = {name for x in self.rule.body if not isinstance(x, Comparison | Test) for name in _all_names(x)}
         about = self.rule.head.arguments[: 2 if self.is_verdict else 1]
-        elsewhere |= {name for term in about for name in names(term)}
-        for target, term in ((literal.left, literal.right), (literal.right, literal.left)):
+        elsewhere = names(*about, *(x for x in self.rule.body if not isinstance(x, Comparison | Test)))
+        for target, term in literal.sides:
             if isinstance(target, RuleVariable) and target.name not in elsewhere and target.name not in names(term):
                 return target.name, term
         return None
@@ -158,10 +167,10 @@ class Flaws:
 
     def _made(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
         """The variant without the literals that cannot be evaluated any more; None when the flaw itself cannot."""
-        given = {n for x in kept if isinstance(x, Atom) for n in names(x)}
+        given = names(*(x for x in kept if isinstance(x, Atom)))
         while True:
             bound = bound_names(tuple(kept), given, self.outer)
-            left = [x for x in kept if self._needs(x) <= bound]
+            left = [x for x in kept if needed_names(x, self.outer) <= bound]
             if len(left) == len(kept):
                 break
             kept = left
@@ -169,14 +178,6 @@ class Flaws:
             return None
         flaws = (flaw, *(f for f in more if f.needed <= bound))
         return Broken(tuple(kept), flaws, text, frozenset(bound))
-
-    def _needs(self, literal: Literal) -> set[str]:
-        if isinstance(literal, Builtin) and not literal.negated:
-            asked = [*literal.inputs, *(a for a in literal.outputs if isinstance(a, RuleCall))]
-            return {name for argument in asked for name in names(argument)}
-        if isinstance(literal, Aggregate):
-            return names(literal.result) | ({v.name for v in inner_variables(literal)} & self.outer)
-        return names(literal)
 
     # -------- flaws
 
@@ -198,7 +199,7 @@ class Flaws:
 
     def _of(self, literal: Literal, narrowed: dict[str, str]) -> Iterator[Flaw]:
         if isinstance(literal, Comparison):
-            for term in (literal.left, literal.right):
+            for term in literal.children():
                 yield from self._of_term(term, narrowed)
             bases = {self._base(literal.left, narrowed), self._base(literal.right, narrowed)}
             if literal.operator not in ("=", "!=") and (len(bases) > 1 or "any" in bases):
@@ -216,7 +217,7 @@ class Flaws:
 
     def _of_kinds(self, builtin: Entry, arguments: tuple[Term, ...]) -> Iterator[Flaw]:
         """A text that is not of the kind that a test takes."""
-        needed = {name for argument in arguments for name in names(argument)}
+        needed = names(*arguments)
         for argument, (_, kind) in zip(arguments, builtin.inputs, strict=True):
             if kind in KINDS and not isinstance(argument, Constant):
                 before, (plain,) = self._plain((argument,))
@@ -231,8 +232,7 @@ class Flaws:
                 yield from self._of_term(argument, narrowed)
         else:  # constants, too: range(1, 1000000000) has too many rows
             before, plain = self._plain(literal.inputs)
-            needed = {name for argument in literal.inputs for name in names(argument)}
-            yield _flaw(needed, *before, holds("undefined", call(literal.relation, *plain)))
+            yield _flaw(names(*literal.inputs), *before, holds("undefined", call(literal.relation, *plain)))
 
     def _of_term(self, term: Term, narrowed: dict[str, str]) -> Iterator[Flaw]:
         if not isinstance(term, RuleCall):
@@ -270,7 +270,7 @@ class Flaws:
     def _of_aggregate(self, literal: Aggregate, narrowed: dict[str, str]) -> Iterator[Flaw]:
         """A flaw within the braces, with everything else there; a value that cannot be added or compared with others;
         nothing to choose from."""
-        needed = {v.name for v in inner_variables(literal)} & self.outer
+        needed = inner_names(literal) & self.outer
         inner = {n: f"{n}_{next(self.numbers)}" for n in sorted(names(literal) - self.outer)}
         body = tuple(renamed(x, inner) for x in literal.body)
         known = {inner.get(n, n): kind for n, kind in {**narrowed, **self._narrowed(literal.body)}.items()}
@@ -317,31 +317,14 @@ class Flaws:
     def _stands(self, literal: Literal, body: tuple[Literal, ...], flawed: Literal) -> bool:
         """Whether a literal within braces can be evaluated without the flawed one."""
         rest = tuple(x for x in body if x is not flawed)
-        given = {n for x in rest if isinstance(x, Atom) for n in names(x)}
+        given = names(*(x for x in rest if isinstance(x, Atom)))
         return names(literal) <= bound_names(rest, given | self.outer, self.outer)
 
 
-def _substituted(literal: Comparison | Test, values: Mapping[str, Term]) -> Comparison | Test:
-    """A comparison or test with terms in the place of variables."""
-    if isinstance(literal, Comparison):
-        left, right = (_term_with(term, values) for term in (literal.left, literal.right))
-        return Comparison(literal.operator, left, right, literal.start, literal.end)
-    arguments = tuple(_term_with(term, values) for term in literal.arguments)
-    return Test(literal.function, arguments, literal.negated, literal.start, literal.end)
-
-
-def _term_with(term: Term, values: Mapping[str, Term]) -> Term:
-    if isinstance(term, RuleVariable) and term.name in values:
-        return _term_with(values[term.name], values)
-    if isinstance(term, RuleCall):
-        return RuleCall(term.function, tuple(_term_with(a, values) for a in term.arguments), term.start, term.end)
-    return term
-
-
-def _all_names(literal: Literal) -> set[str]:
-    """The names in a literal, those within braces among them."""
-    inner = {v.name for v in inner_variables(literal)} if isinstance(literal, Aggregate) else set()
-    return names(literal) | inner
+def _computed_from(variable: RuleVariable, terms: Mapping[str, Term]) -> Term:
+    """The term in the place of a variable, and so on for the variables of that; the variable where there is none."""
+    term = terms.get(variable.name)
+    return variable if term is None else replaced(term, lambda inner: _computed_from(inner, terms))
 
 
 def _flaw(needed: set[str], *parts: Literal) -> Flaw:

@@ -9,14 +9,13 @@ predicate on its first column count where a rule reads that predicate.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 from planner.answers.policy.paths_read import EVERYTHING, Looked, PathTerms, Pattern, Patterns
 from planner.answers.policy.planned_values import OTHERS, VALUES
 from planner.language.syntax.rule_syntax import (
-    MEMBER,
     Aggregate,
     Atom,
     Builtin,
@@ -29,9 +28,9 @@ from planner.language.syntax.rule_syntax import (
     Test,
 )
 from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.engine.interpret import value_of
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.engine.terms import value_of
-from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.language.model import Rule, atoms, listed_values, name_of
 from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import does, steps
 
@@ -119,7 +118,7 @@ class Interest:
 
     @cached_property
     def _causes(self) -> list[Condition]:
-        read = [(rule, atom) for rule in self.rules for atom in _atoms(rule.body)]
+        read = [(rule, atom) for rule in self.rules for atom, _ in atoms(rule.body)]
         return [self.condition(rule, a.arguments[0]) for rule, a in read if a.predicate == "unknown_because"]
 
     @cached_property
@@ -211,21 +210,14 @@ class Interest:
         for literal in body:
             found: Values = None
             if isinstance(literal, Builtin):
-                found = _listed(literal, term)
+                found = listed_values(literal, term)
             elif isinstance(literal, Test):
                 found = _begins(literal, term)
             elif isinstance(literal, Comparison) and literal.operator == "=":
-                sides = (literal.left, literal.right)
-                found = next(
-                    (
-                        frozenset((x.value,))
-                        for x in sides
-                        if isinstance(x, Constant) and any(_is(y, term) for y in sides)
-                    ),
-                    None,
-                )
+                equal = (x for y, x in literal.sides if name_of(y) == term.name and isinstance(x, Constant))
+                found = next((frozenset((x.value,)) for x in equal), None)
             elif isinstance(literal, Atom) and literal.predicate not in READERS:
-                columns = [i for i, argument in enumerate(literal.arguments) if _is(argument, term)]
+                columns = [i for i, argument in enumerate(literal.arguments) if name_of(argument) == term.name]
                 found = self._of_column(literal.predicate, columns[0], around) if columns else None
             if found is not None:
                 return found
@@ -259,10 +251,10 @@ class Interest:
 
 def _begins(literal: Test, term: RuleVariable) -> Values:
     """The values of a variable that has to begin with a text."""
-    if literal.function not in ("starts_with", "matches") or literal.negated or not _is(literal.arguments[0], term):
+    if literal.function not in ("starts_with", "matches") or literal.negated:
         return None
-    text = literal.arguments[1]
-    if not isinstance(text, Constant):
+    subject, text = literal.arguments
+    if name_of(subject) != term.name or not isinstance(text, Constant):
         return None
     beginning = str(text.value) if literal.function == "starts_with" else _beginning(str(text.value))
     return _Beginning(beginning) if beginning else None
@@ -284,18 +276,6 @@ def _beginning(pattern: str) -> str:
 _ANCHORED = re.compile(r"\^([A-Za-z0-9_]+)([*?{])?")
 
 
-def _is(term: Term, variable: RuleVariable) -> bool:
-    return isinstance(term, RuleVariable) and term.name == variable.name
-
-
-def _listed(literal: Builtin, term: RuleVariable) -> Values:
-    """The values of a variable that has to be one of a list."""
-    if literal.relation != MEMBER or literal.negated or not _is(literal.outputs[0], term):
-        return None
-    listed = [a.value for a in literal.inputs if isinstance(a, Constant)]
-    return frozenset(listed) if len(listed) == len(literal.inputs) else None
-
-
 @cache
 def _acts(action: str) -> frozenset[str]:
     """The actions included in an action, according to acts."""
@@ -312,18 +292,6 @@ def _scoped(body: Body) -> Iterator[tuple[Atom, Body]]:
         elif isinstance(literal, Aggregate):
             for atom, inner in _scoped(literal.body):
                 yield atom, (*inner, *body)
-
-
-def _atoms(body: Iterable[Literal]) -> list[Atom]:
-    atoms: list[Atom] = []
-    for literal in body:
-        if isinstance(literal, Atom):
-            atoms.append(literal)
-        elif isinstance(literal, Negation):
-            atoms.append(literal.atom)
-        elif isinstance(literal, Aggregate):
-            atoms += _atoms(literal.body)
-    return atoms
 
 
 def _anything(kind: Kind) -> bool:

@@ -6,11 +6,12 @@ the text of the file, end exclusive. `str(node)` is the node as rule text.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from planner.foundation.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from decimal import Decimal
 
 
@@ -35,13 +36,43 @@ class RuleNode:
         return f"{type(self).__name__}({self})"
 
 
+class RulePart(RuleNode):
+    """Base of terms and literals. `fields` are what they are made with, in this order, before `start` and `end`."""
+
+    __slots__ = ()
+    fields: ClassVar[tuple[str, ...]] = ()
+
+    def children(self) -> list[Any]:
+        """The terms and literals directly within this one, in textual order."""
+        nodes: list[Any] = []
+        for name in self.fields:
+            value = getattr(self, name)
+            if type(value) is tuple:
+                nodes += value
+            elif isinstance(value, RulePart):
+                nodes.append(value)
+        return nodes
+
+    def mapped(self, change: Callable[[Any], Any]) -> Self:
+        """A copy in which each child is replaced by the result of `change`."""
+        values = (_mapped(getattr(self, name), change) for name in self.fields)
+        return type(self)(*values, self.start, self.end)
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, RulePart):
+        return change(value)
+    return tuple(_mapped(one, change) for one in value) if type(value) is tuple else value
+
+
 # ---------------------------------------------------------------- terms
 
 
-class RuleVariable(RuleNode):
+class RuleVariable(RulePart):
     """A variable, `A`. The wildcard `_` is a Wildcard."""
 
     __slots__ = ("name",)
+    fields = ("name",)
     name: str
 
     def __init__(self, name: str, start: int, end: int) -> None:
@@ -51,7 +82,7 @@ class RuleVariable(RuleNode):
         return self.name
 
 
-class Wildcard(RuleNode):
+class Wildcard(RulePart):
     """`_`: any value, used nowhere else."""
 
     __slots__ = ()
@@ -60,10 +91,11 @@ class Wildcard(RuleNode):
         return "_"
 
 
-class Constant(RuleNode):
+class Constant(RulePart):
     """A string, a whole number, a number with a point (Decimal) or a truth value (bool), as a plain Python value."""
 
     __slots__ = ("value",)
+    fields = ("value",)
     value: str | int | Decimal | bool
 
     def __init__(self, value: str | int | Decimal | bool, start: int, end: int) -> None:
@@ -81,11 +113,12 @@ class Constant(RuleNode):
 _BINDING = {"++": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}
 
 
-class RuleCall(RuleNode):
+class RuleCall(RulePart):
     """A function of values: `length(S)`, or an operator with two arguments (`+`, `-`, `*`, `/`, `%`, `++`).
     `depth` is how deep calls nest in it."""
 
     __slots__ = ("arguments", "depth", "function")
+    fields = ("function", "arguments")
     function: str
     arguments: tuple[Term, ...]
     depth: int
@@ -113,10 +146,11 @@ Term: TypeAlias = RuleVariable | Wildcard | Constant | RuleCall
 # ---------------------------------------------------------------- literals
 
 
-class Atom(RuleNode):
+class Atom(RulePart):
     """`edge(A, "b")`: as a positive literal, as the head of a rule, or inside a Negation."""
 
     __slots__ = ("arguments", "predicate")
+    fields = ("predicate", "arguments")
     predicate: str
     arguments: tuple[Term, ...]
 
@@ -127,20 +161,22 @@ class Atom(RuleNode):
         return f"{self.predicate}({', '.join(map(str, self.arguments))})"
 
 
-class Negation(RuleNode):
+class Negation(RulePart):
     """`not edge(A, _)`: no such tuple holds."""
 
     __slots__ = ("atom",)
+    fields = ("atom",)
     atom: Atom
 
     def __str__(self) -> str:
         return f"not {self.atom}"
 
 
-class Comparison(RuleNode):
+class Comparison(RulePart):
     """`A != B`. With `=`, a variable on one side that nothing else binds gets the value of the other."""
 
     __slots__ = ("left", "operator", "right")
+    fields = ("operator", "left", "right")
     operator: str
     left: Term
     right: Term
@@ -148,14 +184,20 @@ class Comparison(RuleNode):
     def __init__(self, operator: str, left: Term, right: Term, start: int, end: int) -> None:
         self.operator, self.left, self.right, self.start, self.end = operator, left, right, start, end
 
+    @property
+    def sides(self) -> tuple[tuple[Term, Term], tuple[Term, Term]]:
+        """Each side with the other one."""
+        return (self.left, self.right), (self.right, self.left)
+
     def __str__(self) -> str:
         return f"{self.left} {self.operator} {self.right}"
 
 
-class Test(RuleNode):
+class Test(RulePart):
     """`starts_with(A, "module.")`: a built-in test of values, possibly under `not`."""
 
     __slots__ = ("arguments", "function", "negated")
+    fields = ("function", "arguments", "negated")
     function: str
     arguments: tuple[Term, ...]
     negated: bool
@@ -167,7 +209,7 @@ class Test(RuleNode):
         return f"{'not ' if self.negated else ''}{self.function}({', '.join(map(str, self.arguments))})"
 
 
-class Aggregate(RuleNode):
+class Aggregate(RulePart):
     """`N = count : { edge(M, _) }`, `S = sum X : { size(M, X) }`, `min`, `max`.
 
     Ranges over the distinct assignments to all variables and wildcards of `body`; variables that also occur outside
@@ -175,6 +217,7 @@ class Aggregate(RuleNode):
     """
 
     __slots__ = ("body", "expression", "function", "result")
+    fields = ("result", "function", "expression", "body")
     result: Term
     function: str
     expression: Term | None
@@ -196,11 +239,12 @@ class Aggregate(RuleNode):
         return f"{self.result} = {self.formula}"
 
 
-class Builtin(RuleNode):
+class Builtin(RulePart):
     """`json(Text, Path, Value)`: a built-in relation, whose first columns (`inputs`) have to have values and give the
     rows of the others (`outputs`); possibly under `not`. `X in ["a", "b"]` is one: `in`, whose inputs are the list."""
 
     __slots__ = ("inputs", "negated", "outputs", "relation")
+    fields = ("relation", "inputs", "outputs", "negated")
     relation: str
     inputs: tuple[Term, ...]
     outputs: tuple[Term, ...]
@@ -212,22 +256,28 @@ class Builtin(RuleNode):
         self.relation, self.inputs, self.outputs, self.negated = relation, inputs, outputs, negated
         self.start, self.end = start, end
 
+    def children(self) -> list[Any]:
+        return [*self.outputs, *self.inputs] if self.relation == MEMBER else [*self.inputs, *self.outputs]
+
     def __str__(self) -> str:
         if self.relation == MEMBER:
             return f"{self.outputs[0]} {'not ' if self.negated else ''}in [{', '.join(map(str, self.inputs))}]"
-        arguments = ", ".join(map(str, (*self.inputs, *self.outputs)))
-        return f"{'not ' if self.negated else ''}{self.relation}({arguments})"
+        return f"{'not ' if self.negated else ''}{self.relation}({', '.join(map(str, self.children()))})"
 
 
 MEMBER = "in"
 """the built-in relation of the values in a list"""
 
 
-class Either(RuleNode):
+class Either(RulePart):
     """`(p(X), q(X) ; r(X))`: one of several bodies holds. Rules are written with these and linked without."""
 
     __slots__ = ("alternatives",)
+    fields = ("alternatives",)
     alternatives: tuple[tuple[Written, ...], ...]
+
+    def children(self) -> list[Any]:
+        return [literal for body in self.alternatives for literal in body]
 
     def __str__(self) -> str:
         return f"({' ; '.join(', '.join(map(str, body)) for body in self.alternatives)})"

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, warning
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_syntax import (
     MEMBER,
-    Aggregate,
     Atom,
     Builtin,
     Comparison,
     Constant,
     Literal,
-    Negation,
     RuleVariable,
     Term,
 )
@@ -55,22 +52,11 @@ class _VertexReader:
     def literal(self, literal: Literal) -> Literal:
         if isinstance(literal, Atom):
             return self.atom(literal)
-        if isinstance(literal, Negation):
-            return Negation(self.atom(literal.atom), literal.start, literal.end)
-        if isinstance(literal, Comparison):
-            left, right = literal.left, literal.right
-            if self.is_vertex(left):
-                right = self.meant(right)
-            elif self.is_vertex(right):
-                left = self.meant(left)
-            return Comparison(literal.operator, left, right, literal.start, literal.end)
-        if isinstance(literal, Builtin) and literal.relation == MEMBER and self.is_vertex(literal.outputs[0]):
-            inputs = tuple(map(self.meant, literal.inputs))
-            return Builtin(MEMBER, inputs, literal.outputs, literal.negated, literal.start, literal.end)
-        if isinstance(literal, Aggregate):
-            inner: tuple[Any, ...] = tuple(self.literal(x) for x in literal.body)
-            return Aggregate(literal.result, literal.function, literal.expression, inner, literal.start, literal.end)
-        return literal
+        if isinstance(literal, Comparison) or (isinstance(literal, Builtin) and literal.relation == MEMBER):
+            first, *others = literal.children()
+            is_meant = self.is_vertex(first) or (isinstance(literal, Comparison) and self.is_vertex(others[0]))
+            return literal.mapped(self.meant) if is_meant else literal
+        return literal.mapped(self.literal)
 
     def is_vertex(self, term: Term) -> bool:
         return isinstance(term, RuleVariable) and term.name in self.vertices

@@ -26,10 +26,10 @@ from planner.foundation.support.forks import shared_out
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
-from planner.language.syntax.rule_syntax import Atom, RuleVariable, Term
+from planner.language.syntax.rule_syntax import Atom, Term
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.language.model import Predicate, Rule, atoms
+from planner.logic.datalog.language.model import Predicate, Rule, atoms, name_of
 
 LEAST_SHARE = 2 << 20
 """bytes of changes that are worth a process"""
@@ -278,7 +278,7 @@ class _About:
         terms = [self.address(atom) for atom, _ in atoms(rule.body) if atom.predicate in self.column]
         if terms:
             terms.append(self.address(rule.head))
-        return len({_name(term) for term in terms}) < 2 and None not in map(_name, terms)
+        return len({name_of(term) for term in terms}) < 2 and None not in map(name_of, terms)
 
     def address(self, atom: Atom) -> Term | None:
         at = self.column.get(atom.predicate)
@@ -316,14 +316,10 @@ def _about(rules: list[Rule], predicates: Iterable[Predicate]) -> _About | None:
                 continue
             read = [atom for atom, _ in atoms(rule.body) if atom.predicate in column]
             if read:
-                address = _name(read[0].arguments[column[read[0].predicate]])
-                places = [i for i, term in enumerate(head.arguments) if address is not None and _name(term) == address]
-                if not places:
+                address = name_of(read[0].arguments[column[read[0].predicate]])
+                names = [name_of(term) for term in head.arguments]
+                if address is None or address not in names:
                     return None
-                column[head.predicate] = places[0]
+                column[head.predicate] = names.index(address)
                 changed = True
     return _About(rules, column)
-
-
-def _name(term: Term | None) -> str | None:
-    return term.name if isinstance(term, RuleVariable) else None

@@ -14,7 +14,7 @@ from typing import Any
 
 from planner.language.syntax.rule_syntax import Literal
 from planner.logic.datalog.engine.evaluate import Database
-from planner.logic.datalog.engine.terms import Assignment
+from planner.logic.datalog.engine.interpret import Assignment
 from planner.logic.datalog.explain.search import Relations
 from planner.logic.datalog.language.model import variables
 from planner.logic.datalog.language.order import join_order

@@ -27,8 +27,6 @@ from planner.language.syntax.rule_syntax import (
     Literal,
     RuleCall,
     RuleVariable,
-    Term,
-    Test,
 )
 from planner.logic.datalog.ask.limit import run_limited
 from planner.logic.datalog.engine.compile import index_code
@@ -146,12 +144,9 @@ def is_goal_directed(query: Query) -> bool:
 
 def _is_plain(literal: Literal) -> bool:
     """Whether a literal computes nothing."""
-    if isinstance(literal, Comparison):
-        terms: tuple[Term, ...] = (literal.left, literal.right)
-        return literal.operator != "=" and not any(isinstance(t, RuleCall) for t in terms)
-    if isinstance(literal, Test):
-        return not any(isinstance(t, RuleCall) for t in literal.arguments)
-    return not isinstance(literal, Aggregate | Builtin)
+    if isinstance(literal, Aggregate | Builtin) or (isinstance(literal, Comparison) and literal.operator == "="):
+        return False
+    return not any(isinstance(term, RuleCall) for term in literal.children())
 
 
 def _top_down(program: RuleProgram, database: Database, query: Query) -> set[Row]:

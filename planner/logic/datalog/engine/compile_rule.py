@@ -41,7 +41,7 @@ from planner.logic.datalog.engine.program import CompiledIndex, called
 from planner.logic.datalog.language.builtins import FUNCTION_MODULE, FUNCTIONS, RELATIONS, TESTS
 from planner.logic.datalog.language.builtins import BuiltinPredicate as Entry
 from planner.logic.datalog.language.checks import assigned
-from planner.logic.datalog.language.model import Predicate, Rule, inner_variables, outer_names, with_arguments
+from planner.logic.datalog.language.model import Predicate, Rule, inner_names, outer_names, without_wildcards
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.types import RuleTypes
 
@@ -324,26 +324,8 @@ class BodyCompiler:
         assignment to its variables and wildcards, so wildcards count as variables here."""
         saved = dict(self.names)
         inner: list[Clause] = []
-        number = 0
-        body: list[Literal] = []
-        for x in literal.body:
-            given = (
-                x.arguments if isinstance(x, Atom) else x.outputs if isinstance(x, Builtin) and not x.negated else ()
-            )
-            if isinstance(x, Atom | Builtin) and any(isinstance(a, Wildcard) for a in given):
-                arguments: list[Term] = []
-                for a in given:
-                    if isinstance(a, Wildcard):
-                        number += 1
-                        arguments.append(RuleVariable(f" {number}", a.start, a.end))
-                    else:
-                        arguments.append(a)
-                body.append(with_arguments(x, tuple(arguments)))
-            else:
-                body.append(x)
-        fixed = [v.name for v in inner_variables(literal) if v.name in self.outer]
-        scope = self.outer | {v.name for v in inner_variables(literal)}
-        for ordered in join_order(tuple(body), fixed, scope):
+        names = inner_names(literal)
+        for ordered in join_order(without_wildcards(literal.body), names & self.outer, names | self.outer):
             self.literal(ordered, inner)
         value = "1" if literal.expression is None else self.term(literal.expression, inner)
         self.names = saved

@@ -15,8 +15,8 @@ from typing import Any
 from planner.foundation.vocabulary.records import frozen
 from planner.language.syntax.rule_syntax import Atom, Literal
 from planner.logic.datalog.engine.evaluate import Database
+from planner.logic.datalog.engine.interpret import Assignment
 from planner.logic.datalog.engine.program import CompiledFunction, RuleProgram
-from planner.logic.datalog.engine.terms import Assignment
 from planner.logic.datalog.explain.render import reason_text
 from planner.logic.datalog.explain.search import Relations, matched_head
 from planner.logic.datalog.language.model import Rule, outer_names

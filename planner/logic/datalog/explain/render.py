@@ -20,7 +20,7 @@ from planner.language.syntax.rule_syntax import (
     Test,
     quote,
 )
-from planner.logic.datalog.engine.terms import Assignment
+from planner.logic.datalog.engine.interpret import Assignment
 from planner.logic.datalog.language.model import Rule
 from planner.logic.datalog.language.values import Row, Value, decode
 

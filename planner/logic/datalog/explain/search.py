@@ -7,7 +7,7 @@ the rounds of evaluation rank the rows, and a proof uses rows of lower rank only
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -15,18 +15,14 @@ from typing import Any, TypeAlias
 from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
-    Builtin,
-    Comparison,
     Literal,
     Negation,
     RuleVariable,
-    Term,
     Wildcard,
 )
 from planner.logic.datalog.engine.evaluate import Database
-from planner.logic.datalog.engine.naive import aggregate_value
+from planner.logic.datalog.engine.interpret import Assignment, Interpreter, Solution, value_of
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.engine.terms import Assignment, generated, holds, matched, value_of
 from planner.logic.datalog.explain.render import Absence, AggregateValue, Condition, rendered
 from planner.logic.datalog.language.model import Rule, outer_names
 from planner.logic.datalog.language.order import join_order
@@ -82,10 +78,9 @@ class Proof:
 
 
 Entry: TypeAlias = Proof | Absence | Condition | AggregateValue
-Solution: TypeAlias = tuple[Assignment, dict[int, Row]]  # rows by the id of their atom
 
 
-class Relations:
+class Relations(Interpreter):
     """The relations of a database, with an index for every combination of columns in use."""
 
     def __init__(self, database: Database) -> None:
@@ -93,22 +88,14 @@ class Relations:
         self._indexes: dict[tuple[str, tuple[int, ...]], dict[Any, list[Row]]] = {}
         self._asked: dict[tuple[str, tuple[int, ...]], int] = {}
 
-    def matching(self, atom: Atom, assignment: Assignment) -> Iterator[tuple[Row, Assignment]]:
-        """The rows that an atom can be, each with the assignment that makes it so."""
+    def rows(self, atom: Atom, assignment: Assignment) -> Iterable[Row]:
         values = [value_of(a, assignment) for a in atom.arguments]
         keys = tuple(i for i, value in enumerate(values) if value is not None)
         rows = self.database[atom.predicate]
         if len(keys) == len(values):
             row = tuple(values)
-            candidates: Any = (row,) if row in rows else ()
-        elif keys:
-            candidates = self._candidates(atom.predicate, rows, keys, [values[i] for i in keys])
-        else:
-            candidates = rows
-        for row in candidates:
-            extended = matched(atom, row, assignment)
-            if extended is not None:
-                yield row, extended
+            return (row,) if row in rows else ()
+        return self._candidates(atom.predicate, rows, keys, [values[i] for i in keys]) if keys else rows
 
     def _candidates(
         self, predicate: str, rows: AbstractSet[Row], keys: tuple[int, ...], known: list[Any]
@@ -130,59 +117,6 @@ class Relations:
             for row in rows:
                 index[key(row)].append(row)
         return index.get(tuple(known) if len(known) > 1 else known[0], ())
-
-    def extensions(
-        self, literal: Literal, assignment: Assignment, outer: set[str]
-    ) -> Iterator[tuple[Row | None, Assignment]]:
-        """The ways in which one literal holds: the row (for an atom) and the assignment then."""
-        if isinstance(literal, Atom):
-            yield from self.matching(literal, assignment)
-        elif isinstance(literal, Negation):
-            if next(self.matching(literal.atom, assignment), None) is None:
-                yield None, assignment
-        elif isinstance(literal, Builtin):
-            yield from ((None, extended) for extended in generated(literal, assignment))
-        elif isinstance(literal, Aggregate):
-            value = self.aggregate(literal, assignment, outer)
-            yield from self._bound(literal.result, value, assignment)
-        elif isinstance(literal, Comparison) and literal.operator == "=":
-            left, right = value_of(literal.left, assignment), value_of(literal.right, assignment)
-            if left is None and isinstance(literal.left, RuleVariable):
-                yield from self._bound(literal.left, right, assignment)
-            elif right is None and isinstance(literal.right, RuleVariable):
-                yield from self._bound(literal.right, left, assignment)
-            elif holds(literal, assignment):
-                yield None, assignment
-        elif holds(literal, assignment):
-            yield None, assignment
-
-    @staticmethod
-    def _bound(target: Term, value: Any, assignment: Assignment) -> Iterator[tuple[None, Assignment]]:
-        assert isinstance(target, RuleVariable)
-        if value is not None and assignment.get(target.name, value) == value:
-            yield None, {**assignment, target.name: value}
-
-    def aggregate(self, literal: Aggregate, assignment: Assignment, outer: set[str]) -> Any:
-        """The value of an aggregate. Its atoms range only over rows that fit what is known outside."""
-        fixed = {name: value for name, value in assignment.items() if name in outer}
-        narrowed = {
-            atom.predicate: {row for row, _ in self.matching(atom, fixed)}
-            for atom in literal.body
-            if isinstance(atom, Atom) and sum(isinstance(x, Atom) for x in literal.body) == 1
-        }
-        return aggregate_value(literal, assignment, {**self.database, **narrowed}, outer)
-
-    def solutions(self, ordered: list[Literal], assignment: Assignment, outer: set[str]) -> Iterator[Solution]:
-        """Every way in which all literals hold."""
-        if not ordered:
-            yield assignment, {}
-            return
-        literal = ordered[0]
-        for row, extended in self.extensions(literal, assignment, outer):
-            for final, rows in self.solutions(ordered[1:], extended, outer):
-                if row is not None:
-                    rows[id(literal)] = row
-                yield final, rows
 
 
 class Prover:

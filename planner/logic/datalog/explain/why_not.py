@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.foundation.vocabulary.records import frozen
 from planner.language.syntax.rule_syntax import Atom, Literal
-from planner.logic.datalog.engine.terms import Assignment, value_of
+from planner.logic.datalog.engine.interpret import Assignment, value_of
 from planner.logic.datalog.explain.render import json_row, rendered
 from planner.logic.datalog.explain.search import Prover, matched_head
 from planner.logic.datalog.language.model import Rule, outer_names

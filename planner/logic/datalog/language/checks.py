@@ -19,9 +19,9 @@ from planner.language.syntax.rule_syntax import (
     Comparison,
     Constant,
     Literal,
-    Negation,
     RuleCall,
     RuleNode,
+    RulePart,
     RuleVariable,
     Term,
     Test,
@@ -35,6 +35,7 @@ from planner.logic.datalog.language.model import (
     Rule,
     Stratum,
     atoms,
+    inner_names,
     inner_variables,
     names,
     outer_names,
@@ -184,7 +185,7 @@ def _without_value(body: tuple[Literal, ...], name: str, bound: set[str]) -> tup
     """The explanation of a variable without a value."""
     for literal in body:
         if isinstance(literal, Builtin) and not literal.negated and literal.relation != MEMBER:
-            waiting = sorted({v.name for a in literal.inputs for v in variables(a)} - bound)
+            waiting = sorted(names(*literal.inputs) - bound)
             columns = [column for column, _ in RELATIONS[literal.relation].inputs]
             if not waiting or name not in names(literal):
                 continue
@@ -232,7 +233,7 @@ def bound_names(body: tuple[Literal, ...], given: set[str], outer: set[str]) -> 
 
 def generated(literal: Builtin, bound: set[str]) -> set[str]:
     """The variables that a built-in relation gives values to, once those in `bound` have theirs."""
-    if literal.negated or not all(names(a) <= bound for a in literal.inputs):
+    if literal.negated or not names(*literal.inputs) <= bound:
         return set()
     return {a.name for a in literal.outputs if isinstance(a, RuleVariable)} - bound
 
@@ -240,13 +241,12 @@ def generated(literal: Builtin, bound: set[str]) -> set[str]:
 def assigned(literal: Literal, bound: set[str], outer: set[str]) -> str | None:
     """The variable that a literal gives a value to, once those in `bound` have theirs."""
     if isinstance(literal, Comparison) and literal.operator == "=":
-        for target, value in ((literal.left, literal.right), (literal.right, literal.left)):
+        for target, value in literal.sides:
             if isinstance(target, RuleVariable) and target.name not in bound and names(value) <= bound:
                 return target.name
-    if isinstance(literal, Aggregate) and isinstance(literal.result, RuleVariable) and literal.result.name not in bound:
-        needed = {v.name for v in inner_variables(literal)} & outer
-        if needed <= bound:
-            return literal.result.name
+    if isinstance(literal, Aggregate) and inner_names(literal) & outer <= bound:
+        target = literal.result
+        return target.name if isinstance(target, RuleVariable) and target.name not in bound else None
     return None
 
 
@@ -257,33 +257,16 @@ def _wildcards(rule: Rule, literal: Literal, is_head: bool) -> Iterator[Diagnost
         yield error("rules.unsafe_variable", "Wildcard without a value", detail, at(rule, wildcard))
 
 
-def _misplaced(node: RuleNode, strict: bool) -> Iterator[Wildcard]:
-    """Wildcards outside the arguments of a body atom."""
-    if isinstance(node, Wildcard):
-        if strict:
-            yield node
-    elif isinstance(node, Atom):
-        for argument in node.arguments:
-            yield from _misplaced(argument, strict or isinstance(argument, RuleCall))
-    elif isinstance(node, Builtin):
-        for argument in node.inputs:
-            yield from _misplaced(argument, True)
-        for argument in node.outputs:
-            yield from _misplaced(argument, node.relation == MEMBER or isinstance(argument, RuleCall))
-    elif isinstance(node, Negation):
-        yield from _misplaced(node.atom, strict)
-    elif isinstance(node, RuleCall | Test):
-        for argument in node.arguments:
-            yield from _misplaced(argument, True)
-    elif isinstance(node, Comparison):
-        yield from _misplaced(node.left, True)
-        yield from _misplaced(node.right, True)
-    elif isinstance(node, Aggregate):
-        yield from _misplaced(node.result, True)
-        if node.expression is not None:
-            yield from _misplaced(node.expression, True)
-        for literal in node.body:
-            yield from _misplaced(literal, False)
+def _misplaced(node: RulePart, is_head: bool = False) -> Iterator[Wildcard]:
+    """Wildcards where a value is needed: outside the arguments of a body atom and the outputs of a relation."""
+    free: tuple[Term, ...] = node.arguments if isinstance(node, Atom) and not is_head else ()
+    if isinstance(node, Builtin) and node.relation != MEMBER:
+        free = node.outputs
+    for child in node.children():
+        if not isinstance(child, Wildcard):
+            yield from _misplaced(child)
+        elif child not in free:
+            yield child
 
 
 # ---------------------------------------------------------------- form
@@ -307,17 +290,11 @@ def form(rules: Iterable[Rule], most: int = MOST_LITERALS) -> Iterator[Diagnosti
             yield error("rules.too_long", "Rule too long", detail, rule.span)
 
 
-def _form(rule: Rule, node: RuleNode, is_head: bool, inside: bool) -> Iterator[Diagnostic]:
-    if isinstance(node, Negation):
-        yield from _form(rule, node.atom, False, inside)
-    elif isinstance(node, Atom):
-        for argument in node.arguments:
-            if isinstance(argument, RuleCall) and not is_head:
-                detail = f"Name the value first: X = {argument}, and write X here."
-                yield error("rules.form", "Computation inside a literal", detail, at(rule, argument))
-            yield from _form(rule, argument, False, inside)
-    elif isinstance(node, Builtin):
-        yield from _builtin_form(rule, node, inside)
+def _form(rule: Rule, node: RulePart, is_head: bool, inside: bool) -> Iterator[Diagnostic]:
+    if isinstance(node, Atom) and not is_head:
+        yield from _plain_columns(rule, node.arguments)
+    elif isinstance(node, Builtin) and node.relation != MEMBER:
+        yield from _builtin_form(rule, node)
     elif isinstance(node, RuleCall | Test):
         table = FUNCTIONS if isinstance(node, RuleCall) else TESTS
         signature = table.get(node.function)
@@ -338,11 +315,6 @@ def _form(rule: Rule, node: RuleNode, is_head: bool, inside: bool) -> Iterator[D
             yield error("rules.function", "Wrong number of arguments", detail, at(rule, node))
         else:
             yield from _constants(rule, signature, node.arguments)
-        for argument in node.arguments:
-            yield from _form(rule, argument, False, inside)
-    elif isinstance(node, Comparison):
-        yield from _form(rule, node.left, False, inside)
-        yield from _form(rule, node.right, False, inside)
     elif isinstance(node, Aggregate):
         if inside:
             detail = "Aggregates cannot be nested. Derive the inner one as a predicate first."
@@ -350,33 +322,31 @@ def _form(rule: Rule, node: RuleNode, is_head: bool, inside: bool) -> Iterator[D
         if not isinstance(node.result, RuleVariable):
             detail = f"Write the result as a variable: N = {node.formula}, and compare N."
             yield error("rules.form", "Aggregate without a result", detail, at(rule, node.result))
-        elif any(v.name == node.result.name for v in inner_variables(node)):
+        elif node.result.name in inner_names(node):
             detail = f"{node.result} is the result of the aggregate and cannot be used between its braces."
             yield error("rules.form", "Aggregate of its own result", detail, at(rule, node))
-        if node.expression is not None:
-            yield from _form(rule, node.expression, False, True)
-        for literal in node.body:
-            yield from _form(rule, literal, False, True)
+        inside = True
+    for child in node.children():
+        yield from _form(rule, child, False, inside)
 
 
-def _builtin_form(rule: Rule, node: Builtin, inside: bool) -> Iterator[Diagnostic]:
+def _plain_columns(rule: Rule, columns: Iterable[Term]) -> Iterator[Diagnostic]:
+    for argument in columns:
+        if isinstance(argument, RuleCall):
+            detail = f"Name the value first: X = {argument}, and write X here."
+            yield error("rules.form", "Computation inside a literal", detail, at(rule, argument))
+
+
+def _builtin_form(rule: Rule, node: Builtin) -> Iterator[Diagnostic]:
     """A built-in relation has its columns; inputs may be computed, outputs not."""
     relation = RELATIONS[node.relation]
-    for argument in node.inputs:
-        yield from _form(rule, argument, False, inside)
-    if node.relation == MEMBER:
-        yield from _form(rule, node.outputs[0], False, inside)
-        return
     if len(node.outputs) != len(relation.outputs) or len(node.inputs) != len(relation.inputs):
         given, wanted = len(node.inputs) + len(node.outputs), len(relation.inputs) + len(relation.outputs)
         detail = f"{relation.declaration} has {counted(wanted, 'column')}; this has {counted(given, 'argument')}."
         yield error("rules.arity", "Wrong number of arguments", detail, at(rule, node))
         return
     yield from _constants(rule, relation, node.inputs)
-    for argument in node.outputs:
-        if isinstance(argument, RuleCall):
-            detail = f"Name the value first: X = {argument}, and write X here."
-            yield error("rules.form", "Computation inside a literal", detail, at(rule, argument))
+    yield from _plain_columns(rule, node.outputs)
 
 
 _KINDS = {
@@ -461,15 +431,18 @@ def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[Constant,
             elif isinstance(term, RuleVariable) and how == "positive" and listed_words(predicate, column.name):
                 sources.setdefault(term.name, (predicate, column.name))
     for literal in rule.body if sources else ():
-        compared: tuple[Term, ...] = ()
-        if isinstance(literal, Builtin) and literal.relation == MEMBER:
-            compared = (*literal.outputs, *literal.inputs)
-        elif isinstance(literal, Comparison) and literal.operator in ("=", "!="):
-            compared = (literal.left, literal.right)
+        compared = _compared(literal)
         source = next((sources[t.name] for t in compared if isinstance(t, RuleVariable) and t.name in sources), None)
         if source is not None:
             written = (t for t in compared if isinstance(t, Constant) and isinstance(t.value, str))
             yield from ((term, *source) for term in written)
+
+
+def _compared(literal: Literal) -> list[Term]:
+    """The terms that `=`, `!=` or `in` compares."""
+    if isinstance(literal, Comparison):
+        return literal.children() if literal.operator in ("=", "!=") else []
+    return literal.children() if isinstance(literal, Builtin) and literal.relation == MEMBER else []
 
 
 def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
@@ -478,11 +451,7 @@ def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
     for rule in rules:
         terms: list[Term] = [t for atom, _ in atoms(rule.body) for t in atom.arguments]
         terms += rule.head.arguments
-        for literal in rule.body:
-            if isinstance(literal, Builtin) and literal.relation == MEMBER:
-                terms += literal.inputs
-            elif isinstance(literal, Comparison) and literal.operator in ("=", "!="):
-                terms += (literal.left, literal.right)
+        terms += (term for literal in rule.body for term in _compared(literal))
         for term in terms:
             if not isinstance(term, Constant) or isinstance(term.value, str | int) or term.value != int(term.value):
                 continue
@@ -589,11 +558,11 @@ def _origins(body: tuple[Literal, ...], places: dict[str, set[Place]]) -> dict[s
     computations: list[tuple[Term, set[str]]] = []
     for literal in body:
         if isinstance(literal, Comparison) and literal.operator == "=":
-            computations += [(literal.left, names(literal.right)), (literal.right, names(literal.left))]
+            computations += [(target, names(term)) for target, term in literal.sides]
         elif isinstance(literal, Aggregate):
-            computations.append((literal.result, {v.name for v in inner_variables(literal)}))
+            computations.append((literal.result, inner_names(literal)))
         elif isinstance(literal, Builtin) and not literal.negated:
-            given = {v.name for a in literal.inputs for v in variables(a)}
+            given = names(*literal.inputs)
             computations += [(output, given) for output in literal.outputs]
     origins: dict[str, set[Place]] = {}
     changed = True

@@ -279,8 +279,7 @@ def linked(literal: Literal) -> Literal:
         inputs, outputs = read.arguments[:count], read.arguments[count:]
         return Builtin(read.predicate, inputs, outputs, read is not literal, literal.start, literal.end)
     if isinstance(literal, Aggregate):
-        body = tuple(linked(inner) for inner in literal.body)
-        return Aggregate(literal.result, literal.function, literal.expression, body, literal.start, literal.end)
+        return literal.mapped(linked)
     return literal
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from planner.foundation.vocabulary.records import frozen
 from planner.language.syntax.rule_syntax import (
@@ -11,14 +12,13 @@ from planner.language.syntax.rule_syntax import (
     Aggregate,
     Atom,
     Builtin,
-    Comparison,
+    Constant,
     Literal,
     Negation,
-    RuleCall,
-    RuleNode,
+    RulePart,
     RuleVariable,
     Term,
-    Test,
+    Wildcard,
 )
 
 if TYPE_CHECKING:
@@ -126,51 +126,61 @@ class Stratum(NamedTuple):
 # What stands in a literal: its variables and atoms.
 
 
-def variables(node: RuleNode) -> Iterator[RuleVariable]:
+def variables(node: RulePart) -> Iterator[RuleVariable]:
     """The variables of a term or literal in textual order, each occurrence once."""
-    if isinstance(node, RuleVariable):
-        yield node
-    elif isinstance(node, Atom | RuleCall | Test):
-        for argument in node.arguments:
-            yield from variables(argument)
-    elif isinstance(node, Negation):
-        yield from variables(node.atom)
-    elif isinstance(node, Builtin):
-        for argument in written_arguments(node):
-            yield from variables(argument)
-    elif isinstance(node, Comparison):
-        yield from variables(node.left)
-        yield from variables(node.right)
-    elif isinstance(node, Aggregate):
-        yield from variables(node.result)
-        yield from inner_variables(node)
-
-
-def written_arguments(literal: Builtin) -> tuple[Term, ...]:
-    """The inputs and outputs of a built-in relation in the order in which they are written."""
-    if literal.relation == MEMBER:
-        return (*literal.outputs, *literal.inputs)
-    return (*literal.inputs, *literal.outputs)
+    for part in [node] if isinstance(node, RuleVariable) else node.children():
+        if isinstance(part, RuleVariable):
+            yield part
+        else:
+            yield from variables(part)
 
 
 def inner_variables(aggregate: Aggregate) -> Iterator[RuleVariable]:
     """The variables between the braces of an aggregate and in its expression."""
-    if aggregate.expression is not None:
-        yield from variables(aggregate.expression)
-    for literal in aggregate.body:
-        yield from variables(literal)
+    for node in aggregate.children()[1:]:
+        yield from variables(node)
 
 
-def names(node: RuleNode) -> set[str]:
-    return {v.name for v in variables(node)}
+def inner_names(aggregate: Aggregate) -> set[str]:
+    """The names of the variables between the braces of an aggregate and in its expression."""
+    return {v.name for v in inner_variables(aggregate)}
+
+
+def names(*nodes: RulePart) -> set[str]:
+    """The names of the variables in terms or literals."""
+    return {v.name for node in nodes for v in variables(node)}
+
+
+def name_of(term: Term | None) -> str | None:
+    """The name of a variable; None for any other term."""
+    return term.name if isinstance(term, RuleVariable) else None
+
+
+def listed_values(literal: Builtin, variable: RuleVariable) -> frozenset[Any] | None:
+    """The constants that a variable has to be one of; None where a literal does not list them."""
+    if literal.relation != MEMBER or literal.negated or name_of(literal.outputs[0]) != variable.name:
+        return None
+    listed = [a.value for a in literal.inputs if isinstance(a, Constant)]
+    return frozenset(listed) if len(listed) == len(literal.inputs) else None
 
 
 def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
     """The names that occur outside the braces of aggregates: inside they are fixed, all others are local there."""
-    outer = names(head) if head is not None else set()
-    for literal in body:
-        outer |= names(literal.result) if isinstance(literal, Aggregate) else names(literal)
-    return outer
+    outside = (literal.result if isinstance(literal, Aggregate) else literal for literal in body)
+    return names(*outside) if head is None else names(head, *outside)
+
+
+def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
+    """The body of an aggregate with a variable in the place of each wildcard that gets a value: each row is one
+    assignment then."""
+    numbers = count(1)
+
+    def named(term: Term) -> Term:
+        return RuleVariable(f" {next(numbers)}", term.start, term.end) if isinstance(term, Wildcard) else term
+
+    return tuple(
+        x.mapped(named) if isinstance(x, Atom) or (isinstance(x, Builtin) and not x.negated) else x for x in body
+    )
 
 
 def atoms(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
@@ -185,39 +195,15 @@ def atoms(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
                 yield atom, "aggregate"
 
 
-def with_arguments(literal: Atom | Builtin, arguments: tuple[Term, ...]) -> Atom | Builtin:
-    """The literal with other terms for its columns, of a built-in relation for its outputs."""
-    if isinstance(literal, Atom):
-        return Atom(literal.predicate, arguments, literal.start, literal.end)
-    return Builtin(literal.relation, literal.inputs, arguments, literal.negated, literal.start, literal.end)
+N = TypeVar("N", bound=RulePart)
 
 
-N = TypeVar("N", bound=RuleNode)
+def replaced(node: N, change: Callable[[RuleVariable], Term]) -> N:
+    """A term or literal in which each variable is replaced by the result of `change`."""
+    made: Any = change(node) if isinstance(node, RuleVariable) else node.mapped(lambda part: replaced(part, change))
+    return made  # type: ignore[no-any-return]
 
 
 def renamed(node: N, names: Mapping[str, str]) -> N:
     """A term or literal with other names for some variables."""
-    made: RuleNode = node
-    if isinstance(node, RuleVariable):
-        made = RuleVariable(names.get(node.name, node.name), node.start, node.end)
-    elif isinstance(node, Atom):
-        made = Atom(node.predicate, tuple(renamed(a, names) for a in node.arguments), node.start, node.end)
-    elif isinstance(node, RuleCall):
-        made = RuleCall(node.function, tuple(renamed(a, names) for a in node.arguments), node.start, node.end)
-    elif isinstance(node, Test):
-        arguments = tuple(renamed(a, names) for a in node.arguments)
-        made = Test(node.function, arguments, node.negated, node.start, node.end)
-    elif isinstance(node, Builtin):
-        inputs = tuple(renamed(a, names) for a in node.inputs)
-        outputs = tuple(renamed(a, names) for a in node.outputs)
-        made = Builtin(node.relation, inputs, outputs, node.negated, node.start, node.end)
-    elif isinstance(node, Negation):
-        made = Negation(renamed(node.atom, names), node.start, node.end)
-    elif isinstance(node, Comparison):
-        left, right = renamed(node.left, names), renamed(node.right, names)
-        made = Comparison(node.operator, left, right, node.start, node.end)
-    elif isinstance(node, Aggregate):
-        expression = None if node.expression is None else renamed(node.expression, names)
-        body = tuple(renamed(x, names) for x in node.body)
-        made = Aggregate(renamed(node.result, names), node.function, expression, body, node.start, node.end)
-    return made  # type: ignore[return-value]
+    return replaced(node, lambda v: RuleVariable(names.get(v.name, v.name), v.start, v.end))

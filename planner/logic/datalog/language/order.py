@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from planner.language.syntax.rule_syntax import Aggregate, Atom, Builtin, Constant, Literal, RuleCall, RuleVariable
 from planner.logic.datalog.language.checks import assigned, generated
-from planner.logic.datalog.language.model import inner_variables, names
+from planner.logic.datalog.language.model import inner_names, names
 
 
 def join_order(
@@ -51,12 +51,16 @@ def is_ready(literal: Literal, known: set[str], outer: set[str]) -> bool:
     """Whether a literal that is not an atom can be decided, or can give its variable a value."""
     if assigned(literal, known, outer) is not None:
         return True
+    return needed_names(literal, outer) <= known
+
+
+def needed_names(literal: Literal, outer: set[str]) -> set[str]:
+    """The variables that must have values before a literal can be decided."""
     if isinstance(literal, Builtin) and not literal.negated:
-        asked = [*literal.inputs, *(a for a in literal.outputs if isinstance(a, RuleCall))]
-        return all(names(a) <= known for a in asked)
+        return names(*literal.inputs, *(a for a in literal.outputs if isinstance(a, RuleCall)))
     if isinstance(literal, Aggregate):
-        return {v.name for v in inner_variables(literal)} & outer <= known and names(literal.result) <= known
-    return names(literal) <= known
+        return names(literal.result) | (inner_names(literal) & outer)
+    return names(literal)
 
 
 def _rank(atom: Atom, known: set[str]) -> tuple[bool, int, int]:

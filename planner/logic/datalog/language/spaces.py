@@ -9,20 +9,17 @@ in the same way, and are used only there.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_syntax import (
-    Aggregate,
     Atom,
     ColumnSyntax,
     Declaration,
     Directive,
-    Either,
     ImportSyntax,
     Name,
-    Negation,
     RuleFile,
     RuleNode,
     RuleSyntax,
@@ -260,15 +257,7 @@ def requalified(literal: Written, to: Callable[[Atom], Atom]) -> Written:
     """A literal with other atoms."""
     if isinstance(literal, Atom):
         return to(literal)
-    if isinstance(literal, Negation):
-        return Negation(to(literal.atom), literal.start, literal.end)
-    if isinstance(literal, Aggregate):
-        body: Any = tuple(requalified(inner, to) for inner in literal.body)
-        return Aggregate(literal.result, literal.function, literal.expression, body, literal.start, literal.end)
-    if isinstance(literal, Either):
-        alternatives = tuple(tuple(requalified(inner, to) for inner in body) for body in literal.alternatives)
-        return Either(alternatives, literal.start, literal.end)
-    return literal
+    return literal.mapped(lambda part: requalified(part, to))
 
 
 def _nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:

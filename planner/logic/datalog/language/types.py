@@ -70,7 +70,7 @@ class RuleTypes:
                 if isinstance(literal, Builtin) and not literal.negated:
                     self._bind_outputs(literal)
                 if isinstance(literal, Comparison) and literal.operator == "=":
-                    for target, value in ((literal.left, literal.right), (literal.right, literal.left)):
+                    for target, value in literal.sides:
                         if isinstance(target, RuleVariable) and target.name not in self.bound:
                             kind = self.of(value)
                             if kind is not None:

@@ -10,8 +10,8 @@ from itertools import islice
 from planner.foundation.vocabulary.records import define, frozen
 from planner.language.syntax.rule_syntax import Aggregate, Atom, Comparison, Literal
 from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.interpret import Assignment
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.engine.terms import Assignment
 from planner.logic.datalog.explain.search import Relations
 from planner.logic.datalog.language.model import Rule, names, outer_names
 from planner.logic.datalog.language.order import join_order

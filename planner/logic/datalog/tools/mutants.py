@@ -12,12 +12,11 @@ from planner.foundation.vocabulary.records import frozen
 from planner.language.syntax.rule_parse import tokens_of
 from planner.language.syntax.rule_syntax import (
     Aggregate,
-    Atom,
+    Builtin,
     Comparison,
     Constant,
     Literal,
     Negation,
-    Term,
     Test,
     quote,
 )
@@ -103,21 +102,12 @@ def _turned(rule: Rule, text: str, literal: Comparison) -> Iterator[Mutant]:
 
 def _compares(literal: Comparison) -> bool:
     """Whether an equation compares with a constant, and does not give a name to a value."""
-    return isinstance(literal.left, Constant) or isinstance(literal.right, Constant)
+    return any(isinstance(side, Constant) for side in literal.children())
 
 
 def _constants(literal: Literal) -> list[Constant]:
-    terms: list[Term] = []
-    if isinstance(literal, Atom):
-        terms = list(literal.arguments)
-    elif isinstance(literal, Negation):
-        terms = list(literal.atom.arguments)
-    elif isinstance(literal, Comparison):
-        terms = [literal.left, literal.right]
-    elif isinstance(literal, Test):
-        terms = list(literal.arguments)
-    elif isinstance(literal, Aggregate):
-        return []
+    read = literal.atom if isinstance(literal, Negation) else literal
+    terms = [] if isinstance(read, Aggregate | Builtin) else read.children()
     return [term for term in terms if isinstance(term, Constant)]
 
 

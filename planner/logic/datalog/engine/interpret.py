@@ -1,0 +1,205 @@
+"""The meaning of rule bodies under an assignment of variables, for all that evaluate rules without compiling them.
+
+The values are plain ones here. Another domain, such as that of case_analysis.py with symbols for unknown values,
+overrides what compares and computes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from planner.language.syntax.rule_syntax import (
+    Aggregate,
+    Atom,
+    Builtin,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    RuleCall,
+    RuleVariable,
+    Term,
+    Test,
+    Wildcard,
+)
+from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
+from planner.logic.datalog.language.functions import COMPARISONS, aggregate
+from planner.logic.datalog.language.model import inner_names, without_wildcards
+from planner.logic.datalog.language.order import join_order
+from planner.logic.datalog.language.values import Row, Value, encode
+
+Assignment = dict[str, Value]
+Way: TypeAlias = tuple[Row | None, Assignment]
+"""a way in which a literal holds: the row (of an atom), and the assignment then"""
+Solution: TypeAlias = tuple[Assignment, dict[int, Row]]
+"""an assignment, and the rows by the id of their atom"""
+
+
+class Interpreter:
+    """Rule bodies over relations; subclasses have the rows."""
+
+    # -------- the domain
+
+    def rows(self, atom: Atom, assignment: Assignment) -> Iterable[Row]:
+        """The rows of a relation that an atom may be: those that are another may be among them."""
+        raise NotImplementedError
+
+    def order(self, body: tuple[Literal, ...], bound: Iterable[str], outer: set[str]) -> list[Literal]:
+        """The literals in an order in which each finds values for the variables that it needs."""
+        return join_order(body, bound, outer)
+
+    def value(self, term: Term, assignment: Assignment) -> Any:
+        """The value of a term; None if it has none: a variable without value, a partial function without answer."""
+        if isinstance(term, RuleVariable):
+            return assignment.get(term.name)
+        if isinstance(term, Constant):
+            return encode(term.value)
+        if isinstance(term, RuleCall):
+            values = [self.value(a, assignment) for a in term.arguments]
+            return None if None in values else self.computed(term.function, values)
+        return None
+
+    def computed(self, function: str, arguments: list[Any]) -> Any:
+        """The value of a function; of a built-in relation, whether it has rows at all."""
+        return (FUNCTIONS.get(function) or RELATIONS[function]).function(*arguments)
+
+    def equal(self, one: Any, other: Any) -> bool:
+        return bool(one == other)
+
+    def compared(self, operator: str, left: Any, right: Any) -> bool:
+        return COMPARISONS[operator](left, right)
+
+    def tested(self, function: str, arguments: list[Any]) -> bool:
+        return bool(TESTS[function].function(*arguments))
+
+    def related(self, literal: Builtin, inputs: list[Any], assignment: Assignment) -> Iterable[Row] | None:
+        """The rows of outputs of a built-in relation; None if the inputs make no sense."""
+        return RELATIONS[literal.relation].function(*inputs)  # type: ignore[no-any-return]
+
+    def distinct(self, assignments: Iterable[Assignment]) -> list[Assignment]:
+        return list({tuple(sorted(a.items(), key=itemgetter(0))): a for a in assignments}.values())
+
+    def aggregated(self, function: str, values: list[Any]) -> Any:
+        """The value of min, max or sum; None if there is none."""
+        return aggregate(function, values)
+
+    # -------- literals
+
+    def solutions(self, ordered: list[Literal], assignment: Assignment, outer: set[str]) -> Iterator[Solution]:
+        """Every extension of the assignment under which all literals hold. Names that are not in `outer` are local to
+        their aggregate."""
+        if not ordered:
+            yield assignment, {}
+            return
+        literal = ordered[0]
+        for row, extended in self.extensions(literal, assignment, outer):
+            for final, rows in self.solutions(ordered[1:], extended, outer):
+                if row is not None:
+                    rows[id(literal)] = row
+                yield final, rows
+
+    def extensions(self, literal: Literal, assignment: Assignment, outer: set[str]) -> Iterator[Way]:
+        """The ways in which one literal holds."""
+        if isinstance(literal, Atom):
+            yield from self.matching(literal, assignment)
+        elif isinstance(literal, Negation):
+            if next(self.matching(literal.atom, assignment), None) is None:
+                yield None, assignment
+        elif isinstance(literal, Builtin):
+            yield from self.generated(literal, assignment)
+        elif isinstance(literal, Aggregate):
+            yield from self.bound(literal.result, self.aggregate(literal, assignment, outer), assignment)
+        elif isinstance(literal, Comparison):
+            yield from self.comparison(literal, assignment)
+        elif self.holds(literal, assignment):
+            yield None, assignment
+
+    def matching(self, atom: Atom, assignment: Assignment) -> Iterator[tuple[Row, Assignment]]:
+        """The rows that an atom can be, each with the assignment that makes it so."""
+        for row in self.rows(atom, assignment):
+            extended = self.unified(atom.arguments, row, assignment)
+            if extended is not None:
+                yield row, extended
+
+    def unified(self, terms: tuple[Term, ...], row: Row, assignment: Assignment) -> Assignment | None:
+        """The assignment, extended so that the terms have the values of a row; None if they cannot."""
+        extended = assignment
+        for term, value in zip(terms, row, strict=True):
+            if isinstance(term, Wildcard):
+                continue
+            known = self.value(term, extended)
+            if known is not None:
+                if not self.equal(known, value):
+                    return None
+            elif isinstance(term, RuleVariable):
+                if extended is assignment:
+                    extended = dict(assignment)
+                extended[term.name] = value
+            else:
+                return None
+        return extended
+
+    def bound(self, target: Term, value: Any, assignment: Assignment) -> Iterator[Way]:
+        """The assignment in which a variable has a value, if there is one and it can have it."""
+        assert isinstance(target, RuleVariable)
+        if value is None:
+            return
+        if target.name not in assignment:
+            yield None, {**assignment, target.name: value}
+        elif self.equal(assignment[target.name], value):
+            yield None, assignment
+
+    def comparison(self, literal: Comparison, assignment: Assignment) -> Iterator[Way]:
+        """One whose values do not exist does not hold; `=` gives its value to a variable without."""
+        if literal.operator == "=":
+            for target, term in literal.sides:
+                if isinstance(target, RuleVariable) and target.name not in assignment:
+                    yield from self.bound(target, self.value(term, assignment), assignment)
+                    return
+        left, right = self.value(literal.left, assignment), self.value(literal.right, assignment)
+        if left is not None and right is not None and self.compared(literal.operator, left, right):
+            yield None, assignment
+
+    def holds(self, literal: Test, assignment: Assignment) -> bool:
+        """Whether a test of known values holds. One whose values do not exist does not, negated or not; but
+        `undefined` tests for that."""
+        values = [self.value(t, assignment) for t in literal.arguments]
+        if literal.function == "undefined":
+            return (None in values) != literal.negated
+        return None not in values and self.tested(literal.function, values) != literal.negated
+
+    def generated(self, literal: Builtin, assignment: Assignment) -> Iterator[Way]:
+        """The ways in which a built-in relation, whose inputs are known, holds. One whose inputs do not exist, or make
+        no sense, does not, negated or not."""
+        inputs = [self.value(term, assignment) for term in literal.inputs]
+        rows = None if None in inputs else self.related(literal, inputs, assignment)
+        outputs = literal.outputs
+        if rows is None or any(self.value(t, assignment) is None for t in outputs if isinstance(t, RuleCall)):
+            return
+        found = (extended for row in rows if (extended := self.unified(outputs, row, assignment)) is not None)
+        if not literal.negated:
+            yield from ((None, extended) for extended in found)
+        elif next(found, None) is None:
+            yield None, assignment
+
+    # -------- aggregates
+
+    def aggregate(self, literal: Aggregate, assignment: Assignment, outer: set[str]) -> Any:
+        """The value of an aggregate: over all distinct assignments to its variables and wildcards."""
+        fixed = {name: value for name, value in assignment.items() if name in outer}
+        scope = outer | inner_names(literal)
+        return self.aggregate_of(literal, self.order(without_wildcards(literal.body), fixed, scope), fixed, scope)
+
+    def aggregate_of(self, literal: Aggregate, ordered: list[Literal], fixed: Assignment, scope: set[str]) -> Any:
+        """The value of an aggregate with its body in order, and the values of variables outside its braces."""
+        found = self.distinct(assignment for assignment, _ in self.solutions(ordered, fixed, scope))
+        if literal.expression is None:
+            return len(found)
+        values = [self.value(literal.expression, assignment) for assignment in found]
+        return self.aggregated(literal.function, [value for value in values if value is not None])
+
+
+value_of = Interpreter().value
+"""the plain value of a term under an assignment; None if it has none"""
