@@ -93,7 +93,7 @@ class Turn:
 
 @frozen(eq=False)
 class StackWork:
-    """What the work on a deployment needs. `turn`: the single round that is planned or applied; None: all."""
+    """The input of the work on a deployment. `turn`: the single round that is planned or applied; None: all."""
 
     session: OpenedStack
     policies: DeploymentPolicies | None
@@ -105,7 +105,7 @@ class StackWork:
 
 @frozen(eq=False)
 class DeploymentResult:
-    """What the work on a deployment came to. `code`: the exit code."""
+    """The result of the work on a deployment. `code`: the exit code."""
 
     deployment: str
     diagnostics: tuple[Diagnostic, ...] = ()

@@ -116,7 +116,7 @@ JUDGED = "judged"
 
 
 class Judging:
-    """What policies say about a plan, or about a piece of one (see from_json/chunks.py). Raises Failure when a rule
+    """An evaluation of policies on a plan, or on a piece of one (see from_json/chunks.py). Raises Failure when a rule
     computes without bounds."""
 
     def __init__(self, policies: Policies, facts: PolicyFacts, is_piece: bool = False) -> None:

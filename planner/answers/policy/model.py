@@ -1,4 +1,5 @@
-"""Verdict: what policies say about one plan, or about several together. Nothing in it shows a sensitive value."""
+"""Verdict: the findings of policies about one plan, or about several together. Nothing in it shows a sensitive
+value."""
 
 from __future__ import annotations
 
@@ -23,14 +24,15 @@ ALL_STEPS = 300_000
 
 @frozen(eq=False)
 class Finding:
-    """One verdict of one policy. Of plans that are judged together (combined_plans.py) `address` is the unit or the
+    """One verdict of one policy. For plans that are checked together (combined_plans.py) `address` is the unit or the
     component, which is then also the first of each place in `waits_for`.
 
-    `kind` is deny, warn, broken (the policy computes something that has no value), undecided (it hinges on values known
-    only after apply; then `waits_for` has their (address, path), and `would` what it may become: deny or warn) ,
-    overridden (a deny that -policy-override lets pass, for `reason`), waived (by waivers.toml, `reason` says whose) or
-    info (a level that is only told). `rule` names the rule of the policy, `rule_span`
-    says where that is, `span` what the verdict is about, and `proof` is in the documented format."""
+    `kind` is deny, warn, broken (the policy computes something that has no value), undecided (it depends on values
+    known only after apply; then `waits_for` has their (address, path), and `would` its possible kind: deny or warn),
+    overridden (a deny that -policy-override lets pass, for `reason`), waived (by waivers.toml, `reason` names the
+    waiver) or info (a level that is only reported). `rule` names the rule of the policy, `rule_span` is its place,
+    `span` that of the subject, and `proof` is in the documented format.
+    """
 
     kind: Kind
     code: str

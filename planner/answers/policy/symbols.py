@@ -1,8 +1,9 @@
-"""Values that are known only after apply, as symbols: what can be said of them in one case (see case_analysis.py).
+"""Values that are known only after apply, as symbols, and conclusions about them in one case (see case_analysis.py).
 
-A case is a list of decisions, each about one proposition: that a value is there, that it equals a constant, that a test
-of it holds. What follows from the decisions before, and from what the plan knows of the value (its type, how it begins,
-its bounds), is not asked again. Nothing here has to be complete: cases that cannot be are looked at in vain, no more.
+A case is a list of decisions, each about one proposition: that a value is there, that it equals a constant, that a
+test of it holds. Conclusions from earlier decisions, and from the plan's knowledge of the value (its type, its
+beginning, its bounds), are not decided again. Nothing here has to be complete: impossible cases are looked at in vain,
+no more.
 """
 
 from __future__ import annotations

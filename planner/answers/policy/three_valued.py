@@ -1,8 +1,9 @@
-"""Policies in three values: what certainly holds, and what could still come to hold when unknown values become known.
+"""Policies in three values: conclusions that certainly hold, and those that could still hold when unknown values become
+known.
 
-A plan has values that are known only after apply. Read naively they are absent: `not planned(A, "tags.Owner", _)` would
-deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)` would pass one whose port may become 22.
-So the users' rules are rewritten, once, into rules of the same language, which the same engine runs and explains:
+A plan has values that are known only after apply. Read naively they are absent: `not planned(A, "tags.Owner", _)`
+would deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)` would pass one whose port may become
+22. So the users' rules are rewritten, once, into rules of the same language, which the same engine runs and explains:
 
 - A predicate p that reads values (directly, or by way of others) keeps its name for what holds **however the unknown
   values turn out**. Its rules stay as they are, except that `not q` becomes `not could_q`, and an absent value must
@@ -11,17 +12,17 @@ So the users' rules are rewritten, once, into rules of the same language, which 
 - could_p is what holds **for some** outcome, and more: it over-approximates. Each literal that reads a value may be
   satisfied by an unknown one (`maybe`, see rules/policy/unknowns.dl) at its path. Variables that only the unknown value
   would bind are then lost, and every test, negation or computation that reads a lost variable is taken to hold. A lost
-  variable in a head becomes the constant LOST, which later matches anything. `not q` asks that q does not certainly
+  variable in a head becomes the constant LOST, which later matches anything. `not q` requires that q does not certainly
   hold.
 
 A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both steps err to one side: p
-holds in every outcome (if it says so), could_p in every outcome in which p would hold. Proof by the strata: a literal
-of the sure rule implies the literal in every outcome, and a literal that holds in some outcome implies, after losing
-variables, the literal of a could rule. What is not judged in three values is what the plan states about itself:
-actions, reasons, unknown_after, sensitive_at. Not found here: outcomes that deny one way or another whatever happens
-(`x` and `not x`); what stays undecided is looked at by cases (case_analysis.py). And one liberty: elements of a set
-with unknown parts keep the numbers that the plan gives them, although unknown elements may come to stand before them;
-only rules that name a number see it.
+holds in every outcome (if it is derived), could_p in every outcome in which p would hold. Proof by the strata: a
+literal of the sure rule implies the literal in every outcome, and a literal that holds in some outcome implies, after
+losing variables, the literal of a could rule. The plan's statements about itself are not in three values: actions,
+reasons, unknown_after, sensitive_at. Not found here: outcomes that deny one way or another whatever happens (`x` and
+`not x`); verdicts that stay undecided are decided by cases (case_analysis.py). And one liberty: elements of a set with
+unknown parts keep the numbers that the plan gives them, although unknown elements may come to stand before them; only
+rules that name a number see it.
 
 A rule with n literals about values has 2^n ways to hold. One with many is taken apart first: each part reads a few of
 them and passes on what the others need.
@@ -314,7 +315,7 @@ class _Rewriter:
             before = (link,)
 
     def _broken(self, rule: Rule) -> None:
-        """What of the rule may have no value (see undefined_values.py)."""
+        """The literals of the rule that may have no value (see undefined_values.py)."""
         predicates = self.program.predicates
         if predicates[rule.head.predicate].number not in self.verdicts:
             return

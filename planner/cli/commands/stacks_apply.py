@@ -92,7 +92,7 @@ def _deploy(deployment: Deployment, arguments: Arguments, work: StackWork) -> De
             return True
 
     class Comparing(Deploying):
-        """The plan was approved in another process: it is applied if it still says the same."""
+        """The plan was approved in another process: it is applied if the new plan is the same."""
 
         def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
             assert turn is not None

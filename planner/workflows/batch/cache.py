@@ -1,8 +1,8 @@
-"""What is known from earlier runs: surveys and clean plans, each with everything that it was made from.
+"""Results of earlier runs: surveys and clean plans, each with all inputs that it was made from.
 
-A result stands as long as the request is the same (variables, environment, what of the upstream is planned, versions of
-planner and its rules) and everything that its making looked at is as it was: configuration, modules, variable files,
-states, the outputs of upstream units, lock files, folders of providers, rule files. See files_read.py.
+A result is valid as long as the request is the same (variables, environment, planned parts of the upstream, versions
+of planner and its rules) and everything that its making looked at is unchanged: configuration, modules, variable
+files, states, the outputs of upstream units, lock files, directories of providers, rule files. See files_read.py.
 """
 
 from __future__ import annotations

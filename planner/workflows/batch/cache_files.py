@@ -1,10 +1,11 @@
-"""What is kept of a fleet from run to run: all that is known as one entry, and beside it what became known later.
+"""The cache file of a fleet from run to run: all known results as one entry, followed by those of later runs.
 
     whole    {"name", "entries": {table: {unit: known}}, "files": [entry...]}
-    more     lines {"name", "entries", "files", "gone": [[table, unit]...]}, one for each run that found little new
+    more     lines {"name", "entries", "files", "gone": [[table, unit]...]}, one for each run with few new results
 
-A known thing has "reads": the numbers of the files and folders that it was made from, in the order of "files"
-(files_read.py says what an entry of those is). A line counts only if it names the whole that it was written after."""
+A known result has "reads": the numbers of the files and directories that it was made from, in the order of "files"
+(see files_read.py for their entries). A line counts only if it names the whole that it was written after.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places where units run: the interface for a batch, and the common part of those who run there."""
+"""Places where units run: the interface for a batch, and the common part of the workers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What belongs around a unit's work: programs before and after, tries, limits, an environment of its own. Plain data
-that goes to a worker with the request; recipe_run.py does it."""
+"""Recipes for a unit's work: programs before and after, tries, limits, an environment of its own. Plain data that goes
+to a worker with the request; recipe_run.py applies it."""
 
 from __future__ import annotations
 

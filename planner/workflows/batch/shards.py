@@ -1,8 +1,8 @@
-"""One command whose units are shared out among jobs that have nothing in common but the configuration (-shard=3/20).
+"""One command whose units are distributed among jobs that share only the configuration (-shard=3/20).
 
-Every job finds out by itself which units are whose: the selected units stand in a line, in which what is connected
-stands together, and rules/batch/shards.dl cut it. A unit whose outputs another shard's unit reads is planned there as
-well, for its values alone, without a lock and without a report; joining (join.py) sees to it that both saw the same.
+Every job computes by itself the units of each: the selected units form a line, in which connected ones are adjacent,
+and rules/batch/shards.dl cut it. A unit whose outputs another shard's unit reads is planned there as well, for its
+values alone, without a lock and without a report; joining (join.py) checks that both saw the same.
 """
 
 from __future__ import annotations

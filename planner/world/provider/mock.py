@@ -45,9 +45,9 @@ from planner.world.provider.interface import (
 
 
 class MockedProvider(StandIn):
-    """Stands for another provider, of which only the schema and the checks of configurations are used. `values` are
-    those attributes of its objects that a test gives. `known_late`: what is made up of a new object is known when it is
-    applied. Closing it leaves the other provider to those who started it."""
+    """Replaces another provider, of which only the schema and the checks of configurations are used. `values` are those
+    attributes of its objects that a test sets. `known_late`: generated values of a new object are known only when it is
+    applied. The other provider is not closed with it, but by its owner."""
 
     def __init__(self, of: Provider, values: Mapping[str, Value] = {}, known_late: bool = False) -> None:
         super().__init__(of)

@@ -172,7 +172,7 @@ class Unopened(Exception):
 
 
 class SettingsReading:
-    """Settings with what stands in for those that are not given: variables of the environment, then defaults. Collects
+    """Settings with replacements for those that are not set: variables of the environment, then defaults. Collects
     errors and warnings (`remarks`). `only_check`: only the settings by themselves are checked."""
 
     def __init__(self, settings: Mapping[str, Any], only_check: bool = False) -> None:

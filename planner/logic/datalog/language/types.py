@@ -1,8 +1,8 @@
 """Column types: every variable has one type, and the operands of comparisons and computations fit.
 
 A type is a kind of its base. Two columns may share a variable when one's type is a kind of the other's; `any` goes
-with all, but a value that only `any` columns give cannot go to a typed column before `is_number` or `is_symbol` says
-so.
+with all, but a value that only `any` columns give cannot go to a typed column before a test by `is_number` or
+`is_symbol`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A connection to a plugin's gRPC server that carries one call at a time (RFC 9113, and gRPC's protocol over HTTP/2).
 
 Each calling thread has a connection to itself during the call: sending and waiting are then two system calls of that
-thread, where a client that all threads share hands every answer from thread to thread, which took longer than all else
-that we do for a call. What HTTP/2 has for sharing a connection is answered as far as the peer may ask for it.
+thread, where a client that all threads share passes every response from thread to thread, which took longer than the
+rest of our work for a call. Frames of HTTP/2 for sharing a connection are answered as far as the peer may send them.
 """
 
 from __future__ import annotations

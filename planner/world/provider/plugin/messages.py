@@ -4,8 +4,8 @@ The facts are those of the published protocol definitions. On the wire the proto
 and names of calls, so both are built from this table, each into a descriptor pool of its own: nothing here meets other
 users of protobuf in the process.
 
-A field is `name=number:type`. Two numbers stand for protocol 5 and 6, `-` for "not there". Before the type, `*` means
-repeated, `%` a map from strings, `?` present or not, `^` one of several. Enumerations are read as numbers.
+A field is `name=number:type`. Two numbers are those of protocol 5 and 6, `-` for "not there". Before the type, `*`
+means repeated, `%` a map from strings, `?` present or not, `^` one of several. Enumerations are read as numbers.
 """
 
 from __future__ import annotations
