@@ -8,14 +8,13 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.config.merge import ExplicitDeclaration, JoinedBody, optional
 from planner.language.config.model import Config, Expr, ModuleCall, ProviderRef, UnresolvedCall
 from planner.language.config.named_values import label_span
-from planner.language.config.provider_blocks import provider_reference
+from planner.language.config.provider_blocks import provider_entries, provider_reference
 from planner.language.config.provisioners import duplicate_escape, reserved_block
 from planner.language.config.reading import (
     BAD_NAME,
     ExpressionPiece,
     Problems,
     expr_of,
-    pairs,
     piece,
     read,
     read_some,
@@ -89,27 +88,8 @@ def module_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
 
 def passed_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderRef], ...]:
     """The entries of a `providers` argument: names inside, each with the configuration outside that it refers to."""
-    entries = pairs(expr)
-    if entries is None:
-        detail = "providers is an object: names of the called module, each with a configuration of this one."
-        problems.error("map_required", "Invalid expression", detail, expr.start_span)
-        return ()
-    passed: dict[str, tuple[ProviderRef, ProviderRef]] = {}
-    first: dict[str, Span] = {}
-    for key, value, bare in entries:
-        mine = Problems()
-        inner = provider_reference(key, "providers", mine, bare)
-        outer = provider_reference(value, "providers", mine)
-        problems.extend(mine)
-        if inner is None or outer is None or mine.has_errors:
-            continue
-        if str(inner) in passed:
-            detail = f"{inner} is already given at {first[str(inner)]}."
-            problems.error("duplicate_provider", "Duplicate provider address", detail, value.span)
-            continue
-        passed[str(inner)] = (inner, outer)
-        first[str(inner)] = Span(key.source, key.node.start, value.node.end)
-    return tuple(passed.values())
+    detail = "providers is an object: names of the called module, each with a configuration of this one."
+    return provider_entries(expr, detail, lambda value, mine: provider_reference(value, "providers", mine), problems)
 
 
 # Checks over the whole module tree that need no evaluation: whether calls give the arguments that modules declare.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import DYNAMIC, STRING, Primitive
 from planner.foundation.values.value import Value, type_of
 from planner.foundation.vocabulary.address import valid_identifier
+from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.foundation.vocabulary.version_constraints import parse_constraints
 from planner.language.config.merge import JoinedBody
@@ -121,6 +125,41 @@ def constraint_text(value: Value, attribute: Attribute, problems: Problems) -> s
 
 
 # ---------------------------------------------------------------- references to configurations
+
+
+Outside = TypeVar("Outside")
+
+
+def provider_entries(
+    expr: ExpressionPiece,
+    detail: str,
+    outside: Callable[[ExpressionPiece, Problems], Outside | None],
+    problems: Problems,
+    has_quoted_names: bool = False,
+) -> tuple[tuple[ProviderRef, Outside], ...]:
+    """The entries of a `providers` argument: names inside, each with the configuration outside that it refers to.
+    `detail`: what an expression should be that is not an object; `has_quoted_names`: names are written in quotes."""
+    entries = pairs(expr)
+    if entries is None:
+        problems.error("map_required", "Invalid expression", detail, expr.start_span)
+        return ()
+    passed: dict[str, tuple[ProviderRef, Outside]] = {}
+    first: dict[str, Span] = {}
+    for key, value, bare in entries:
+        mine = Problems()
+        if has_quoted_names and not bare and isinstance(key.node, nodes.Literal):
+            key = evolve(key, json=True)
+        inner, outer = provider_reference(key, "providers", mine, bare), outside(value, mine)
+        problems.extend(mine)
+        if inner is None or outer is None or mine.has_errors:
+            continue
+        if str(inner) in passed:
+            message = f"{inner} is already given at {first[str(inner)]}."
+            problems.error("duplicate_provider", "Duplicate provider address", message, value.span)
+            continue
+        passed[str(inner)] = (inner, outer)
+        first[str(inner)] = Span(key.source, key.node.start, value.node.end)
+    return tuple(passed.values())
 
 
 def provider_reference(

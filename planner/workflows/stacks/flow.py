@@ -37,7 +37,7 @@ from planner.language.config.reading import Problems
 from planner.language.config.stack_files.model import (
     ComponentDecl,
     ProviderSource,
-    RemovedComponent,
+    StackCall,
     StackConfig,
     StackModule,
 )
@@ -199,7 +199,7 @@ class Flow:
         component = self.module(name.path).components[f"stack.{name.name}"]
         return self._inputs(component, name)
 
-    def _inputs(self, component: ComponentDecl | RemovedComponent, name: PromiseName, each: Value = UNKNOWN) -> Value:
+    def _inputs(self, component: StackCall, name: PromiseName, each: Value = UNKNOWN) -> Value:
         if component.inputs is None:
             return {}
         if isinstance(component, ComponentDecl):
@@ -248,9 +248,7 @@ class Flow:
         component = self.module(name.path).components[f"component.{name.name}"]
         return self.work.component(self.asked(component, name))
 
-    def asked(
-        self, component: ComponentDecl | RemovedComponent, name: PromiseName, each: Value = UNKNOWN
-    ) -> ComponentInstance:
+    def asked(self, component: StackCall, name: PromiseName, each: Value = UNKNOWN) -> ComponentInstance:
         """The input of an instance. Raises Failure."""
         follows: list[PromiseName] = []
         if isinstance(component, ComponentDecl):

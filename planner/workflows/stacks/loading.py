@@ -11,9 +11,7 @@ from planner.language.config.model import Config, ModuleConfig, ProviderDecl, Pr
 from planner.language.config.stack_files.check import check_stack
 from planner.language.config.stack_files.load import StackSources, is_stack, load_stack
 from planner.language.config.stack_files.model import (
-    ComponentDecl,
     ProviderSource,
-    RemovedComponent,
     StackConfig,
     StackModule,
 )
@@ -43,8 +41,7 @@ def component_configs(root: StackModule) -> Iterator[Config]:
     """The configurations of all components, of all stacks below, and of what is removed; each once."""
     seen: set[int] = set()
     for module in root.walk():
-        items: tuple[ComponentDecl | RemovedComponent, ...] = (*module.components.values(), *module.removed)
-        for item in items:
+        for item in module.calls:
             if item.config is not None and id(item.config) not in seen:
                 seen.add(id(item.config))
                 yield item.config

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from planner.foundation.values.value import UNKNOWN, Unknown, Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
 from planner.language.config.model import Config
-from planner.language.config.stack_files.model import ComponentDecl, RemovedComponent, StackConfig
+from planner.language.config.stack_files.model import StackConfig
 from planner.operations.load import Loaded, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import not_installed
@@ -58,8 +58,7 @@ def _called(stack: StackConfig) -> Iterator[Config]:
     """The configurations of components, each once, with the providers that the first of its callers gives it."""
     seen: set[int] = set()
     for module in stack.root.walk():
-        items: tuple[ComponentDecl | RemovedComponent, ...] = (*module.components.values(), *module.removed)
-        for item in items:
+        for item in module.calls:
             if item.config is not None and id(item.config) not in seen:
                 seen.add(id(item.config))
                 yield configured(item.config, module, item.providers)

@@ -7,7 +7,11 @@ from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr, ModuleCall, OutputDecl, ProviderRef, Reference, VariableDecl
 from planner.language.config.named_values import label_span, output_block, variable_block
-from planner.language.config.provider_blocks import check_provider_name, provider_reference, version_constraint
+from planner.language.config.provider_blocks import (
+    check_provider_name,
+    provider_entries,
+    version_constraint,
+)
 from planner.language.config.reading import (
     BAD_NAME,
     ExpressionPiece,
@@ -19,7 +23,6 @@ from planner.language.config.reading import (
     interpolated,
     named_by,
     native,
-    pairs,
     piece,
     read,
     traversal_node,
@@ -67,11 +70,21 @@ def component_block(block: Block, problems: Problems) -> ComponentDecl | None:
         kind,
         name,
         call,
-        expr_of(attributes["inputs"], problems) if "inputs" in attributes else None,
-        given_providers(piece(attributes["providers"]), problems) if "providers" in attributes else (),
-        expr_of(attributes["for_each"], problems) if "for_each" in attributes else None,
-        _dependencies(attributes["depends_on"], problems) if "depends_on" in attributes else (),
+        *_arguments(attributes, problems),
         block.header_span,
+        None,
+        _dependencies(attributes["depends_on"], problems) if "depends_on" in attributes else (),
+    )
+
+
+def _arguments(
+    attributes: dict[str, Attribute], problems: Problems
+) -> tuple[Expr | None, tuple[tuple[ProviderRef, ProviderSource], ...], Expr | None]:
+    """`inputs`, `providers` and `for_each`."""
+    return (
+        expr_of(attributes["inputs"], problems) if "inputs" in attributes else None,
+        _given_providers(piece(attributes["providers"]), problems) if "providers" in attributes else (),
+        expr_of(attributes["for_each"], problems) if "for_each" in attributes else None,
     )
 
 
@@ -115,32 +128,10 @@ def module_call(name: str, attributes: dict[str, Attribute], block: Block, probl
 # ---------------------------------------------------------------- providers
 
 
-def given_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderSource], ...]:
+def _given_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderSource], ...]:
     """The entries of a `providers` argument: names in the module, each with a configuration of the stack."""
-    entries = pairs(expr)
-    if entries is None:
-        detail = "providers is an object: names in the module, each with provider.TYPE.ALIAS."
-        problems.error("map_required", "Invalid expression", detail, expr.start_span)
-        return ()
-    given: dict[str, tuple[ProviderRef, ProviderSource]] = {}
-    first: dict[str, Span] = {}
-    for key, value, bare in entries:
-        inner = provider_reference(_unquoted_key(key, bare), "providers", problems, bare)
-        outer = provider_source(value, problems)
-        if inner is None or outer is None:
-            continue
-        if str(inner) in given:
-            detail = f"{inner} is already given at {first[str(inner)]}."
-            problems.error("duplicate_provider", "Duplicate provider address", detail, value.span)
-            continue
-        given[str(inner)] = (inner, outer)
-        first[str(inner)] = Span(key.source, key.node.start, value.node.end)
-    return tuple(given.values())
-
-
-def _unquoted_key(key: ExpressionPiece, bare: bool) -> ExpressionPiece:
-    """`"aws.west"`: the quotes are required there, so no warning of old style."""
-    return key if bare or not isinstance(key.node, nodes.Literal) else evolve(key, json=True)
+    detail = "providers is an object: names in the module, each with provider.TYPE.ALIAS."
+    return provider_entries(expr, detail, provider_source, problems, has_quoted_names=True)
 
 
 def provider_source(expr: ExpressionPiece, problems: Problems) -> ProviderSource | None:
@@ -248,13 +239,12 @@ def removed_component(block: Block, problems: Problems) -> RemovedComponent | No
     return RemovedComponent(
         kind,
         name,
-        key,
         evolve(call, name=name),
-        expr_of(attributes["inputs"], problems) if "inputs" in attributes else None,
-        given_providers(piece(attributes["providers"]), problems) if "providers" in attributes else (),
-        expr_of(attributes["for_each"], problems) if "for_each" in attributes else None,
-        destroy,
+        *_arguments(attributes, problems),
         block.header_span,
+        None,
+        key,
+        destroy,
         span,
     )
 

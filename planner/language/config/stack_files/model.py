@@ -44,8 +44,9 @@ class ProviderSource:
 
 
 @frozen(eq=False)
-class ComponentDecl:
-    """`component "NAME"` and `stack "NAME"`: `call` is the source as modules are called, by which it is installed."""
+class StackCall:
+    """A block that names the module of a component, or a child stack: `call` is the source as modules are called, by
+    which it is installed."""
 
     kind: Kind
     name: str
@@ -54,10 +55,16 @@ class ComponentDecl:
     providers: tuple[tuple[ProviderRef, ProviderSource], ...]
     """(name in the module, configuration of the stack); empty for child stacks"""
     for_each: Expr | None
-    depends_on: tuple[Reference, ...]
     span: Span
-    config: Config | None = None
-    """the component's module with all that it calls, once it is loaded"""
+    config: Config | None
+    """the module with all that it calls, once it is loaded"""
+
+
+@frozen(eq=False)
+class ComponentDecl(StackCall):
+    """`component "NAME"` and `stack "NAME"`."""
+
+    depends_on: tuple[Reference, ...]
 
     @property
     def key(self) -> str:
@@ -81,21 +88,13 @@ class StackProvider:
 
 
 @frozen(eq=False)
-class RemovedComponent:
+class RemovedComponent(StackCall):
     """`removed`: what becomes of a component (or child stack) that is no longer declared. `key`: of the one instance
     that is meant; None for all, `destroy`: False where its objects are only forgotten."""
 
-    kind: Kind
-    name: str
     key: Expr | None
-    call: ModuleCall
-    inputs: Expr | None
-    providers: tuple[tuple[ProviderRef, ProviderSource], ...]
-    for_each: Expr | None
     destroy: bool
-    span: Span
     from_span: Span
-    config: Config | None = None
 
 
 @frozen(eq=False)
@@ -115,6 +114,11 @@ class StackModule:
     removed: tuple[RemovedComponent, ...] = ()
     children: Mapping[str, StackModule] = field(factory=dict)
     """the stacks of `stack` blocks by their names"""
+
+    @property
+    def calls(self) -> tuple[StackCall, ...]:
+        """All components and child stacks, and the removed ones."""
+        return (*self.components.values(), *self.removed)
 
     def walk(self) -> Iterator[StackModule]:
         """This stack and all below it, parents first, siblings by name."""
