@@ -146,7 +146,7 @@ class FilesInProcesses:
             self.runner.carry_out(index, view, lambda: bool(self.stop))
         except KeyboardInterrupt:
             interrupted = True
-            _end_commands()  # this process ends without a word to them
+            end_all()  # this process ends without a word to them
         return _said(self.runner.results[index], written, interrupted)
 
 
@@ -156,10 +156,6 @@ def _said(result: TestFileResult, written: list[tuple[int, str]], interrupted: b
     return TestJobResult(
         tuple(written), result.status, tuple(runs), result.cleanup_failed, reached, result.read, interrupted
     )
-
-
-def _end_commands() -> None:
-    end_all()
 
 
 # `test -watch`: what a change reaches is carried out again, each time in a process of its own.

@@ -36,10 +36,6 @@ def _facts(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
         return _planned(path, span, reads)
     if not os.path.isfile(path):
         raise Failure(error("rules.case", "No such plan", f"There is no file or directory {path}.", span))
-    return _shown(path, reads)
-
-
-def _shown(path: str, reads: PolicyInputs) -> PolicyFacts:
     return shown_facts(read_document(path), reads)
 
 

@@ -61,7 +61,7 @@ def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnosti
                 continue
             except (InstallError, OSError) as problem:
                 said = str(problem) if isinstance(problem, InstallError) else f"{problem.strerror or problem}"
-                detail = f"{use.name} cannot be had from {_shown(use.source)}: {said}."
+                detail = f"{use.name} cannot be had from {without_secrets(use.source)}: {said}."
                 problems.append(error("policy.install", "Failed to download a pack", detail, use.span))
                 continue
             changed |= is_new
@@ -182,10 +182,6 @@ def _checked(use: PackUse, folder: Path) -> Locked:
 def _fetcher(say: Callable[[str], None]) -> PackFetcher:
     web = Web()
     return PackFetcher(web, Fetcher(web, limits=ArchiveLimits(4 * MOST_BYTES, 10 * MOST_FILES)), say)
-
-
-def _shown(source: str) -> str:
-    return without_secrets(source)
 
 
 @contextmanager

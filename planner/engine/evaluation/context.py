@@ -411,7 +411,7 @@ class EvaluationContext:
         """The context of function calls."""
         if self._call_context is None:
             timestamp = None if self.operation == "validate" else self.plan_timestamp
-            self._call_context = _call_context(self.is_planning, timestamp)
+            self._call_context = CallContext(".", self.is_planning, timestamp)
         return self._call_context
 
     @property
@@ -420,10 +420,6 @@ class EvaluationContext:
         if self._working_directory is None:
             self._working_directory = os.getcwd().replace(os.sep, "/")
         return self._working_directory
-
-
-def _call_context(is_planning: bool, timestamp: str | None) -> CallContext:
-    return CallContext(".", is_planning, timestamp)
 
 
 def output_marks(module: ModuleInstance, decl: OutputDecl) -> frozenset[Mark]:

@@ -191,11 +191,7 @@ def recorded_value(record: ObjectState, schema: ResourceSchema) -> Value:
     wanted = implied_type(schema.block)
     if record.attributes_flat is None:
         return from_json(record.attributes, wanted)
-    return _of_flat(record.attributes_flat, wanted)
-
-
-def _of_flat(attributes: dict[str, str], wanted: ObjectType) -> Value:
-    return from_flat(attributes, wanted)
+    return from_flat(record.attributes_flat, wanted)
 
 
 def write_object(

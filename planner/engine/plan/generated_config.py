@@ -78,14 +78,10 @@ def _attribute(schema: AttributeSchema, value: Value | None) -> str:
 def _expression(value: Value) -> str:
     if value.__class__ is str and value.strip()[:1] in ("{", "["):
         try:
-            return f"jsonencode({expression_text(implied_value(_json(value)))})"
+            return f"jsonencode({expression_text(implied_value(loads(value.strip().encode())))})"
         except ValueError:
             pass  # it only looks like JSON
     return expression_text(value)
-
-
-def _json(text: str) -> Any:
-    return loads(text.strip().encode())
 
 
 def _nested(name: str, schema: AttributeSchema, nested: NestedAttributes, value: Value, indent: int) -> Iterator[str]:

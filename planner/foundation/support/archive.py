@@ -313,18 +313,10 @@ def _stream(archive: Path, kind: str) -> IO[bytes]:
 
         return gzip.open(archive, "rb")  # type: ignore[return-value]
     if kind == "tar.bz2":
-        return _bz2(archive)
+        return bz2.open(archive, "rb")
     if kind == "tar.xz":
-        return _xz(archive)
+        return lzma.open(archive, "rb")
     return open(archive, "rb")
-
-
-def _bz2(archive: Path) -> IO[bytes]:
-    return bz2.open(archive, "rb")
-
-
-def _xz(archive: Path) -> IO[bytes]:
-    return lzma.open(archive, "rb")
 
 
 class _Stream:

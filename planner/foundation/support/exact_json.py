@@ -159,11 +159,7 @@ def _fragments(value: Any, depth: int = 0) -> Any:
         return inner
     if depth > _DEEPEST:
         raise RecursionError
-    return _fragment(_text(inner))
-
-
-def _text(value: Any) -> bytes:
-    return orjson.dumps(value, default=_plain)
+    return _fragment(orjson.dumps(inner, default=_plain))
 
 
 def _fragment(text: str | bytes) -> Any:

@@ -91,15 +91,11 @@ def equal(a: Value, b: Value) -> bool | None:
     if not _is_compound(a) or not _is_compound(b):
         if ca is str or ca is bool or cb is str or cb is bool or _is_compound(a) or _is_compound(b):
             return False
-        return _same_number(a, b)
+        return same_number(a, b)
     ta, tb = type_of(a), type_of(b)
     if _has_unknown_type(a) or _has_unknown_type(b):
         return None if conforms(ta, tb) or conforms(tb, ta) else False
     return _equal_parts(a, b) if ta == tb else False
-
-
-def _same_number(a: Value, b: Value) -> bool:
-    return same_number(a, b)
 
 
 def _is_compound(value: Value) -> bool:
@@ -270,10 +266,6 @@ def subtract(a: Value, b: Value) -> Value:
     """`a - b` of numbers without marks. Raises OperationError for null and for equal infinities."""
     if a.__class__ is int and b.__class__ is int and -(1 << 500) < a < 1 << 500 and -(1 << 500) < b < 1 << 500:
         return a - b
-    return _subtract(a, b)
-
-
-def _subtract(a: Value, b: Value) -> Value:
     return _numeric(numbers.subtract, a, b)
 
 
@@ -301,10 +293,6 @@ def negate(a: Value) -> Value:
         return UNKNOWN_NUMBER  # go-cty forgets the marks of an unknown operand here
     if plain.__class__ is int and plain:
         return mark(-plain, marks)
-    return _negate(marks, plain)
-
-
-def _negate(marks: frozenset[Any], plain: Value) -> Value:
     return mark(numbers.negate(plain), marks)
 
 

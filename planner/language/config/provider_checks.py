@@ -5,7 +5,6 @@ Checks run only on a tree that has no other errors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from planner.foundation.vocabulary.span import Span
@@ -236,17 +235,13 @@ def _check_passed(
     if given == wanted:
         return
     title = "Provider type mismatch"
-    other = _first(n for n, source in sorted(mine.names.items()) if source == given)
+    other = next(iter((n for n, source in sorted(mine.names.items()) if source == given)), None)
     if other is not None:
         detail = f"{outer} is {provider_display(given)}, which the module calls {other}, not {inner}."
         problems.error("provider_mismatch", title, detail, inner.span)
     else:
         detail = f"{outer} is {provider_display(given)}, but {inner} is {provider_display(wanted)} in the module."
         problems.error("provider_mismatch", title, detail, outer.span)
-
-
-def _first(names: Iterable[str]) -> str | None:
-    return next(iter(names), None)
 
 
 def _warn_of_empty(mine: _Module, problems: Problems) -> None:

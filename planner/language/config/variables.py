@@ -75,7 +75,7 @@ class RawValue:
             return constant(self.expr, problems)
         text = self.text or ""
         if verbatim:
-            return _normal_form(text)
+            return normalize("NFC", text)
         return _parsed(Source(f"<value for var.{self.name}>", text), problems)
 
 
@@ -203,10 +203,6 @@ def _surrounding(value: Value, verbatim: bool) -> Value:
     if not verbatim or value.__class__ in (str, Unknown) or is_null(value) or not is_wholly_known(value):
         return value
     return dumps(simple_json(unmark_deep(value)[0]), escape_html=False).decode("utf-8")
-
-
-def _normal_form(text: str) -> str:
-    return normalize("NFC", text)
 
 
 def _parsed(source: Source, problems: Problems) -> Value | None:

@@ -92,13 +92,9 @@ def _formatted(verb: Verb, value: Value) -> str:
     if letter in "sq":
         string: str = _converted(verb, value, STRING)
         if verb.precision > 0:
-            string = _first_characters(string, verb.precision)
+            string = "".join(graphemes(string)[: verb.precision])
         return _padded(verb, string if letter == "s" else _json(verb, text(string)))
     raise FunctionError(f"The format verb {verb.text} is not supported.")
-
-
-def _first_characters(string: str, count: int) -> str:
-    return "".join(graphemes(string)[:count])
 
 
 def _converted(verb: Verb, value: Value, t: Any) -> Any:

@@ -261,7 +261,7 @@ def _prepare(function: Function, arguments: Sequence[Value]) -> tuple[list[Value
         assert param is not None
         if param.type is not DYNAMIC:
             try:
-                value = _convert(value, param.type)
+                value = convert(value, param.type)
             except ValueError as problem:
                 errors.append(FunctionError(str(problem), index))
                 continue
@@ -295,10 +295,6 @@ def _check_values(function: Function, values: Sequence[Value]) -> bool:
             if value.type is DYNAMIC and not param.allow_dynamic:
                 return True
     return False
-
-
-def _convert(value: Value, type: Type) -> Value:
-    return convert(value, type)
 
 
 def _plural(count: int) -> str:
@@ -346,10 +342,6 @@ def text(s: str) -> str:
     """A string as the language keeps it: in normal form NFC."""
     if s.isascii():
         return s
-    return _normal_form(s)
-
-
-def _normal_form(s: str) -> str:
     return unicodedata.normalize("NFC", s)
 
 

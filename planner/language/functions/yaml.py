@@ -207,7 +207,7 @@ def _tagged(kind: str, source: str) -> Value:
         if number is not None:
             return number
     elif kind == "binary":
-        if _is_base64(source):
+        if base64_bytes(source) is not None:
             return text(source)
     elif kind == "bool" and (source in _TRUE or source in _FALSE):
         return source in _TRUE
@@ -216,10 +216,6 @@ def _tagged(kind: str, source: str) -> Value:
         if moment is not None:
             return moment
     raise YamlError(f'"{source}" is no {kind}')
-
-
-def _is_base64(source: str) -> bool:
-    return base64_bytes(source) is not None
 
 
 def _number(source: str) -> Value | None:

@@ -32,12 +32,8 @@ def read_json(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
         if _skip(text, at) < len(text):
             raise _NotJsonError
     except _NotJsonError:
-        return _mistakes(source)
+        return json_mistakes(source)
     return value, []
-
-
-def _mistakes(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
-    return json_mistakes(source)
 
 
 def _skip(text: str, at: int) -> int:

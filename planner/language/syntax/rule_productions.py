@@ -325,10 +325,6 @@ def _numeral(r: ProductionReader, token: Token) -> int | Decimal:
         return 0
     if "." not in word:
         return int(word)
-    return _decimal(word)
-
-
-def _decimal(word: str) -> int | Decimal:
     return Decimal(word)
 
 

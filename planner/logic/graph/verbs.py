@@ -161,12 +161,8 @@ def waits_for(waiting: Waiting, ends: Iterable[tuple[str | None, str | None]]) -
             reached = distances(waiting.dependencies, waiting.dependencies.get(dependent, ()))
             found.update((dependent, node) for node in reached)
         else:
-            return _closure(waiting)
+            return set(closure(waiting.edges, {}))
     return found
-
-
-def _closure(waiting: Waiting) -> set[tuple[str, str]]:
-    return set(closure(waiting.edges, {}))
 
 
 # ---------------------------------------------------------------- sets

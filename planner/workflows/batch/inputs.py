@@ -116,12 +116,8 @@ def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
 def _state_with(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
     """The state in its file, or in the service that `init` has set up for the unit."""
     if os.path.isabs(upstream.state):
-        return _state_in_file(upstream.state, seal)
+        return StateStore(upstream.state, seal=seal).read()
     return _state_in_service(upstream, seal)
-
-
-def _state_in_file(path: str, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
-    return StateStore(path, seal=seal).read()
 
 
 def _state_in_service(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:

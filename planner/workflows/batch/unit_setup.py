@@ -61,7 +61,7 @@ def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
     Raises Failure."""
     if not (request.inputs or request.variables or request.upstream):
         return {}, {}
-    given, coming = _from_other_units(request)
+    given, coming = inputs(request), coming_states(request)
     if given and request.options.var_args:
         given = _without_asked(given, request)
     return given, coming
@@ -81,15 +81,7 @@ def _arguments(request: Request) -> tuple[tuple[str, str], ...]:
     """The settings of the unit in the form of command line options."""
     if request.recipe is None or not request.recipe.arguments:
         return ()
-    return _fitting(request)
-
-
-def _fitting(request: Request) -> tuple[tuple[str, str], ...]:
     return fitting_arguments(request)
-
-
-def _from_other_units(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
-    return inputs(request), coming_states(request)
 
 
 def set_up_unit(request: Request) -> None:
@@ -143,7 +135,7 @@ def with_recipe(request: Request) -> Request:
     """A request whose recipe is ready, for looking at the configuration. Raises Failure."""
     if request.recipe is None:
         return request
-    return _looked_at(request)
+    return looked_at(request)
 
 
 def surrounded(request: Request) -> AbstractContextManager[object]:
@@ -153,10 +145,6 @@ def surrounded(request: Request) -> AbstractContextManager[object]:
 
 def _own_surroundings(request: Request) -> AbstractContextManager[object]:
     return recipe_run.surrounded(request)
-
-
-def _looked_at(request: Request) -> Request:
-    return looked_at(request)
 
 
 # What a unit has around it while a process works on it: its folder, its environment, the process to itself.

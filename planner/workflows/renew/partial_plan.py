@@ -55,17 +55,13 @@ def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str,
     told = Diagnostics()
     try:
         with tempfile.TemporaryDirectory(prefix="planner-") as folder:
-            for name, text in {**part.files, _other_name(part.files): "\n".join(headers)}.items():
+            for name, text in {**part.files, (f"{max(map(len, part.files)) * 'x'}x.tf"): "\n".join(headers)}.items():
                 with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
                     file.write(text)
             made = _planned(options, folder, part.about, told)
     except (Failure, OSError):  # the latter: no room for these files
         return None
     return None if told else made
-
-
-def _other_name(files: Collection[str]) -> str:
-    return f"{max(map(len, files)) * 'x'}x.tf"
 
 
 def _planned(

@@ -144,7 +144,7 @@ def _asked_to_destroy(
     component = flow.module(name.path).components.get(f"component.{name.name}")
     if component is None:
         detail = f"{name} has a state, but no component block with its module and providers."
-        raise Failure(error("stack.no_module", "Instance without a component", f"{detail}{_advice(name)}"))
+        raise Failure(error("stack.no_module", "Instance without a component", f"{detail}{_advice_text(str(name))}"))
     return flow.asked(component, name)
 
 
@@ -233,10 +233,6 @@ def _named(block: RemovedComponent, path: Any, recorded: list[PromiseName]) -> l
         return [name for name in recorded if name.path == path and name.name == block.name]
     below = [name for name in recorded if name.path[:depth] == path and len(name.path) > depth]
     return [name for name in below if name.path[depth][0] == block.name]
-
-
-def _advice(name: PromiseName) -> str:
-    return _advice_text(str(name))
 
 
 def _advice_text(name: str) -> str:

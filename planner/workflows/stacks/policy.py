@@ -82,8 +82,4 @@ def judged(policies: DeploymentPolicies | None, plan: DeploymentPlan) -> list[Di
     """The findings about a plan, as errors and warnings. Raises Failure."""
     if policies is None or has_errors(plan.diagnostics):
         return []
-    return _judged(policies, plan)
-
-
-def _judged(policies: DeploymentPolicies, plan: DeploymentPlan) -> list[Diagnostic]:
     return [*policies.problems, *diagnostics(policies.verdict(plan), plan.deployment)]

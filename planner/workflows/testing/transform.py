@@ -16,7 +16,6 @@ from planner.language.config.model import (
     ModuleConfig,
     OutputDecl,
     ProviderDecl,
-    ProviderRef,
     ResourceDecl,
 )
 from planner.language.config.reading import Problems
@@ -57,17 +56,13 @@ def _with_providers(root: ModuleConfig, file: TestFile, run: TestRun, scope: Sco
                 title = f"Missing provider definition for {outer}"
                 problems.error("missing_test_provider", title, detail, outer.span)
                 continue
-            providers[str(inner)] = _renamed(_filled(found, scope), inner)
+            providers[str(inner)] = evolve(_filled(found, scope), name=inner.name, alias=inner.alias)
     else:
         for key, provider in file.providers.items():
             providers[key] = _filled(provider, scope)
         for key, mock in file.mocks.items():
             providers[key] = _with_instances(mock, scope, problems)
     return evolve(root, providers=providers)
-
-
-def _renamed(provider: ProviderDecl, ref: ProviderRef) -> ProviderDecl:
-    return evolve(provider, name=ref.name, alias=ref.alias)
 
 
 def _filled(provider: ProviderDecl, scope: Scope) -> ProviderDecl:

@@ -12,7 +12,6 @@ from planner.foundation.values.json_codec import plain
 from planner.foundation.values.schema import AttributeSchema, BlockSchema
 from planner.foundation.values.types import DYNAMIC, STRING, MapType, ObjectType, Primitive
 from planner.foundation.values.value import Map, Null, Unknown, Value, is_wholly_known, type_of
-from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.world.provider.interface import AttributeDiagnostic, ReadAnswer, ResourceSchema
 from planner.world.state.backend import DEFAULT_WORKSPACE, Backend, open_backend, state_identity
 from planner.world.state.encryption_seal import PLAIN, Seal
@@ -85,7 +84,7 @@ def _read(config: Value, seal: Seal) -> ReadAnswer:
     except OSError as problem:
         detail = str(problem.strerror or problem)
         return ReadAnswer(Null(DYNAMIC), diagnostics=(_problem("Error loading state error", detail, "backend"),))
-    answers = [_from_diagnostic(d) for d in diagnostics]
+    answers = [AttributeDiagnostic(d.severity, d.summary, d.detail, None) for d in diagnostics]
     if state is None:
         if not answers:
             detail = f'There is no state of the workspace "{workspace}": {store.place} does not exist or is empty.'
@@ -122,7 +121,3 @@ def _entries(value: Value) -> dict[str, Value]:
 
 def _problem(summary: str, detail: str, attribute: str) -> AttributeDiagnostic:
     return AttributeDiagnostic("error", summary, detail, (("attr", attribute),))
-
-
-def _from_diagnostic(d: Diagnostic) -> AttributeDiagnostic:
-    return AttributeDiagnostic(d.severity, d.summary, d.detail, None)

@@ -225,8 +225,4 @@ def state_identity(
     if backend is not None:
         return str(backend.identity({k: v for k, v in settings.items() if v is not None}, workspace, directory))
     shown = {k: v for k, v in sorted(settings.items()) if v is not None and k not in SECRETS}
-    return f"{kind}:{_json(shown)}#{workspace}"
-
-
-def _json(shown: Mapping[str, Any]) -> str:
-    return json.dumps(shown, sort_keys=True, default=str)
+    return f"{kind}:{json.dumps(shown, sort_keys=True, default=str)}#{workspace}"

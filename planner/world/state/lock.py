@@ -65,7 +65,7 @@ class LockInfo:
         if all(_is_plain(value) for value in values):
             members = ",".join([f'"{name}":"{value}"' for name, value in zip(_MEMBERS, values, strict=True)])
             return f"{{{members}}}".encode()
-        return _json(dict(zip(_MEMBERS, values, strict=True)))
+        return dumps(dict(zip(_MEMBERS, values, strict=True)))
 
     def describe(self) -> str:
         """Several lines, each a name and a value."""
@@ -84,10 +84,6 @@ class LockInfo:
 def _is_plain(text: str) -> bool:
     """Whether JSON writes it as it is, in quotes: so most locks need no encoder."""
     return text.isascii() and text.isprintable() and not any(sign in text for sign in '"\\<>&')
-
-
-def _json(members: dict[str, str]) -> bytes:
-    return dumps(members)
 
 
 def _moment(created: str) -> str:

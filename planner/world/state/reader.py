@@ -25,10 +25,6 @@ _STATUSES = ("pass", "fail", "error")
 _CHECK_KINDS = ("resource", "output", "check", "var")
 
 
-def _check_version(version: str) -> None:
-    Version(version)
-
-
 class StateReader:
     """Reads one document; `where` names the file in messages. Problems are collected; what cannot be read at all raises
     MalformedError."""
@@ -60,7 +56,7 @@ class StateReader:
         """The version of the program that wrote the file."""
         if version and not version.replace(".", "0").isdecimal():
             try:
-                _check_version(version)
+                Version(version)
             except ValueError:
                 detail = f'{self.where} was written by version "{version}", which is not a valid version.'
                 self.problem("state.invalid_version", "Invalid version in state", detail)

@@ -158,7 +158,7 @@ def _facts(
     relations = told(PolicyInputs(reads.predicates - untold), tellers)
     unknown = {**contents.after.unknown, **contents.elsewhere, **shown.unknown}
     if is_plan and config is not None and owners.configured is not None and unknown and _stands(config, plan):
-        unknown |= _documents(owners.configured, unknown)
+        unknown |= documents_of(owners.configured, unknown)
     return PolicyFacts(
         {**relations, **contents.relations(shown.unknown_arguments)},
         contents.hidden,
@@ -184,10 +184,6 @@ def _later(
         change, path = table(entry, "resource_change", "deferred_changes"), "deferred_changes.resource_change"
         address = text(change, "address", path)
         yield DeferredResource(address, text(change, "mode", path), text(change, "type", path), address, "")
-
-
-def _documents(owners: ConfiguredOwners, unknown: dict[tuple[str, str], Unknown]) -> dict[tuple[str, str], Unknown]:
-    return documents_of(owners, unknown)
 
 
 def _impact(document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> ShownImpact:

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.span import Span
-from planner.language.syntax.rule_syntax import Atom
 from planner.logic.datalog.language.model import Predicate, Rule, Stratum, atoms
 
 N = TypeVar("N", bound=Hashable)
@@ -91,12 +90,8 @@ def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict
         for atom, how in atoms(rule.body):
             known = row.get(atom.predicate)
             if known is None or (known.how == "positive" and how != "positive"):
-                row[atom.predicate] = PredicateDependency(how, _within(rule, atom))
+                row[atom.predicate] = PredicateDependency(how, Span(rule.span.source, atom.start, atom.end))
     return graph
-
-
-def _within(rule: Rule, atom: Atom) -> Span:
-    return Span(rule.span.source, atom.start, atom.end)
 
 
 def stratify(predicates: list[Predicate], rules: list[Rule]) -> tuple[list[Stratum], list[Diagnostic]]:

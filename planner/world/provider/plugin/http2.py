@@ -295,15 +295,11 @@ def _complete(fields: dict[str, str], chunks: list[bytes]) -> CallReply:
         status = fields.get(":status", "none")
         return CallReply(UNKNOWN, f"it answered with the HTTP status {status} and without a status of gRPC", b"")
     if code != "0":
-        return CallReply(int(code), _unquoted(fields.get("grpc-message", "")), b"")
+        return CallReply(int(code), unquote(fields.get("grpc-message", ""), errors="replace"), b"")
     data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     if len(data) < 5 or data[0] or unpack_from(">I", data, 1)[0] != len(data) - 5:
         return CallReply(UNKNOWN, "it answered with something else than one plain message", b"")
     return CallReply(OK, "", data[5:])
-
-
-def _unquoted(text: str) -> str:
-    return unquote(text, errors="replace")
 
 
 # ---------------------------------------------------------------- sockets

@@ -48,7 +48,7 @@ class RemoteBackend(ABC):
     ) -> Store:
         """The store of a workspace; a file that `-state` names takes its place. Raises ServiceError."""
         if state or state_out:
-            return _file(self.seal, state, state_out, backup)
+            return LocalBackend(seal=self.seal).store(DEFAULT_WORKSPACE, state, state_out, backup)
         if not self.has_workspaces and workspace != DEFAULT_WORKSPACE:
             raise ServiceError("workspaces not supported")
         return self.remote_store(workspace, "" if backup == "-" else backup)
@@ -84,10 +84,6 @@ class RemoteBackend(ABC):
         client = self.client(workspace)
         self.remove(workspace)
         forget_all(client)
-
-
-def _file(seal: Seal, state: str, state_out: str, backup: str) -> Store:
-    return LocalBackend(seal=seal).store(DEFAULT_WORKSPACE, state, state_out, backup)
 
 
 def _raise(problems: list[Diagnostic]) -> None:
