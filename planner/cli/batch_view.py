@@ -232,8 +232,8 @@ def edge_grounds(report: Any) -> dict[Any, Any]:
     return grounds(analysis) if analysis is not None else {}
 
 
-# What a batch does at the moment, as a table at the foot of a terminal that is drawn anew in place; what has ended
-# scrolls above it. It is drawn when something happens, and whenever the batch looks around; no thread writes.
+# The present work of a batch, as a table at the foot of a terminal that is drawn anew in place; finished units scroll
+# above it. It is drawn on events, and whenever the batch looks around; no thread writes.
 
 
 MOST_ROWS = 10
@@ -255,7 +255,7 @@ class Live(BatchLines):
         self.outcomes: Counter[str] = Counter()
         self.expected = 0
         self.bad: list[str] = []
-        self._widths: list[int] = []  # of the lines that stand there
+        self._widths: list[int] = []  # of the lines on the screen
         self._drawn_at = 0.0
 
     def say(self, text: str) -> None:

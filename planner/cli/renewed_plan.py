@@ -106,7 +106,7 @@ def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, argu
     finally:
         lock()
     if (texts and renewed is None) or not _changed(known) <= changed:
-        return None  # or somebody has changed something else before the lock was taken, or meanwhile
+        return None  # or the state was changed before the lock was taken, or meanwhile
     if renewed is not None:
         return _tell_renewed(known, renewed, terminal, arguments)
     terminal.stdout.write(known.output)
@@ -159,7 +159,7 @@ def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, argumen
     how = how_told(text.changed, arguments, terminal)
     if how != "none":
         if text.repeats or hides_causes(renewed, parts):
-            return None  # what is told again has no causes, or not those of now
+            return None  # repeated output has no causes, or not those of now
         text.causes = causes_told(renewed.made, how)
     terminal.stdout.write(known.output[: parts.told])
     text.show()

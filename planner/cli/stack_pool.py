@@ -211,7 +211,7 @@ def _view(job: Job, terminal: Terminal, lines: io.StringIO) -> View:
     if job.is_json:
         views.append(JsonView(lines))
         lines.seek(0)
-        lines.truncate()  # the command has said which version it is
+        lines.truncate()  # the command has printed its version
     return views[0] if len(views) == 1 else BothViews(*views)
 
 

@@ -162,7 +162,7 @@ def _said(result: TestFileResult, written: list[tuple[int, str]], interrupted: b
 
 
 Covered = dict[str, "tuple[Reached, ...]"]
-"""what the runs of test files have reached, by the file's name"""
+"""the parts that the runs of test files have reached, by the file's name"""
 Run = Callable[[Callable[[Suite], Suite], Covered], "tuple[int, SuiteRunner | None]"]
 """carries out the files that are chosen of a suite; the others have reached something before, which counts, too"""
 
@@ -222,7 +222,7 @@ def _started(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Te
     process = os.fork()
     if process == 0:
         os.close(reading)
-        os.setpgid(0, 0)  # a terminal interrupts this process alone, which tells that one
+        os.setpgid(0, 0)  # a terminal interrupts this process alone, which notifies that one
         _round(known, changed, run, terminal, writing)
     os.close(writing)
     return reading, process
@@ -244,7 +244,7 @@ def _interrupted(process: int) -> int:
             _, status = os.waitpid(process, 0)
         except KeyboardInterrupt:
             continue
-        except ChildProcessError:  # it had ended, and nobody has its exit code any more
+        except ChildProcessError:  # it had ended, and its exit code is lost
             return 1
         return abs(os.waitstatus_to_exitcode(status))
 

@@ -103,7 +103,7 @@ def causes_told(made: MadePlan[Any], how: str) -> Causes:
 
     told = Causes(causes(made), changed_actions(made), how)
     if made.context is not None:
-        made.context.take_apart()  # who asks for more evaluates again; to clear up all at the end takes its time
+        made.context.take_apart()  # later readers evaluate again; clearing up everything at the end takes time
     return told
 
 

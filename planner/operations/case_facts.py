@@ -70,7 +70,7 @@ def _not_in_a_pack(path: str, pack: str) -> str:
     given, _ = load_variables(OperationOptions(path))
     config, _ = load_config(path, variables=given)
     if config is None:
-        return ""  # told when it is planned
+        return ""  # reported when it is planned
     if config.root.backend is not None or config.root.encryption is not None:
         return "configures where states are stored, or how they are encrypted"
     if any("data.terraform_remote_state." in f"{key}." for module in config.root.walk() for key in module.resources):

@@ -226,7 +226,7 @@ def why_in_plan(
             proof = found.not_unknown(what) if negated else found.unknown(what)
         else:
             proof = found.not_action(what, verb) if negated else with_chains(answer.made, found.action(what, verb))
-    except Failure as failure:  # planning failed, so what is asked about may never have been planned
+    except Failure as failure:  # planning failed, so the object in question may never have been planned
         raise Failure([*failed, *_with_limits(answer.made, what, failure.diagnostics)]) from None
     return proof, [_as_warning(d) for d in failed]
 

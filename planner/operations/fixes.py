@@ -85,7 +85,7 @@ def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_
     kind = kind or ("apply" if plan_file else "plan")
     asked = _checked(graph(options, kind, plan_file, True, words[1]))
     (dependent, dependency), notes = vertices_meant(asked, words)
-    if dependency != words[1]:  # the relation is derived towards what is asked about
+    if dependency != words[1]:  # the relation is derived towards the second argument
         asked = _checked(graph(options, kind, plan_file, True, dependency))
     pair = (dependent, dependency)
     if pair not in asked.database["waits_for"]:
@@ -226,6 +226,6 @@ def _value(text: str, made: MadePlan[Unstored]) -> Any:
     source = Source("<before>", text)
     node, problems = parse_expression(source)
     if node is None or problems or any(sign in text for sign in ("...", "${", "%{", "(sensitive value)")):
-        return None  # shortened, hidden, or no literal of the language as it stands
+        return None  # shortened, hidden, or not a literal of the language in this form
     value, _ = try_evaluate(node, explainer_of(made).places.context.root.scope, source)
     return value

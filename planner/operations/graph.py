@@ -110,7 +110,7 @@ def _apply_knots(options: OperationOptions) -> tuple[list[Knot] | None, list[Dia
     return knots(build_graph(graphs.apply_facts(made.plan, made.loaded), own=made.loaded.rules)), []
 
 
-# `explore`: a plan with its graphs and what they stand on, for a page.
+# `explore`: a plan with its graphs and the sources of their edges, for a page.
 
 
 @frozen(eq=False)

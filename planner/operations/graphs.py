@@ -114,7 +114,7 @@ def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
     return checked[1]
 
 
-# Schemas in the form in which facts and validation ask for them.
+# Schemas in the form that facts and validation need.
 
 
 class SchemaTable:

@@ -56,7 +56,7 @@ def _looked_up(loaded: Loaded[OperationOptions], target: ResourceAddress) -> lis
     options, workspace = loaded.options, loaded.workspace
     backend, problems = current_backend(options.directory, loaded.config, workspace, loaded.given, loaded.encryption)
     if backend is None or has_errors(problems):
-        return []  # said later, by whoever opens it with all values
+        return []  # reported later, when it is opened with all values
     state, _ = store_of(options, backend, workspace).read()
     return _managed(target) if state is not None and _has(state, target) else []
 

@@ -111,8 +111,8 @@ def _loaded(options: OperationOptions) -> Config | None:
     return None if has_errors(problems) else config
 
 
-# Policies and the documents that they judge: which there are, and what they say of what `show -json` prints. Without
-# what making plans needs.
+# Policies for documents: their selection, and their findings about the output of `show -json`. Without the modules for
+# making plans.
 
 
 Known: TypeAlias = "list[tuple[Policies | None, list[Diagnostic]]]"
@@ -161,7 +161,7 @@ def policies_of(
     texts = {text for _, text in standing}
     recorded = superseded(dict(record.files if record is not None else ()), {**dict(named), **dict(standing)})
     recorded = {name: text for name, text in recorded.items() if text not in texts}
-    # The policy file of an organisation is the one that stands here, if any, and not what a plan file says it was.
+    # The policy file of an organisation is the one on this machine, if any, not the one recorded in a plan file.
     theirs = {name for name in recorded if name.endswith("policy.toml") and os.path.isabs(name)}
     recorded = {name: text for name, text in recorded.items() if not standing or name not in theirs}
     files = {**recorded, **dict(named), **dict(standing)}

@@ -62,16 +62,16 @@ class OperationOptions(StateOptions):
     """Options of commands that plan, or explain plans."""
 
     command: str = ""
-    """what was called: `plan`, `apply`, `policy check`"""
+    """the command: `plan`, `apply`, `policy check`"""
     about: tuple[tuple[str, str], ...] = ()
     """more facts about the run for policies: (key, value)"""
     mode: Mode = "normal"
     refresh: bool = True
     limits: Limits = UNLIMITED
     allow_deferral: bool = False
-    """what has an unknown count or for_each is left for later, with all that depends on it"""
+    """blocks with an unknown count or for_each are left for later, with all objects that depend on them"""
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """what was left for later so far, as in Plan.deferred"""
+    """the blocks left for later so far, as in Plan.deferred"""
     parallelism: int = field(default=10, eq=False)
     provider_parallelism: tuple[tuple[str, int], ...] = field(default=(), eq=False)
     """bounds for single providers, by name"""
@@ -81,7 +81,7 @@ class OperationOptions(StateOptions):
     policies: tuple[str, ...] = ()
     """folders and files of policies, or builtin:NAME"""
     standing_policies: tuple[str, ...] = ()
-    """the same of the organisation: no other policies may extend their declarations"""
+    """the standing policies of the organisation: no other policies may extend their declarations"""
     policy_overrides: tuple[str, ...] = ()
     """codes of denials that may pass"""
     policy_reason: str = ""

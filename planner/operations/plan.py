@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from planner.world.state.model import State
 
 Start: TypeAlias = Stored[OperationOptions]
-"""what planning starts from, beside the values of variables"""
+"""the start of planning, without the values of variables"""
 Variables: TypeAlias = "dict[str, RootVariable]"
 BuildGraph: TypeAlias = "Callable[[Start, Walk, State], Graph]"
 Remarks: TypeAlias = "Callable[[State], Iterable[Diagnostic]]"
@@ -102,7 +102,7 @@ def _plan(
     if options.needs_configuration and not loaded.config.files and options.mode != "destroy":
         detail = "Without configuration everything would be planned to be destroyed. Use destroy if that is meant."
         raise Failure(error("plan.no_configuration", "No configuration files", detail))
-    # warnings of the root module are said by finding the backend and by loading: readers of the JSON lines expect both
+    # warnings of the root module come from finding the backend and from loading: readers of the JSON lines expect both
     told += [*override_warnings(loaded.config), *loaded.config.root_warnings, *reading.problems]
     told.check(selection_problems(loaded.config, options.directory))
     opened = open_backend(loaded, told)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from planner.language.config.variables import RawVariables, RootVariable
 
 Unstored = Loaded[OperationOptions]
-"""what a plan in a file was made from, without the backend of its state"""
+"""the source of a plan in a file, without the backend of its state"""
 
 
 def save_plan(made: MadePlan[Unstored], path: str, mode: int = 0o666) -> list[Diagnostic]:
@@ -138,8 +138,7 @@ def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
     return {**given, **recorded}
 
 
-# Does a plan say what another one said? The one that was approved may have been incomplete: where it had an unknown
-# value, any fits.
+# Whether a plan equals an approved one. That may have been incomplete: where it had an unknown value, any fits.
 
 
 Differences = tuple[tuple[str, str], ...]

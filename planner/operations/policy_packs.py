@@ -156,7 +156,7 @@ def _one(
 def _is_as_locked(place: Path, known: Locked) -> bool:
     try:
         return folder_hash(place) == known.hash
-    except Failure:  # somebody put links, say, into it
+    except Failure:  # it contains unexpected links, for example
         return False
 
 

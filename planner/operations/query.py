@@ -162,7 +162,7 @@ def _limited(work: Any, asked: QueryTarget) -> Any:
     return run_limited(work, asked.seconds)
 
 
-# ---------------------------------------------------------------- what is asked
+# ---------------------------------------------------------------- queries
 
 _CALLED = re.compile(r"\s*([a-z_][\w.]*)\(")
 _NAMED = re.compile(r'\s*(\(|"[^"]*"\s*([-+&]|$)|[a-z_*?][\w*?-]*([.*?\[][^,]*|\s*)$)')
@@ -197,7 +197,7 @@ def _parsed(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]]:
     return parsed, problems
 
 
-# ---------------------------------------------------------------- what it is asked of
+# ---------------------------------------------------------------- data of queries
 
 
 def _ground(
@@ -357,7 +357,7 @@ def _ask_graph(
     return answers, [*problems, *found]
 
 
-# What a question is about, and what it is asked of: which relations only a plan can tell, and the plan for it.
+# The subject and the data of a query: which relations only a plan has, and the plan for it.
 
 
 def is_about_changes(predicate: Predicate) -> bool:

@@ -181,7 +181,7 @@ def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]
     """The rules of a program of the product together with these files, which may not change what it declares."""
     core = rulebook.program(name).files
     names = {file for file, _text in core}
-    # a user's file may be called like one of the product's and is no part of it for that
+    # a user's file may have the name of one of the product's without being part of it
     own = [(f"./{file}" if file in names else file, text) for file, text in files]
     try:
         packs = gather(tuple(own))

@@ -125,7 +125,7 @@ def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
             database = derive(program, case) if derive is not None else {}
             if any(database[name] != wanted for name, wanted in case.wanted.items()):
                 return True, case.name
-    except (Failure, ValueError):  # a rule that runs away, or facts that fit no more: nobody would miss that
+    except (Failure, ValueError):  # a rule that runs away, or facts that no longer fit: the mistake shows
         return True, file.path
     return True, None
 

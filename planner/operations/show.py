@@ -49,7 +49,7 @@ class ShownState:
 
 
 Shown = MadePlan[Unstored] | ShownState
-"""what `show` reads: a plan, or a state"""
+"""the input of `show`: a plan, or a state"""
 
 
 def kept_state(options: S, told: Diagnostics) -> StateLocation[S]:
@@ -146,7 +146,7 @@ def shown_json(shown: Shown) -> dict[str, Any]:
     return plan_json(shown.plan, shown.loaded.config, shown.loaded.schemas.schema)
 
 
-# What `show` prints of configurations: the whole tree, or one module that nobody calls, as JSON.
+# The output of `show` for configurations: the whole tree, or one module without its callers, as JSON.
 
 
 Document = tuple[dict[str, Any] | None, list[Diagnostic]]

@@ -44,7 +44,7 @@ def _words(text: str) -> list[str]:
     words: list[str] = []
     parts = iter(text.split(os.pathsep))
     for part in parts:
-        if part == "builtin":  # the sign between paths stands in builtin:NAME, too
+        if part == "builtin":  # the sign between paths occurs in builtin:NAME, too
             words.append(f"{part}:{next(parts, '')}")
         elif part:
             words.append(part if part.startswith("builtin:") else os.path.abspath(part))

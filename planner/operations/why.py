@@ -100,7 +100,7 @@ def _why_wait(
     if dependent == dependency and all(is_single_instance(asked, word) for word in words):
         fact = f"instance_waits({quote(words[0])}, {quote(words[1])})"
         return _why_fact(options, fact, kind, plan_file, negated)
-    if dependency != words[1] and notes:  # the relation is derived towards what is asked about
+    if dependency != words[1] and notes:  # the relation is derived towards the second argument
         asked = _checked(graph(options, kind, plan_file, True, dependency))
     if negated and (dependent, dependency) in asked.database["edge"]:
         detail = f"{dependent} waits for {dependency} directly; omit -not to see why."
@@ -155,7 +155,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
     if plan_file is None and name in rules.predicates and reads(rules, (name,), is_about_changes):
         return _proved(_planned_graph(options, rules, name, kind or "apply"), text, negated)
     asked = _checked(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
-    if name == DEPENDENCY:  # an operator's, which has no proof; the rules that say the same do
+    if name == DEPENDENCY:  # an operator's, which has no proof; the equivalent rules have one
         return _proved(*with_dependency(asked, text), negated)
     if name in asked.program.predicates and reads(asked.program, (name,), is_about_instances):
         answer = planned(options, plan_file)

@@ -62,7 +62,7 @@ class DownloadLine:
         self.terminal.stderr.flush()
 
 
-# What `init` and `get` say on their way: as text for people, and as one line of JSON without the ornaments of text.
+# Progress of `init` and `get`: as text for people, and as one line of JSON without the ornaments of text.
 
 
 class InitLines(Hooks):

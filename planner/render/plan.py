@@ -208,7 +208,7 @@ class PlanText:
         """The message when there are no changes, for each kind of plan."""
         plan = self.plan
         if drifted and plan.mode == "refresh-only" and not plan.errored:
-            return  # what was printed above already says what applying means
+            return  # the output above already explains the effect of applying
         if drifted:
             self._rule()
         self.terminal.out()

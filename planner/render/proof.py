@@ -14,7 +14,7 @@ from planner.render.terminal import Paint
 from planner.render.value import quoted
 
 _FOLLOWED = ("changes", "explained", "unknown", "reads_staying")
-"""what an explained action is followed to"""
+"""the predicates that an explained action is followed to"""
 LONGEST = 500
 """steps of a proof of which everything redundant can be omitted"""
 

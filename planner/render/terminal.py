@@ -183,8 +183,8 @@ def wrap(text: str, width: int) -> str:
     return "\n".join(out)
 
 
-# What a command writes to: a stream that may be full, gone or closed while work goes on. Output that fails never
-# reaches the work: what failed is kept, the rest goes nowhere, and the command says so at its end.
+# The output of a command: a stream that may be full, gone or closed while work goes on. A failure to write never
+# affects the work: the failure is kept, the rest is dropped, and the command reports it at its end.
 
 
 _PIECE = 1024

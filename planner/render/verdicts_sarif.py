@@ -48,7 +48,7 @@ def _run(verdict: Verdict) -> dict[str, Any]:
 
 
 SEVERITIES = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
-"""what code hosts sort by: a score as of CVSS, in the middle of its band"""
+"""the sort key of code hosts: a score as of CVSS, in the middle of its band"""
 
 
 def _rule(verdict: Verdict, code: str) -> dict[str, Any]:

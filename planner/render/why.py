@@ -74,7 +74,7 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
         else f"  {' '.join(map(str, columns))}"
     )
     lines = [head, f"    because {step.get('reason', 'it is given')} {rule}".rstrip()]
-    for further in ordered[-1:]:  # what the rule itself says, its name, and where it stands
+    for further in ordered[-1:]:  # the text of the rule itself, its name, and its place
         own = proofs[further]
         if "rule_at" in own:
             return [*lines, f"    {own.get('reason', '')} {paint('[' + own_rule_text(own) + ']', 'grey')}"]
@@ -145,7 +145,7 @@ def _place(source: Any) -> str:
     return ""
 
 
-# What makes something go away, for people: a line a set, each with what is known of whether it does.
+# Fixes for people: a line a set, each with whether it is known to work.
 
 
 def fixes_text(document: dict[str, Any], paint: Paint) -> str:
@@ -193,7 +193,7 @@ def _goal(goal: list[Any]) -> str:
     return f"{fact_text(goal)} holds"
 
 
-# Why a policy says what it says, for people: the rule, and the line of what is wrong.
+# Explanations of policy findings for people: the rule, and the line of the wrong value.
 
 
 VERDICTS = ("deny", "warn", "undecided", "broken", "overridden", "waived", "info")

@@ -52,7 +52,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
     if plan.outputs:
         out["output_changes"] = output_changes_json(plan.outputs)
     if not plan.prior_state.is_empty:
-        # what was checked in an earlier run says nothing of this one
+        # the checks of an earlier run do not apply to this one
         out["prior_state"] = state_json(evolve(plan.prior_state, check_results=None), schema_of)
     out["configuration"] = config_json(config, schema_of)
     if plan.relevant_attributes:

@@ -43,7 +43,7 @@ ABSOLUTE = ".terraform/absolute"
 """the folder that the files of modules with absolute directories have in a plan file"""
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
 _LEFT_OUT = ("module_outputs",)
-"""what applying a saved plan evaluates again"""
+"""data that applying a saved plan evaluates again"""
 _OWN = frozenset((*_STATES, *_LEFT_OUT, "limits"))
 """fields that are not encoded as all others are"""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)

@@ -29,7 +29,7 @@ class CauseStep:
     kind: str = ""
     source: Any = None
     value: str = ""
-    """what a variable is, as it may be shown; with what it was, where that is known"""
+    """the value of a variable, as it may be shown; with the former one, where that is known"""
     note: str = ""
     """the origin of a variable's value where its place does not show it: default, environment, input, plan"""
 

@@ -65,7 +65,7 @@ class MentionTrace:
         self._explained: set[str] = set()
         self._waiting: list[ValueLocation] = []
         self._was: dict[str, Value] = {}
-        """what stood, before the plan, where something merely copies a place"""
+        """the former values at places that are mere copies of another place"""
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
         """Look up a place; the places that this means, with their values."""
@@ -235,8 +235,8 @@ def _without_keys(change: ResourceChange) -> str:
     return format_resource(module, change.mode, change.type, change.name)
 
 
-# What the record beside the state tells of places: whether values, texts and repetitions are what they were when they
-# were last applied, under the names that they had then.
+# Places in the record next to the state: whether values, expressions and repetitions are unchanged since the last
+# apply, under the names that they had then.
 
 
 _WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
@@ -289,7 +289,7 @@ class OnRecord:
         return repetition(repeatable(place))[1] is not None and self.text(place) == "other"
 
 
-# Where a part of a value stands that is written out: in a file of values, or as the default of a variable.
+# The position of a written part of a value: in a file of values, or in the default of a variable.
 
 
 class WrittenValues:

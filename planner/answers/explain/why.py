@@ -255,10 +255,11 @@ class Explainer:
         return values
 
 
-# Why an action is not planned, in a few sentences: what is planned instead, and what the nearest rules would need.
+# Reasons why an action is not planned, in a few sentences: the action planned instead, and the conditions of the
+# nearest rules.
 #
-# The rules of rules/plan/actions.dl say what is missing: the obstacles of the action that was asked about. Here are
-# words for the conditions that fail, and nothing is decided.
+# The rules of rules/plan/actions.dl derive what is missing: the obstacles of the action in question. Here are words for
+# the conditions that fail, and nothing is decided.
 
 
 _LACKS = {

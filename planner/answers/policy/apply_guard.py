@@ -130,11 +130,11 @@ class PolicyGuard:
         self.hidden.update(rows.hidden)
 
 
-# Only the rules that an apply has to ask again, and whether one object can be judged by itself.
+# The rules that an apply has to evaluate again, and whether one object can be checked by itself.
 #
-# Asking again means evaluating policies whenever one of perhaps thousands of objects is about to change. Rules that
-# speak about one address only (as most do) are then evaluated over the facts about that address: time that does not
-# grow with the plan.
+# Evaluating them again means running policies whenever one of perhaps thousands of objects is about to change. Rules
+# about one address only (as most are) are then evaluated over the facts about that address: time that does not grow
+# with the plan.
 
 
 @frozen(eq=False)

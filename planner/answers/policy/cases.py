@@ -29,7 +29,7 @@ UNSETTLED = "unsettled"
 
 
 Given: TypeAlias = Callable[[Case, PolicyInputs], PolicyFacts | None]
-"""what `.given` of a case gives of what policies read"""
+"""the facts for policies from `.given` of a case"""
 
 
 def with_unknown(facts: FactBase) -> FactBase:

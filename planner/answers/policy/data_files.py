@@ -326,5 +326,5 @@ def _scalar(tag: str, text: str) -> Any:
     if kind == "bool":
         return text.lower() in ("true", "yes", "on")
     if kind in ("int", "float"):
-        return text if ":" in text else _number(text.replace("_", ""))  # 12:30 is no number to anybody
+        return text if ":" in text else _number(text.replace("_", ""))  # 12:30 is not a number
     return None

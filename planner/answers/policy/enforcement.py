@@ -91,7 +91,7 @@ def _facts(
     for info in policies.packs.policies.values():
         is_foreign = info.span is not None and info.span.filename not in policies.closed
         by = "directory" if is_foreign and codes[info.code] & policies.closed else "pack"
-        if info.level:  # a pack says nothing of the organisation's policies, unless it is one of its own
+        if info.level:  # a pack cannot set levels of the organisation's policies, unless it is one of its own
             facts.add("assigned_level", info.code, by, info.level)
         for group in info.override if info.code not in chosen and by == "pack" else ():
             facts.add("may_override", info.code, group)
@@ -185,7 +185,7 @@ def _groups(policies: Policies) -> Iterator[str]:
             yield name
 
 
-# ---------------------------------------------------------------- what is told
+# ---------------------------------------------------------------- reports
 
 
 def _told(waiver: Waiver) -> str:

@@ -23,7 +23,7 @@ from planner.language.syntax.body import Attribute, NativeBody
 Target: TypeAlias = tuple[str, str]
 """a resource with the keys of its modules, and an instance of it, or EVERY, or SOME (not known which)"""
 Meant: TypeAlias = tuple[set[Target], set[Target]]
-"""what is referred to, and what may be"""
+"""the targets that are referred to, and the possible ones"""
 EVERY, SOME = "*", "?"
 _ALL: Any = ("every element",)
 """a step into every element of a collection"""

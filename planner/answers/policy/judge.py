@@ -345,8 +345,8 @@ def _cases(policies: Policies, database: Database, unknown: Mapping[tuple[str, s
     return Cases(policies, database, unknown)
 
 
-# What policies might say of objects that a plan leaves for a later one: a policy that no object has been shown to has
-# not passed.
+# Possible findings about objects that a plan leaves for a later one: a policy that has not seen an object has not
+# passed.
 
 
 _OF_OTHERS = frozenset(("output", "variable", "check_result"))

@@ -16,7 +16,7 @@ KINDS: tuple[Kind, ...] = ("deny", "broken", "undecided", "warn", "overridden", 
 USUAL: tuple[Kind, ...] = ("deny", "undecided", "warn", "overridden")
 """the kinds that are counted even if there are none"""
 REFUSALS: tuple[Kind, ...] = ("deny", "broken")
-"""what keeps a plan from being applied"""
+"""the kinds that prevent applying a plan"""
 
 ALL_STEPS = 300_000
 """of evaluation by cases for all verdicts of a plan; those that come later stay undecided"""

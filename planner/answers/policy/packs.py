@@ -271,7 +271,7 @@ def _name_in(text: str) -> str:
     try:
         return read_manifest(MANIFEST, text).name
     except Failure:
-        return ""  # told where packs are put together
+        return ""  # reported where packs are read
 
 
 def data_names(manifest: PackManifest, folder: str) -> list[str]:

@@ -24,7 +24,8 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, numb
 
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 _FRONTS = ("", "unit_")
-"""what begins the names of relations about one plan, and about all plans of a fleet: those have the unit in front"""
+"""the prefixes of the names of relations about one plan, and about all plans of a fleet: those have the unit in
+front"""
 OTHERS = ("provider_argument", "data_value")
 """the relations with values that do not belong to planned objects"""
 VALUES = frozenset(
@@ -37,7 +38,7 @@ MAYBE = frozenset(f"{f}{n}" for f in _FRONTS for n in ("maybe", "maybe_exact", "
 """the relations that list unknown values"""
 
 END = ".!"
-"""what is put behind a path, so that it shows where that ends: no name begins like this"""
+"""the suffix of a path that marks its end: no name begins like this"""
 
 LINKS = frozenset(("depends",))
 """the relations between two objects that may not be wholly known; they are about one plan"""
@@ -126,7 +127,7 @@ class ValueRows:
         self, address: str, path: str, items: list[tuple[Any, str, Value]], mark: str | None, looked: Looked
     ) -> None:
         if self.structure and looked.here and not looked.all and any(_is_secret(part) for _, _, part in items):
-            looked = EVERYTHING  # what is told of the parts names them
+            looked = EVERYTHING  # reports on the parts name them
         if self.structure and looked.here:
             self.sizes.add((address, path, len(items)))
             self.parts.update((address, path, key, inner) for key, inner, _ in items)

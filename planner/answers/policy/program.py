@@ -203,7 +203,7 @@ def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diag
             yield error("policy.foreign_rule", "Rule for a relation of the organisation", detail, rule.span)
 
 
-# What can hardly be meant in a policy although it can be run: it would say nothing, and look like a pass.
+# Rules of a policy that are valid but hardly intended: they would have no findings, and look like a pass.
 
 
 VERTEX = "node"

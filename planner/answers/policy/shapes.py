@@ -204,7 +204,7 @@ def _compared(rule: Rule, name: str) -> Iterator[tuple[Constant, Comparison]]:
                     yield other, literal
 
 
-# ---------------------------------------------------------------- what a rule says of its variables
+# ---------------------------------------------------------------- conditions on variables
 
 
 def resource_types(program: RuleProgram, rule: Rule) -> dict[str, set[tuple[str, str]]]:

@@ -56,13 +56,13 @@ def _configured(file: Path, workspace: str, texts: dict[str, str], problems: lis
     try:
         config = read_config(name, texts[name], workspace, True)
     except Failure:
-        return  # told where settings are read
+        return  # reported where settings are read
     for use in config.packs:
         if use.name.startswith(PREFIX):
             problems += _of_library(use, texts)
             continue
         if not use.source:
-            continue  # settings of a pack that somebody else brings
+            continue  # settings for a pack from elsewhere
         folder = os.path.normpath(file.parent / use.source)
         if not use.source.startswith(("./", "../", "/")):
             try:
@@ -118,7 +118,7 @@ def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) 
     try:
         manifest = read_manifest(name, texts[name])
     except Failure:
-        return  # told where packs are put together
+        return  # reported where packs are read
     for data in data_names(manifest, str(file.parent)):
         if os.path.isfile(data):
             if not Path(os.path.realpath(data)).is_relative_to(os.path.realpath(file.parent)):

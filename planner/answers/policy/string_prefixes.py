@@ -25,7 +25,7 @@ _KINDS = {
 }
 """texts of a kind, or more than these"""
 _ENDINGS = re.compile(r"\$|\\[bBzQE]|\(\?")
-"""what in a pattern makes a match hinge on what comes behind, or may change what the rest means"""
+"""parts of a pattern that make a match depend on the following text, or may change the meaning of the rest"""
 _PLAIN = re.compile(
     r"\^(?:[\w :/=@,-]|\\[.\-/d]|\.|\[\^?(?:(?:\w-\w|[\w .:/@]|\\[.\-/d])+-?|-)\]|[+*?]|\{\d+(?:,\d*)?\}|[()])*\$?"
 )

@@ -126,7 +126,7 @@ class Flaws:
         count = 1
         for options in others:
             count *= len(options)
-        if count > MOST_VARIANTS:  # nothing is asked of what may be flawed: rather too often broken than too seldom
+        if count > MOST_VARIANTS:  # flawed values are not checked further: rather too often broken than too seldom
             others = [options for options in others if len(options) == 1]
         for chosen in product(*others):
             yield tuple(part for parts in chosen for part in parts)

@@ -65,7 +65,7 @@ class _Beginning(frozenset[Any]):
 
 
 Values: TypeAlias = "frozenset[Any] | None"
-"""what a term can be; None: anything"""
+"""the possible values of a term; None: anything"""
 Bound: TypeAlias = "Mapping[str, frozenset[Any]]"
 Columns: TypeAlias = tuple[tuple[int, frozenset[Any]], ...]
 _UNBOUND: Bound = {}

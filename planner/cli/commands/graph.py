@@ -45,7 +45,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError(f"There is no graph of type {kind}", f"The types are: {', '.join(KINDS)}.")
     if arguments["plan"] and kind != "apply":
         raise UsageError("Conflicting options", "A plan file has a graph of type apply only.")
-    # What is drawn is the graph of the configuration; programs get the one that the operation really walks.
+    # The drawing is the graph of the configuration; programs get the one that the operation really walks.
     graph = graph_of(settings, kind, arguments["plan"] or None, as_planned=arguments["json"])
     said = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]
     code = finish(said, terminal) if not arguments["draw-cycles"] else 0

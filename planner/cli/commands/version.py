@@ -26,7 +26,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         terminal.data(_json(providers))
         return 0
-    # Some clients treat a program by the name it gives here; the switch lets their users say which one they mean.
+    # Some clients treat a program by its name here; the switch lets their users choose the name.
     name = os.environ.get("PLANNER_VERSION_NAME", "").split()
     terminal.out(f"{name[0] if name else 'planner'} v{VERSION}\non {platform()}")
     for provider, version in providers.items():

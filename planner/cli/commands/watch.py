@@ -85,7 +85,7 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
                 terminal.out(f"\nPlanned in {time.monotonic() - began:.1f} s. Waiting for changes; Ctrl-C ends this.")
             terminal.stdout.flush()
             if terminal.outputs[0].problem is not None:
-                return 1  # nobody reads any more
+                return 1  # the output has no reader any more
             last = made or last
             parts = {id(last): parts[id(last)]} if id(last) in parts else {}
             gc.collect()  # which a command that ends leaves to the operating system

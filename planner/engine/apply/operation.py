@@ -45,7 +45,7 @@ class OperationProgress:
 
     def __init__(self, walk: ApplyWork, it: Instance, action: str, before: Value) -> None:
         self.walk, self.it, self.action = walk, it, action
-        # What only computes is not on the disk at once: losing it with the whole machine loses nothing real.
+        # Pure computations are not flushed to disk at once: losing them with the whole machine loses nothing real.
         self.durable = not walk.is_inline(it.node)
         self.number = walk.record.start(it, action, self.durable)
         self.began = monotonic()

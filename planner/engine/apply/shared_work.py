@@ -109,7 +109,7 @@ class RemainingObjects(StateObjects):
         return found if found is None or leaving is None else [key for key in found if key not in leaving]
 
 
-# What an apply has done so far: the state as it is now, its journal, and how many objects were touched.
+# The progress of an apply: the present state, its journal, and the number of changed objects.
 
 
 class ApplyRecord:

@@ -304,7 +304,7 @@ def _checkable(config: Config) -> list[tuple[str, str, dict[RuleKind, int]]]:
     return found
 
 
-# What the body of a resource must not say, whatever its values are: its own name, or what may not be stored.
+# Errors in the body of a resource that do not depend on values: references to itself, or values that may not be stored.
 
 
 class SelfReferences:

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from planner.language.functions import Function
 
 
-# What all walks over a configuration are: vertices whose work a table names, driven in the order of the graph.
+# The base of all walks over a configuration: vertices whose work a table names, driven in the order of the graph.
 
 
 VertexWork: TypeAlias = Callable[[Node], "WorkResult | list[Diagnostic]"]
-"""what to do when the turn of a vertex comes"""
+"""the work on a vertex"""
 
 
 @frozen(eq=False, kw_only=True)
@@ -381,7 +381,7 @@ def provider_configurations(graph: Graph) -> dict[str, str]:
     return dict(sorted(relation(graph, "uses_configuration")))  # type: ignore[arg-type]
 
 
-# What modules tell providers about themselves: `provider_meta` blocks.
+# Data of modules for providers: `provider_meta` blocks.
 
 
 def provider_meta(schemas: Schemas, it: Instance) -> Value:

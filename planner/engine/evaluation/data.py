@@ -72,8 +72,8 @@ def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, found: li
 
 # Ephemeral resources: opened when their turn comes.
 #
-# What they give is never kept: it lives as long as the walk, marked as ephemeral. When it cannot be opened yet, because
-# something that it needs is only known while applying, the plan sees what the configuration tells and nothing else.
+# Their values are never kept: they live as long as the walk, marked as ephemeral. When it cannot be opened yet, because
+# it needs a value that is only known while applying, the plan sees the values of its configuration and nothing else.
 
 
 _EPHEMERAL = frozenset((EPHEMERAL,))

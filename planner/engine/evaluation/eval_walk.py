@@ -51,6 +51,6 @@ class EvalWalk(ValueWalk):
         return problems
 
     def warnings_of(self, warnings: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-        return ()  # nothing is planned, so nothing is told of what a plan would be warned about
+        return ()  # nothing is planned, so there are no warnings of a plan
 
     WORK: ClassVar[Mapping[str, str]] = {**ValueWalk.WORK, "output": "output"}

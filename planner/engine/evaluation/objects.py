@@ -261,11 +261,11 @@ def object_id(value: Value, key: str = "id") -> ObjectId | None:
 
 # Objects of states from before version 4: texts in one flat map, `tags.%`, `tags.Name`, `rules.#`, `rules.0.port`.
 #
-# Only the type says what they mean. After OpenTofu's hcl2shim (flatmap.go).
+# Only the type determines their meaning. After OpenTofu's hcl2shim (flatmap.go).
 
 
 UNKNOWN_TEXT = "74D93920-ED26-11E3-AC10-0800200C9A66"
-"""what stood for an unknown value"""
+"""the placeholder of an unknown value"""
 
 
 def from_flat(flat: dict[str, str], wanted: ObjectType) -> Value:

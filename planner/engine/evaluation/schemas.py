@@ -151,7 +151,7 @@ class Schemas:
         return late
 
 
-# What a schema says about marks: sensitive attributes, and write-only arguments, which nothing may keep.
+# Marks of a schema: sensitive attributes, and write-only arguments, which must not be kept.
 
 
 _SENSITIVE = frozenset((SENSITIVE,))

@@ -332,8 +332,8 @@ _MAKERS = {
 }
 
 
-# What can be said of a reference to a resource without any value: is it declared, may it have a key, has its type the
-# attribute? Looked at once for each reference, so that mistakes show even where the value is not known yet.
+# Checks of references to resources without any value: is it declared, may it have a key, has its type the attribute?
+# Done once for each reference, so that mistakes show even where the value is not known yet.
 
 
 def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span) -> list[Diagnostic]:
@@ -399,7 +399,7 @@ def _word(mode: str) -> str:
     return {"managed": "resource", "data": "data source", "ephemeral": "ephemeral resource"}[mode]
 
 
-# What elements of lifecycle.replace_triggered_by name.
+# References in elements of lifecycle.replace_triggered_by.
 
 
 def watched(expr: Expr, repetition: Repetition) -> Ref:

@@ -28,7 +28,7 @@ _POSITIONS = frozenset(
 _LENGTH = 16
 """characters of the digest of a string: matching strings cannot be forged, as the key is secret"""
 _FIELDS: dict[type, tuple[str, ...]] = {}
-"""what makes up a node, without its positions"""
+"""the parts of a node, without its positions"""
 
 
 def text_digests(config: Config, digester: Digester) -> dict[str, tuple[str, ...]]:

@@ -193,7 +193,7 @@ def depends_on_problems(references: tuple[Reference, ...], scope: ModuleScope) -
             span = Span(reference.source, rest[0].start, rest[-1].end)
             detail = "depends_on names whole objects, not their attributes."
             problems.append(error("plan.depends_on", "Invalid depends_on reference", detail, span))
-        if not problems:  # whether there is such an object is asked until the first mistake
+        if not problems:  # existence of the object is checked until the first mistake
             problems += _resolve(reference, scope)
     return problems
 

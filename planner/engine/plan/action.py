@@ -48,7 +48,7 @@ class Decision:
     reason: str
     destroy_prevented: bool
     undecided: tuple[str, ...] = ()
-    """what only the provider could determine; set where it could not be called"""
+    """the decisions that depend on the provider alone; set where it could not be called"""
     unforeseen: bool = False
     """whether a plan that is being applied decided otherwise"""
     read_now: bool = False

@@ -70,7 +70,7 @@ def _make(
         refreshed, problems = _make(config, state, variables, schemas, ordinary, build_graph, hooks)
         if refreshed is None or has_errors(problems) or options.stop.requested:
             return None, problems
-        # what could not move may find its place now, and is told about either way
+        # objects that could not move may be placed now, and are reported either way
         moves = apply_moves(config, refreshed.prior_state)
         problems = check_targets(moves, options.limits)
         if problems:

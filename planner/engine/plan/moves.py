@@ -201,7 +201,7 @@ def moved_back(state: State, origins: Mapping[str, str]) -> State:
     left = {to: origins[to] for to in known if origins.get(to, to) != to}
     while left:
         for to in sorted(left, key=sort_key):
-            if left[to] not in left:  # else somebody else is still there
+            if left[to] not in left:  # else the address is still occupied
                 _move(builder, to, left.pop(to))
     return builder.snapshot()
 

@@ -64,7 +64,7 @@ class PlanOptions(WalkOptions):
     keep: Callable[[EvaluationContext], None] | None = None
     """takes the values that the plan was made with, when it is finished; else they are let go of"""
     digester: Digester | None = None
-    """what makes digests of the values, for the record of what was applied"""
+    """makes digests of the values, for the record of an apply"""
 
     @property
     def walk(self) -> Walk:

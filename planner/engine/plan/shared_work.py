@@ -57,7 +57,7 @@ class PlanWork(ConfigurationWalk):
 
     def self_references(self, it: Instance) -> list[Diagnostic]:
         """References of the resource's own body to itself, which have no value yet."""
-        # whether anything that a resource says, even in depends_on, names the resource itself, is in the graph
+        # whether any reference of a resource, even in depends_on, names the resource itself, is in the graph
         if it.config_address not in self.own_references and self.graph.database is not None:
             return []
         return self._self_references.of(it)

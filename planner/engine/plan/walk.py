@@ -259,7 +259,7 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
     facts = _facts(decl, recorded, before, plain)
     action = output_action(facts)
     sensitive = decl.sensitive or (recorded is not None and recorded.sensitive)
-    # nothing to nothing: the type of the null that the expression gives is not told
+    # nothing to nothing: the type of the expression's null is not reported
     after = before if not does(action, "changes") and plain.__class__ is Null else value
     told = rows(f"output.{decl.name}", facts)
     record.outputs[decl.name] = OutputChange(decl.name, action, before, after, sensitive, told)
@@ -306,9 +306,9 @@ def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Fa
     return []
 
 
-# What is named on the command line and matches nothing: it would change what a plan does without a word.
+# Names on the command line that match nothing: they would silently change a plan.
 #
-# The rules of rules/graph/instances.dl decide; this module states the facts, and guesses what could have been meant.
+# The rules of rules/graph/instances.dl decide; this module states the facts, and suggests similar names.
 
 
 def unmatched(walk: PlanWork) -> list[Diagnostic]:

@@ -443,10 +443,10 @@ def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
     return problems
 
 
-# What comes out alike in all calls of one module, so that it is worked out for the first of them alone.
+# Values that are equal in all calls of one module, so that they are computed for the first of them alone.
 #
-# To validation every variable of a called module is unknown, whatever its call gives. So what is made of variables and
-# local values only is the same in each call.
+# In validation every variable of a called module is unknown, whatever its call sets. So values made of variables and
+# local values only are the same in each call.
 
 
 _Foundations = tuple["dict[str, VariableDecl]", "dict[str, LocalDecl]"]

@@ -360,7 +360,7 @@ class Slots:
         return withdrawn
 
 
-# What a walk is given to do, and what it gives back. The walk knows nothing else of plans, applies or providers.
+# The input and output of a walk. The walk knows nothing else of plans, applies or providers.
 
 
 __all__ = [

@@ -82,7 +82,7 @@ class ConsulSession:
         while not self._end.wait(pause):
             try:
                 if self._cluster.ask("PUT", f"session/renew/{self.id}", once=True).status == 404:
-                    return  # it is over; whoever needs the lock finds out
+                    return  # it is over; the next user of the lock finds out
                 pause = _RENEWAL
             except ServiceError:
                 pause = 1.0

@@ -101,7 +101,7 @@ def _text(value: Any, what: str) -> str:
     return value
 
 
-# Base64 as OpenTofu reads and writes it: the standard alphabet, padded; line breaks are no part of it.
+# Base64 as OpenTofu reads and writes it: the standard alphabet, padded; line breaks are not allowed.
 
 
 class Base64Error(ValueError):

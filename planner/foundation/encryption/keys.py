@@ -127,7 +127,7 @@ def number_of(metadata: Metadata, name: str) -> int:
     return int(value)
 
 
-# What may stand in the blocks of key providers and methods.
+# The permitted content of blocks of key providers and methods.
 
 
 @frozen
@@ -150,5 +150,5 @@ class EncryptionArguments:
 
 
 Given = Mapping[str, Any]
-"""what was given: texts, whole numbers, truth values, tuples and dictionaries of them, Keys; nothing for what was not.
-Blocks are dictionaries"""
+"""the arguments: strings, whole numbers, truth values, tuples and dictionaries of them, Keys; missing ones are left
+out. Blocks are dictionaries"""

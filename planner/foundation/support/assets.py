@@ -66,9 +66,9 @@ def is_closed(status: os.stat_result) -> bool:
 def _own_directory(variable: str, usual: str) -> str | None:
     try:
         home = os.environ.get(variable, "")
-        # The XDG base directory specification says to ignore a relative path.
+        # The XDG base directory specification requires to ignore a relative path.
         base = home if os.path.isabs(home) else os.path.join(os.path.expanduser("~"), usual)
-        if not os.path.isabs(base):  # nobody knows the home of this user
+        if not os.path.isabs(base):  # the home of this user is unknown
             return None
         folder = os.path.join(base, "planner")
         os.makedirs(base, mode=0o700, exist_ok=True)

@@ -42,7 +42,7 @@ def _sha256() -> Any:
     return sha256
 
 
-# Names that nobody else has.
+# Unique names.
 
 
 def random_uuid() -> str:

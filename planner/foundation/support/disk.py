@@ -44,7 +44,7 @@ def replace_file(
 def _replace(path: str, data: bytes, mode: int, ready: Callable[[int], bool] | None, durable: bool) -> None:
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
-        descriptor = os.open(target, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe that nobody reads is refused
+        descriptor = os.open(target, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe without reader is refused
         try:
             os.set_blocking(descriptor, True)
             write_all(descriptor, data)

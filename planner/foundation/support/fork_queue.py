@@ -86,7 +86,7 @@ class Forks:
             ended, _ = os.waitpid(fork.process, os.WNOHANG)
             if not ended:
                 with suppress(ProcessLookupError):
-                    os.kill(fork.process, signal.SIGKILL)  # it has said what it had to say, or will never
+                    os.kill(fork.process, signal.SIGKILL)  # its last output has arrived, or never will
                 os.waitpid(fork.process, 0)
         self._forks.clear()
 
@@ -106,7 +106,7 @@ class Forks:
     def _work(self, work: Callable[[int], Any], pipe: int) -> NoReturn:
         parent = os.getppid()
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGINT, _nothing)  # the parent hears it, too, and says what is to be done
+        signal.signal(signal.SIGINT, _nothing)  # the parent receives it, too, and decides
         signal.signal(signal.SIGTERM, _interrupt)
         try:
             while not self.stop and os.getppid() == parent:

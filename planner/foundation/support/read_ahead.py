@@ -25,7 +25,7 @@ class Ahead:
             self._thread.start()
 
     def _read(self) -> None:
-        with suppress(OSError, ValueError, MemoryError):  # who asks meets it once more
+        with suppress(OSError, ValueError, MemoryError):  # later readers meet it once more
             self._data = read_given(self._path, self._most)
 
     def data(self) -> bytes:

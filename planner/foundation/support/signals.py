@@ -18,7 +18,7 @@ from threading import Event, Lock, Thread, current_thread, get_ident, local, mai
 from time import sleep
 from types import FrameType
 
-# The request to stop: made by a signal handler, heard by walks, providers, provisioners and whoever waits.
+# The request to stop: made by a signal handler, received by walks, providers, provisioners and waiting threads.
 
 
 _PATIENCE = 1.0

@@ -258,7 +258,7 @@ def implied_value(data: Any) -> Value:
     return _number(data)
 
 
-# Values as plain data, where a schema says what they are and nobody needs more.
+# Values as plain data, where a schema defines their types and no marks are needed.
 
 
 def plain(value: Value) -> Any:

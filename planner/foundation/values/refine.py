@@ -155,7 +155,7 @@ def _may_change(char: str) -> bool:
     return any(len(normalize("NFC", char + chr(m))) == 1 for m in range(0x300, 0x346))
 
 
-# What is known of JSON with unknown parts, where a value comes back from somebody who does not know of it.
+# The known parts of JSON with unknown parts, where a value comes back from a function that does not know them.
 
 
 _WITHOUT_PARTS = frozenset((str, bool, int, Null))

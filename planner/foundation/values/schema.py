@@ -86,7 +86,7 @@ class BlockSchema:
     deprecation_message: str = ""
     ephemeral: bool = False
     cache: dict[str, Any] = field(factory=dict, init=False, repr=False)
-    """what others derive from the schema once and keep here, by their own key"""
+    """derived data of other modules, computed once, each under its own key"""
 
 
 def decode_type(schema: BlockSchema) -> ObjectType:

@@ -331,7 +331,7 @@ def parse_module(text: str) -> ModuleAddress:
     raise AddressError("Invalid address", "The address of a module is expected.", 0, len(text))
 
 
-@lru_cache(maxsize=1 << 16)  # each stage asks again for each of some ten thousand instances
+@lru_cache(maxsize=1 << 16)  # each stage parses each of some ten thousand instances again
 def parse_resource_instance(text: str) -> ResourceAddress:
     """A resource instance address (a missing key means the single instance). Raises AddressError."""
     address = parse_address(text)

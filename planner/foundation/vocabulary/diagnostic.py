@@ -83,7 +83,7 @@ def warning(code: str, summary: str, detail: str = "", subject: Span | None = No
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
-    for d in diagnostics:  # noqa: SIM110 -- there are none nearly always, and asked it is of every object several times
+    for d in diagnostics:  # noqa: SIM110 -- nearly always empty, and called several times for every object
         if d.is_error:
             return True
     return False
@@ -97,7 +97,7 @@ class Failure(Exception):
         super().__init__("; ".join(d.summary for d in self.diagnostics))
 
 
-# What there is to say of a piece of work: collected in one list on its way, with one way out.
+# Diagnostics collected during an operation: one list on the way, with one way out.
 
 
 T = TypeVar("T")
@@ -130,14 +130,13 @@ class Diagnostics(list[Diagnostic]):
             self += failure.diagnostics
 
 
-# Exceptions that nobody expected, as diagnostics: mistakes in planner itself, what the machine refuses, and what is
-# nested too deeply.
+# Unexpected exceptions as diagnostics: mistakes in planner itself, errors of the machine, and values nested too deeply.
 
 
 _REFUSED = frozenset(
     (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE)
 )
-"""what is not up to a program: a disk that is full or broken, permissions, limits"""
+"""errors outside of a program's control: a disk that is full or broken, permissions, limits"""
 
 
 def defect(problem: Exception, address: str = "") -> Diagnostic:

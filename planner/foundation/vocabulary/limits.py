@@ -59,8 +59,8 @@ class Limits:
 UNLIMITED = Limits()
 
 
-# The kinds of plans that are asked for, and the walks over a configuration: words of the command line, of the fact
-# `walk(kind)` that the graph rules read, and of evaluation.
+# The kinds of plans, and the walks over a configuration: words of the command line, of the fact `walk(kind)` that the
+# graph rules read, and of evaluation.
 
 
 Mode: TypeAlias = Literal["normal", "destroy", "refresh-only"]

@@ -242,7 +242,7 @@ def _init(self: Any, record: _Record, /, *given: Any, **named: Any) -> None:
     positional = record.positional
     count = len(given)
     if count > len(positional):
-        _compiled_init(record)(self, *given, **named)  # which says what is wrong
+        _compiled_init(record)(self, *given, **named)  # which reports the problem
     for one, value in zip(positional, given, strict=False):
         _set(self, one.name, value)
     used = 0
@@ -422,7 +422,7 @@ def _evolve(inst: Any, **changes: Any) -> Any:
     if record is None:
         import attrs
 
-        # That of a class which attrs made.
+        # The constructor of a class made by attrs.
         return attrs.evolve(inst, **changes)
     if record.aliases is None:
         record.aliases = tuple([(one.alias, one.name) for one in record.fields if one.init])

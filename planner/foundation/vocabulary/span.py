@@ -34,7 +34,7 @@ class Source:
         self._ascii: bool | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The text is not cached with the syntax tree; whoever loads the tree sets it again.
+        # The text is not cached with the syntax tree; it is set again when the tree is loaded.
         return (Source, (self.filename, ""))
 
     def __repr__(self) -> str:

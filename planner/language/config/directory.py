@@ -66,7 +66,7 @@ def is_module(directory: str) -> bool:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link that leads to itself: what is wrong is said when it is read
+    except OSError:  # a link that leads to itself: reading it reports the problem
         return False
 
 
@@ -93,7 +93,7 @@ def _has_tofu_twin(name: str, present: set[str]) -> bool:
     return False
 
 
-# Whether a configuration is encrypted, by a quick look at its text: then nothing of what it says is kept in caches.
+# Whether a configuration is encrypted, by a quick look at its text: then none of its content is kept in caches.
 
 
 VARIABLE = "TF_ENCRYPTION"

@@ -321,7 +321,7 @@ class _SetUp:
                 )
                 where = Span(expr.source, node.start, node.end)
                 raise Failure(error("config.key_provider_format", title, detail, where))
-        if not names or None in names:  # one that is no key provider is found to be a dynamic value
+        if not names or None in names:  # a value that is not a key provider turns out to be dynamic
             return {}
         found: dict[str, dict[str, Value]] = {}
         for node, words in zip(mentioned, names, strict=True):

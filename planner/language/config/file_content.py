@@ -112,7 +112,7 @@ def _read_block(block: Block, file: FileContent, override: bool, problems: Probl
         file.imports.append((import_block(block, problems), block.header_span))
     elif kind == "removed":
         file.removed.append((removed_block(block, problems), block.header_span))
-    else:  # required_providers, known only to say where it belongs
+    else:  # required_providers, known only to report where it belongs
         where = Span(block.source, block.start, block.type_end)
         detail = "A required_providers block must be inside a terraform block."
         problems.error("misplaced_block", "Invalid required_providers block", detail, where)

@@ -25,7 +25,7 @@ class Override:
     span: Span
     """the target as it is written"""
     known_late: bool = False
-    """what is made up of a new object is known when it is applied, and not when it is planned"""
+    """generated values of a new object are known when it is applied, and not when it is planned"""
 
     @property
     def block(self) -> str:
@@ -39,7 +39,7 @@ class Mocking:
     defaults: Mapping[tuple[str, str], Values] = field(factory=dict)
     overrides: tuple[Override, ...] = ()
     known_late: bool = False
-    """what is made up of new objects is known when they are applied, and not when they are planned"""
+    """generated values of new objects are known when they are applied, and not when they are planned"""
     late_types: Mapping[str, bool] = field(factory=dict)
     """types of managed objects for which it is set explicitly"""
 

@@ -73,7 +73,7 @@ def install(
     if upgrade and fetch is None:
         recorder.kept = known
     load(recorder, problems)
-    # modules that were found are installed even if something is wrong in one of them: only then can it be told in full
+    # modules that were found are installed even if one of them has errors: only then can all be reported
     if not problems.has_errors or len(recorder.manifest) > 1:
         try:
             write_manifest(recorder.manifest, root_dir, data_dir)

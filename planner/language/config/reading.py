@@ -121,7 +121,7 @@ def _computed(expr: ExpressionPiece, problems: Problems) -> Value | None:
     before = len(problems)
     calls: list[nodes.Call] = []
     for call in function_calls(expr.node):
-        if not calls or call.start >= calls[-1].end:  # what stands inside a call is not looked at
+        if not calls or call.start >= calls[-1].end:  # the inside of a call is not looked at
             calls.append(call)
             span = Span(expr.source, call.start, call.end)
             problems.error(
@@ -299,7 +299,7 @@ def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references"
     except AddressError as bad:
         where = Span(expr.source, start + bad.start, start + bad.end)
         problems.error("malformed_reference", bad.summary, bad.detail, where)
-        steps = bad.steps  # what could be read counts, so that nothing else is said about it
+        steps = bad.steps  # the readable steps count, so that there are no further errors about it
     node = _placed(steps, start, expr.node) if steps else None
     detail = f"Quotes around {what} are an old form that may stop working; leave them out."
     problems.warning("quoted_reference", f"Quoted {what} are deprecated", detail, expr.span)
@@ -335,7 +335,7 @@ def interpolated(expr: ExpressionPiece) -> ExpressionPiece:
 def _held_by_string(expr: ExpressionPiece, text: str, problems: Problems) -> ExpressionPiece | None:
     from planner.language.syntax.parse import parse_expression
 
-    # The string's text at the place where the string stands, so that positions are those of the file.
+    # The string's text at its place in the file, so that positions are those of the file.
     source = Source(expr.source.filename, expr.source.text[: expr.node.start] + text)
     node, diagnostics = parse_expression(source, expr.node.start)
     problems.extend(diagnostics)

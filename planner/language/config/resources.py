@@ -363,7 +363,7 @@ def _ignored(expr: ExpressionPiece, problems: Problems) -> Literal["all"] | tupl
 def _replace_triggers(expr: ExpressionPiece, problems: Problems) -> tuple[Expr, ...]:
     """Each refers to exactly one resource, and beside it only to count.index and each.key."""
     triggers = []
-    failed = False  # in JSON syntax one element that is no expression makes the rest go unchecked
+    failed = False  # in JSON syntax one element that is not an expression makes the rest go unchecked
     for item in elements(expr, problems) or ():
         if item.json:
             if failed:

@@ -86,7 +86,7 @@ class StaticScope:
         if value is None:
             return None
         value, marks = unmark_deep(value)
-        if value.__class__ is Unknown:  # stands for something malformed, which is reported
+        if value.__class__ is Unknown:  # in place of something malformed, which is reported
             return None
         for secret, word in ((SENSITIVE, "Sensitive"), (EPHEMERAL, "Ephemeral")):
             if secret in marks:

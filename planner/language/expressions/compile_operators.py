@@ -209,7 +209,7 @@ def compile_unary(compiler: Compiler, node: nodes.Unary) -> Run:
     return run
 
 
-# How precise the whole numbers of an expression are, as far as its text tells.
+# How precise the whole numbers of an expression are, as far as it follows from its text.
 #
 # Numbers are 512-bit floats, but Go counts in 64-bit integers and computes `pow` and `log` in float64; a number made of
 # such a result keeps that precision, and a quotient of two of them is rounded to it: `length(a) / length(b)` has 20
@@ -368,7 +368,7 @@ def _undecided(yes: Value, no: Value, wanted: Type) -> Value:
     if first is NUMBER and second is NUMBER:
         (low_a, high_a), (low_b, high_b) = number_bounds(yes), number_bounds(no)
         low, high = _widest(low_a, low_b, -1), _widest(high_a, high_b, 1)
-        if low is None or high is None or low[0] != high[0]:  # an infinite bound says nothing
+        if low is None or high is None or low[0] != high[0]:  # an infinite bound adds nothing
             low = None if low is not None and is_infinite(low[0]) else low
             high = None if high is not None and is_infinite(high[0]) else high
         return refined(NUMBER, Refinement(never_null, lower=low, upper=high))

@@ -146,8 +146,8 @@ def _distinct(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 # Templates: texts with interpolations.
 #
-# After HCL (hclsyntax/expression_template.go): an unknown part makes the whole unknown, with what stands before it as
-# its known prefix; marks of parts go to the whole.
+# After HCL (hclsyntax/expression_template.go): an unknown part makes the whole unknown, with the text before it as its
+# known prefix; marks of parts go to the whole.
 
 
 def compile_template(compiler: Compiler, node: nodes.Template) -> Run:

@@ -15,7 +15,7 @@ from planner.language.functions.protocol import Function, FunctionError, Param, 
 FUNCTIONS: list[Function] = []
 
 _MEMORY = 1 << 28  # bytes that the automaton of one expression may take
-# Quoted text, escapes, and character classes, so that the openings of named groups are told from their likes.
+# Quoted text, escapes, and character classes, so that the openings of named groups are distinguished from similar text.
 _TOKENS = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(.)|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\(\?P?<(\w+)>", re.DOTALL)
 
 Spans = list[tuple[int, int]]  # of the whole match and of each group, in bytes; (-1, -1): no match

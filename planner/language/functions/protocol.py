@@ -311,7 +311,7 @@ def unknown_function(name: str) -> Function:
     return Function(name, [], anything, DYNAMIC, impl)
 
 
-# What implementations need to read their arguments and build results: whole numbers, strings, kinds of values.
+# Helpers for reading arguments and building results: whole numbers, strings, kinds of values.
 
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1

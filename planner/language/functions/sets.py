@@ -31,7 +31,7 @@ Combine = Callable[[Set, Set], Iterable[Value]]
 
 _ANY_SET = SetType(DYNAMIC)
 MOST_COMBINATIONS = 10_000_000
-_PRODUCT_LIMIT = 1024  # beyond this nobody needs to know how many there may be
+_PRODUCT_LIMIT = 1024  # beyond this the number does not matter
 
 
 def _common_type(*sets: Value) -> Type:

@@ -262,7 +262,7 @@ def _timestamp(match: re.Match[str]) -> str | None:
 
 _WIDTH = 80
 _STEP = 2
-_SIMPLE_KEY = 128  # longest key, in bytes, that stands on the line of its value
+_SIMPLE_KEY = 128  # longest key, in bytes, on the line of its value
 _BREAKS = "\r\n\x85\u2028\u2029"
 _ESCAPES = {
     "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e",

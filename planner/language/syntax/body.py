@@ -1,7 +1,7 @@
 """Typed syntax of attributes, blocks and bodies (the content of a file, or between the braces of a block), in native or
 JSON syntax, read through a schema."""
 
-# ruff: noqa: RUF023  (slots stand in the order of the constructor's arguments)
+# ruff: noqa: RUF023 (slots are in the order of the constructor's arguments)
 
 from __future__ import annotations
 
@@ -299,7 +299,7 @@ def _label_problem(block: Block, schema: ExpectedBlock) -> Diagnostic | None:
 
 Mentioning: TypeAlias = Expression | Attribute | Block | Body
 
-# Where the parts of a node stand, last first. What is missing here has none, or is handled below.
+# The attributes with the parts of a node, last first. Nodes missing here have none, or are handled below.
 PARTS: dict[Any, tuple[str, ...]] = {
     Relative: ("source",),
     Index: ("key", "collection"),
@@ -336,7 +336,7 @@ def function_calls(node: Mentioning) -> list[Call]:
 
 def _mentions(root: Any) -> list[Any]:
     mentions: list[Any] = []
-    # What to visit, last first, each with the names bound around it; no recursion, for trees may be deep.
+    # The nodes to visit, last first, each with the names bound around it; no recursion, for trees may be deep.
     stack: list[tuple[Any, frozenset[str]]] = [(root, frozenset())]
     push, pop = stack.append, stack.pop
     while stack:
@@ -366,7 +366,7 @@ def _mentions(root: Any) -> list[Any]:
         elif isinstance(node, Attribute):
             try:
                 push((node.expr, bound))
-            except Failure:  # a malformed template in JSON mentions nothing; evaluating it says what is wrong
+            except Failure:  # a malformed template in JSON mentions nothing; evaluating it reports the problem
                 continue
         elif cls is NativeBody:
             items = [*node.attributes.values(), *node.blocks]

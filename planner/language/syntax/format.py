@@ -403,7 +403,7 @@ def _gap(before: str, subject: FormatToken, after: str) -> bool:
     if kind in _TIGHT_AFTER or after in _TIGHT_BEFORE:
         return False
     if kind == NAME and subject.text == "in" and before == NAME:
-        return True  # `for x in [1]` is no index
+        return True  # `for x in [1]` is not an index
     if after == "[" and (kind in (NAME, "NUMBER") or _CHANGE.get(kind, 0) < 0):
         return False
     if kind == "NOT":

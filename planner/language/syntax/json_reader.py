@@ -68,7 +68,7 @@ def _string(text: str, at: int) -> JsonText:
     except JSONDecodeError:
         raise _NotJsonError from None
     if not value.isascii():
-        value = _surrogate.sub("\ufffd", value)  # half a pair stands for no character
+        value = _surrogate.sub("\ufffd", value)  # half a pair is not a character
     return JsonText(value, at, end)
 
 

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 Token: TypeAlias = tuple[str, str, int]
 
-# What Go's unicode.IsSpace accepts, which strip markers and heredoc markers go by.
+# The characters accepted by Go's unicode.IsSpace, which strip markers and heredoc markers follow.
 SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 
 # Modes. Newlines are tokens in the first three.
@@ -61,7 +61,7 @@ _TYPES = {
     "}": "RBRACE",
     "~}": "TEMPLATE_CLOSE",
 }
-_BEFORE_SPLAT = tuple("*\r\n\t #/")  # what can stand behind the bracket of a splat
+_BEFORE_SPLAT = tuple("*\r\n\t #/")  # tokens possible behind the bracket of a splat
 _KEYWORDS = {"for": "FOR", "in": "IN", "if": "IF"}
 
 
@@ -113,7 +113,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
     pos = start
     stack = [mode]
     markers: list[str] = []  # of the open heredocs
-    line_start: list[bool] = []  # whether each open heredoc stands at the start of a line
+    line_start: list[bool] = []  # whether each open heredoc begins at the start of a line
     patterns = _patterns(True)
     match = patterns.lines if mode < BRACKETS else patterns.no_lines
     types, keywords, ascii_only = _TYPES, _KEYWORDS, text.isascii()

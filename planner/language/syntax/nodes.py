@@ -5,7 +5,7 @@ the text of the file (`Source`), end exclusive. An expression does not know its 
 holds it does (`source`).
 """
 
-# ruff: noqa: RUF023  (slots stand in the order of the constructor's arguments)
+# ruff: noqa: RUF023 (slots are in the order of the constructor's arguments)
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class ParseRecovery:
         self.tokens = tokens
         self.states = states
         self.values = values
-        self.silent = False  # whether nothing more can be said with any certainty
+        self.silent = False  # whether further errors would be uncertain
         self.count = 0
         self.reported = -1  # the offset of the token reported last
         self.last = (-1, -1)
@@ -218,16 +218,16 @@ class ParseRecovery:
             return
         if self.breaks and token[2] >= self.breaks[0][0]:
             self.silent = True  # what follows may be within a string or not
-        if kind == "INVALID":  # wrong whatever it stands for
+        if kind == "INVALID":  # wrong in any place
             self.reported = token[2]
             if text != ";" or not self.told_semicolon:
                 self.builder.report(*mistakes.invalid(text), *_extent(token))
             self.told_semicolon = self.told_semicolon or text == ";"
-            if text == "*":  # a star where it could stand on one line
+            if text == "*":  # a star where it may be on one line
                 self.count += 1
                 return
-        # A line that begins with no name, a brace too few, half a directive: most likely what an earlier mistake left.
-        # Behind a whole expression a missing colon further up is no reason for anything.
+        # A line that does not begin with a name, a brace too few, half a directive: most likely left by an earlier
+        # mistake. Behind a whole expression a missing colon further up does not explain anything.
         if entry.echo and (self.is_lost if place == "expression_end" else self.count):
             return
         self.count += 1
@@ -275,7 +275,7 @@ class ParseRecovery:
             return self.values[position - 2][1], opening[2] + 1
         if subject == "opening":
             return opening[2], opening[2] + 1
-        # "text": the first token of the template that the interpolation stands in
+        # "text": the first token of the template that contains the interpolation
         while self.states[position][SYMBOL] not in ("QUOTE_OPEN", "HEREDOC_OPEN", ""):
             position -= 1
         after = self.values[position - 1][2] + len(self.values[position - 1][1]) if position else 0

@@ -180,7 +180,7 @@ def _joined(line: list[_Piece]) -> str:
 def _space(line: list[_Piece], number: int) -> str:
     before, piece = line[number - 1], line[number]
     if piece.is_comment:
-        return " " * max(piece.blanks, 1)  # comments of several lines may stand below each other
+        return " " * max(piece.blanks, 1)  # comments of several lines may be aligned
     if before.is_comment:
         return " "
     if _is_tight(line, number, before, piece):

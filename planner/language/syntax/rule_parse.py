@@ -72,7 +72,7 @@ class _RuleReader:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
         self.docs: dict[int, tuple[str, int, int]] = {}  # start of the token behind it -> text, start, end
-        self.unread: list[int] = []  # where characters stand that begin no token
+        self.unread: list[int] = []  # the positions of characters that begin no token
         self.found: list[Statement] = []
         self.done = 0  # where the last whole statement ends, or reading was taken up again
         self.tokens = self._scan()

@@ -116,7 +116,7 @@ def _terminals(made: Any) -> Terminals | None:
     words = {str(t.name): str(t.pattern.value) for t in made.terminals if not isinstance(t.pattern, PatternRE)}
     keywords = {w: n for n, w in words.items() if any(re.fullmatch(t.pattern.to_regexp(), w) for t in patterns)}
     signs = sorted((n for n, w in words.items() if w not in keywords), key=lambda n: (-len(words[n]), n))
-    # What is ignored comes before signs: `//` is not two divisions.
+    # Ignored tokens come before signs: `//` is not two divisions.
     ignored = [t for t in patterns if t.name in made.ignore_tokens]
     others = [t for t in patterns if t.name not in made.ignore_tokens]
     parts = [f"(?P<{t.name}>{t.pattern.to_regexp()})" for t in (*ignored, *others)]

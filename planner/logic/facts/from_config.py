@@ -238,7 +238,7 @@ def _imports(facts: FactBuilder, config: Config) -> None:
         _references(facts, "import_reference", target, "", [(node, source, path)], config.root)
 
 
-# What a traversal names: the key under which the graph's rules know it (see `key` in rules/atoms.dl).
+# The target of a traversal: the key under which the graph's rules know it (see `key` in rules/atoms.dl).
 
 
 Subject: TypeAlias = tuple[str, str | None]

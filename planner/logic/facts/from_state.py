@@ -91,9 +91,9 @@ def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: 
         facts.add("abandoned", address, source=source)
 
 
-# What the plan decided, to facts: the predicates of rules/inputs/changes.dl.
+# Decisions of the plan as facts: the predicates of rules/inputs/changes.dl.
 #
-# The source of each is what the decision is about: the resource block where there is one, else the entry in the state.
+# The source of each is the subject of the decision: the resource block where there is one, else the entry in the state.
 
 
 def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State, config: Config) -> None:

@@ -174,7 +174,7 @@ def _is_address(expr: Expr | None, node: Traversal | Variable | Call) -> bool:
     return expr is not None and node.start == expr.node.start
 
 
-# What names providers: the predicates of rules/graph/needed_providers.dl. Each module says each thing once.
+# References to providers: the predicates of rules/graph/needed_providers.dl. Each module has each fact once.
 
 
 def provider_mentions(facts: FactBuilder, config: Config, state: State | None = None) -> None:
@@ -190,7 +190,7 @@ def provider_mentions(facts: FactBuilder, config: Config, state: State | None = 
             sources.add(source)
             facts.add("provider_mentioned", source, path, kind, source=span)
     for resource in state.resources.values() if state is not None else ():
-        with suppress(AddressError):  # an odd one is reported by whoever reads the object
+        with suppress(AddressError):  # a malformed one is reported when the object is read
             source = parse_provider_configuration(resource.provider).source
             sources.add(source)
             facts.add("provider_mentioned", source, "", "state", source=StateEntry(resource.address))

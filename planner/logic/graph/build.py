@@ -23,13 +23,13 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.model.graph import Graph, Node, adjacency
 from planner.logic.programs.rule_programs import Files, load
 
-# What people mean by names of vertices and by addresses, as the rules say.
+# The meaning of vertex names and addresses, according to the rules.
 
 
 SPOKEN = ("spoken", "may_mean_vertex")
 """the relations that names are read from"""
 SPOKEN_AT_FIRST = ("spoken_at_first", "may_mean")
-"""the same, also of what is left out of the graph"""
+"""those that also have vertices left out of the graph"""
 
 
 @frozen(eq=False)
@@ -152,7 +152,7 @@ def _remember(graph: Graph, want: tuple[str, ...] | None) -> Graph:
     return graph
 
 
-# What the state records of each instance: `recorded_dependency` of rules/graph/dependencies.dl, lifted.
+# Recorded dependencies of each instance in the state: `recorded_dependency` of rules/graph/dependencies.dl, lifted.
 
 
 class ResourceDependencies:
@@ -160,7 +160,7 @@ class ResourceDependencies:
 
     def __init__(self, database: Database) -> None:
         rows = database.rows("recorded_dependency")
-        # a rule of somebody's that reads the relation has made it one of rows
+        # a user's rule that reads the relation has made it one of rows
         self._behind = rows if isinstance(rows, Behind) else Behind(rows, {(name, name) for _, name in rows})
         self._shared = Addresses(self._behind.names)
 
@@ -236,7 +236,7 @@ def read_nodes(database: Database) -> dict[str, Node]:
     return nodes
 
 
-# What makes a graph impossible to walk: cycles, and provider configurations that are not there.
+# Reasons why a graph cannot be walked: cycles, and missing provider configurations.
 
 
 def graph_problems(graph: Graph) -> list[Diagnostic]:

@@ -208,10 +208,10 @@ def cycle_problems(graph: Graph) -> list[Diagnostic]:
     return problems
 
 
-# What to take away so that a graph has no cycles any more: a smallest set of references that people wrote.
+# Removals that break all cycles of a graph: a smallest set of written references.
 #
-# This is the minimum feedback edge set, where edges that stand on the same statement go together and only edges that
-# somebody owns (rules/graph/cut.dl) may go. Small knots are solved exactly, by a search that branches over the owned
+# This is the minimum feedback edge set, where edges from the same statement are removed together and only owned edges
+# (rules/graph/cut.dl) may be removed. Small knots are solved exactly, by a search that branches over the owned
 # statements of one short cycle after the other and deepens by one statement at a time; large ones greedily.
 
 

@@ -53,10 +53,10 @@ class ResourceChange:
     facts: tuple[tuple[str, ...], ...] = ()
     """the decision's facts: (predicate, columns...), kept for `why`"""
     before_identity: Value = None
-    """what identifies the object for its provider; None when there is no such thing"""
+    """the identity of the object for its provider; None when there is none"""
     after_identity: Value = None
     undecided: tuple[str, ...] = ()
-    """what only the provider can determine: object, replacement, values or import"""
+    """the decisions that depend on the provider alone: object, replacement, values or import"""
 
     @property
     def resource_address(self) -> str:

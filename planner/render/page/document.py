@@ -104,7 +104,7 @@ class PageChange:
     """causes, which changes have in common"""
     lines: tuple[str, ...] = ()
     text: str = ""
-    """what changes, as a plan shows it"""
+    """the change, as in the text of a plan"""
 
 
 @frozen
@@ -123,7 +123,7 @@ class Page:
     asks: str = ""
     """the command that proves an edge, up to the names of its ends"""
     hide: Callable[[str], str] = str
-    """what takes sensitive values out of lines of files"""
+    """removes sensitive values from lines of files"""
 
 
 def page_json(page: Page) -> dict[str, Any]:

@@ -5,4 +5,4 @@ import os
 FOLDER = os.path.join(".planner", "batch")
 """of the records of runs, below the root of a fleet"""
 OF_UNIT = frozenset(("rules", "policies", "policy.toml", "waivers.toml", "policy.lock", "packs"))
-"""what below .planner belongs to a unit's configuration"""
+"""files below .planner that belong to a unit's configuration"""

@@ -37,7 +37,7 @@ WANT = (
 )
 _KEPT = ("edges", "before", "waves", "selected", "state_of", "reads_from", "offered", "parts")
 ENVIRONMENT = "TF_"
-"""what the names of variables begin with that go to workers"""
+"""the prefix of variables that go to workers"""
 
 
 @frozen(eq=False)
@@ -66,7 +66,7 @@ class Analysis:
     parts: dict[str, tuple[tuple[str, str], ...]] = field(factory=dict)
     """deployment -> states of its components that others read: (state, component)"""
     share: Share | None = None
-    """what this job does of what is selected, where several share it"""
+    """the share of this job in the selected units, where there are several"""
 
     @property
     def planned(self) -> Collection[str]:

@@ -42,7 +42,7 @@ def save(run: Run) -> None:
     options, analysis = run.batch.options, run.analysis
     base = saved_plan.base_of(analysis.fleet.root)
     part = run.part()
-    # the parts of one plan have one key, so that it can be told whether they saw the same values
+    # the shards of one plan have one key, so that their values can be compared
     key = bytes.fromhex(part.fleet) if part is not None else os.urandom(16)
     units = {}
     for unit in run.in_order():

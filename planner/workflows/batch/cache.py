@@ -36,7 +36,7 @@ from planner.workflows.batch.root_modules import Found
 from planner.workflows.batch.stack_folders import StackFolder
 
 FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
-"""what is known of folders, of units, and of the whole fleet by commands"""
+"""tables of directories, of units, and of the whole fleet by commands"""
 
 
 class Cache:
@@ -135,7 +135,7 @@ class Cache:
         if known is None or known["key"] != request_key(request) or not set(request.facts) <= set(known["facts"]):
             return None
         if request.is_read and not known["is_read"]:
-            return None  # nobody asked for its outputs then
+            return None  # its outputs were not needed then
         return known if self.may_hold(request.unit) else None
 
     def look_again(self) -> None:
@@ -158,7 +158,7 @@ class Cache:
         if not is_brief:
             data |= orjson.loads(known["details"])
         if any(data[name] and not os.path.exists(data[name]) for name in ("plan_file", "planned_file")):
-            return None  # somebody removed the record of that run
+            return None  # the record of that run was removed
         if request.facts or request.text:
             try:
                 kept = orjson.loads(read_whole(self._facts_path(request.unit)))
@@ -186,7 +186,7 @@ class Cache:
             "key": request_key(request),
             "run": run,
             "result": data,
-            "details": orjson.dumps(details).decode(),  # read when somebody asks for them
+            "details": orjson.dumps(details).decode(),  # read on first use
             "facts": sorted(facts),
             "is_read": request.is_read,
         }

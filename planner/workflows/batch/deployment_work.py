@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from planner.world.state.model import OutputState
 
 SECRET = "sensitive.outputs"
-"""what is handed out beside the outputs: the names of those that are sensitive"""
+"""the entry next to the outputs with the names of the sensitive ones"""
 
 
 def do_deployment(request: Request, check: Check) -> UnitResult:

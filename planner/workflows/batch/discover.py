@@ -50,7 +50,7 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
         found: dict[str, StackFolder] = {}
         paths = {os.path.join(folder, name) for name in root_modules(folder, known, left=left, stacks=found)}
         stacks |= {os.path.relpath(os.path.join(folder, name), root): stack for name, stack in found.items()}
-        if folders and is_module(folder):  # it was named, so it is one, whatever its blocks say
+        if folders and is_module(folder):  # it was named, so it is a unit, whatever its blocks are
             paths.add(folder)
         if (
             not (paths or any(one.deployments for one in found.values()))

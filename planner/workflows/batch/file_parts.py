@@ -124,7 +124,7 @@ def _included(pattern: str, file: str, root: str, span: Span, problems: Problems
     return allowed
 
 
-# The files that a fleet's file generates in units, with a mark; those that nobody asks for any more go.
+# The files that a fleet's file generates in units, with a mark; unused ones are removed.
 
 
 MARK = "Written by planner from planner.batch.hcl, and written again with every run."
@@ -175,7 +175,7 @@ def _write(path: str, shown: str, file: GeneratedFile, problems: Problems) -> No
     except OSError:
         pass
     if os.path.islink(path):
-        os.unlink(path)  # what it leads to is somebody else's
+        os.unlink(path)  # the target of the link belongs to others
     replace_file(path, data)
 
 
@@ -188,7 +188,7 @@ def _listed(root: str) -> set[str]:
     return {p for p in paths if isinstance(p, str) and not os.path.isabs(p) and ".." not in p.split("/")}
 
 
-# Stacks that a fleet's file names: a `unit` block about one stands for each of its deployments.
+# Stacks that a fleet's file names: a `unit` block about one represents each of its deployments.
 
 
 def stack_of(root: str, folder: str) -> StackFolder | None:

@@ -96,7 +96,7 @@ class FileRecorder:
         elif type(path) is bytes:
             path = os.fsdecode(path)
         if type(path) is not str:
-            return  # a descriptor: what it stands for was opened before
+            return  # a descriptor: its file was opened before
         if event == "open" and _writes(arguments):
             return
         if event == "os.listdir" and _is_tidying(sys._getframe(1).f_code):

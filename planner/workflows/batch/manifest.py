@@ -75,7 +75,7 @@ def keep_manifest(
     """Note the fleet's units. `applied` are those that this run applied, `ended` those that it destroyed."""
     before = known_units(fleet.root)
     if before is None:
-        return  # somebody may be able to mend it
+        return  # the user may be able to repair it
     now = dict(before)
     gone = {removal.unit for removal in fleet.removals if removal.action == "forget"} if applied else set[str]()
     known = set(applied)

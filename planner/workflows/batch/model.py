@@ -190,7 +190,7 @@ class Survey:
     outputs: tuple[str, ...] | None = None
     """the root outputs that are declared; None when the configuration cannot be read"""
     variables: tuple[str, ...] | None = None
-    """the same of root variables"""
+    """the declared root variables; None when the configuration cannot be read"""
     reads: Reads = field(factory=list, eq=False)
     stack: Linked | None = None
     """of a deployment: how it hangs together with others"""
@@ -320,7 +320,7 @@ class UnitResult:
     refusals: tuple[str, ...] = ()
     """why they do not, a sentence for each check that does not hold"""
     stuck: tuple[dict[str, Any], ...] = ()
-    """what waits for what, where nothing can be applied and something is deferred"""
+    """which instance waits for which, where nothing can be applied and something is deferred"""
 
 
 @frozen
@@ -429,7 +429,7 @@ def _tupled(value: Any) -> Any:
     return tuple(map(_tupled, value)) if isinstance(value, list) else value
 
 
-# Diagnostics as plain data: how they go from a worker to whoever reports them.
+# Diagnostics as plain data: their form on the way from a worker to the report.
 
 
 def described(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:

@@ -120,8 +120,8 @@ def moved(planned: UnitResult, now: UnitResult, names: Iterable[str] | None = No
     return sorted(name for name in wanted - unknown if before.get(name) != after.get(name))
 
 
-# What the outputs of a unit are going to be by its plan, as plain data for those who read them; and which unknown parts
-# of these the plan of a reader rests on.
+# The planned outputs of a unit, as plain data for their readers; and the unknown parts of them that the plan of a
+# reader depends on.
 #
 # Values travel as planner.answers.documents.encoding writes them, in memory; in a file only where that may be
 # (record.py). An unknown part carries a mark with its place, which goes with whatever is made of it, as `sensitive`

@@ -185,7 +185,7 @@ def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
     """The changes of objects in a plan or, if it only compares them with the state, those made outside."""
     if plan.mode == "refresh-only":
         return tuple((c.address, c.action, "drift") for c in plan.drift if c.action != "no-op")
-    # Data that merely go away are no news.
+    # Data that are merely no longer read are not worth reporting.
     return tuple(
         (c.address, c.action, c.reason)
         for c in plan.changes

@@ -136,7 +136,7 @@ class _Slot:
             code = self._gone()
             if is_new or code != 0:
                 raise Died(f"the process ended with {code} before it answered")
-            # it had become too large, and went before it was asked
+            # it had become too large, and ended before it was used
 
     def close(self) -> None:
         if self.process is not None:

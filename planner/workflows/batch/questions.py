@@ -294,7 +294,7 @@ def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Dia
     return [make("batch.missing_plans", "Units without a plan", detail)]
 
 
-# What the edges of a fleet stand on: their kinds, the rules that make them, and the lines behind them.
+# Sources of a fleet's edges: their kinds, the rules that make them, and the lines behind them.
 
 
 Edge = tuple[str, str]
@@ -351,7 +351,7 @@ def _said(database: Database) -> Iterator[tuple[Edge, object]]:
             yield (row[0], other), facts.source("reads_state", row)
 
 
-# What policies say about all plans of a fleet together.
+# Results of policies for all plans of a fleet together.
 
 
 _OF_PACKS = (

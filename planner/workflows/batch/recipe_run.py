@@ -300,7 +300,7 @@ def _keep_lock_file(recipe: Recipe) -> None:
             file.write(data)
         os.replace(beside, recipe.lock_file)
     except OSError:
-        return  # there is none, or the unit's folder cannot be written: the working folder's stands
+        return  # there is none, or the unit's directory is read-only: the working directory's stays
 
 
 # Roles of AWS that units take on: keys for the time of one unit's work, which only its environment has.

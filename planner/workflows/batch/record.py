@@ -172,7 +172,7 @@ class Record:
                 continue
             try:
                 done: FinishedUnit = from_json(FinishedUnit, event["done"])
-            except Exception:  # what cattrs says of data that does not fit has no type in common
+            except Exception:  # the exceptions of cattrs for invalid data have no type in common
                 found.pop(event["unit"], None)
                 continue
             found[event["unit"]] = done
@@ -263,7 +263,7 @@ def open_whole(path: str) -> Any:
     return file
 
 
-# One batch at a time changes a fleet: a lock in its folder of records, which says who is at work.
+# One batch at a time changes a fleet: a lock in its directory of records, with its holder.
 
 
 NAME = "lock"

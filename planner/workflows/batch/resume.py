@@ -107,7 +107,7 @@ def _is_its_plan(folder: str, unit: str, last_event: float) -> bool:
 def _options(record: Record, asked: dict[str, Any]) -> BatchOptions:
     try:
         options: BatchOptions = from_json(BatchOptions, asked["options"])
-    except Exception as bad:  # what cattrs says of data that does not fit has no type in common
+    except Exception as bad:  # the exceptions of cattrs for invalid data have no type in common
         detail = f"The options in the run.json of {record.path} make no sense ({type(bad).__name__})."
         raise Failure(error("batch.no_run", "No such run", detail)) from None
     return options

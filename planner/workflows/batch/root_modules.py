@@ -79,7 +79,7 @@ def root_modules(
         elif left is not None and os.path.exists(os.path.join(path, STATE)):
             states.append(name)
         waiting += [f"{name}/{inner}" if name else inner for inner in found.below]
-    if left is not None:  # below a stack are states of its deployments: its plans say what is left of them
+    if left is not None:  # below a stack are states of its deployments: its plans report their remains
         kept = [name for name in states if os.path.normpath(f"{name}/../..") not in stacks]
         left += [os.path.abspath(os.path.join(folder, name)) for name in kept]
     called = {

@@ -44,7 +44,7 @@ class BatchReport:
     mode: str = "normal"
     """the kind of plan: normal, destroy or refresh-only"""
     part: ShardSummary | None = None
-    """what joining has to know, where this is one of several jobs"""
+    """the data for joining, where this is one of several jobs"""
 
     @property
     def failed(self) -> bool:
@@ -77,10 +77,10 @@ class Run:
         self.approved: dict[str, str] = {}
         """plan files that were approved, by unit, which plans are compared with now"""
         self.reads: dict[str, Reads] = {}
-        """what plans were made from, where they are saved"""
+        """the inputs of plans, where they are saved"""
         self.handed = Handed(self.done, key)
         self.planned: dict[str, UnitResult] = {}
-        """what was planned first for units that are applied by now"""
+        """the first plans of units that are applied by now"""
         self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
         self.asked = batch.asked_of(analysis.selected)
         self.beside = analysis.share.beside if analysis.share is not None else frozenset[str]()
@@ -337,7 +337,7 @@ def begin(
     started = time.monotonic()
     batch = Batch(options, command, keeps_pool=True)
     batch.hold()
-    analysis = batch.analysis(asks=facts is not None or options.text)  # pages with texts say why edges are there
+    analysis = batch.analysis(asks=facts is not None or options.text)  # pages with texts have edge reasons
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
     report = BatchReport(command, analysis, diagnostics=problems, seconds=time.monotonic() - started, mode=options.mode)
     if has_errors(problems):

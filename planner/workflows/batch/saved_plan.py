@@ -41,7 +41,7 @@ from planner.world.state.lock import myself
 
 NAME = "manifest.json"
 REPORT = "report.json"
-"""what a shard came to, in its folder"""
+"""the report of a shard, in its directory"""
 PLANS = "plans"
 FORMAT, VERSION = "planner batch plan", 1
 MOST_SHARDS = 10_000
@@ -273,7 +273,7 @@ def read(folder: str) -> SavedManifest:
         return evolve(_manifest(document), data=data)
     except (ValueError, KeyError, TypeError, AttributeError) as bad:
         raise _unusable(folder, f"{NAME} is damaged: {bad}") from None
-    except Exception as bad:  # what cattrs says of data that does not fit has no type in common
+    except Exception as bad:  # the exceptions of cattrs for invalid data have no type in common
         raise _unusable(folder, f"{NAME} is damaged: {type(bad).__name__}") from None
 
 

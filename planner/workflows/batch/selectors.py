@@ -223,7 +223,7 @@ def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
     return units
 
 
-# Which files changed since a revision: what git says, and files that it does not know yet.
+# Files that changed since a revision: according to git, and those that it does not track yet.
 
 
 def changed_files(root: str, revision: str) -> list[str]:

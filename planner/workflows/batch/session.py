@@ -227,7 +227,7 @@ class Batch:
             if not is_death(problem):
                 raise
         try:
-            return self._survey_elsewhere(requests, folders)  # somebody ended a process from outside
+            return self._survey_elsewhere(requests, folders)  # a process was killed from outside
         except Exception as problem:
             if not is_death(problem):
                 raise

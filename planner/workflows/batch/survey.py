@@ -36,7 +36,7 @@ def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) 
     below."""
     begun, config, problems = reading.begun, reading.config, list(reading.problems)
     if config is None:
-        # what is wrong is said when it is planned; what can be read still says who waits for whom
+        # problems are reported by planning; the readable part still shows which units wait for which
         config, _ = load_tree(".", variables=begun.given, workspace=begun.workspace, locate=lambda *_: None)
         problems = []
     kind, settings = "local", dict[str, Any]()
@@ -49,7 +49,7 @@ def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) 
         pointer, more = read_pointer(data_folder(begun.options.directory))
         problems += more
         if pointer is not None and pointer.type == kind:
-            settings = {**settings, **pointer.settings}  # init may have been given more than the block says
+            settings = {**settings, **pointer.settings}  # init may have received more settings than the block has
     state = "" if has_errors(problems) else state_identity(kind, settings, begun.workspace)
     remote = tuple(_remote_reads(config, begun, folder))
     files = [os.path.abspath(name) for name in config.files]

@@ -147,7 +147,7 @@ def _own_surroundings(request: Request) -> AbstractContextManager[object]:
     return recipe_run.surrounded(request)
 
 
-# What a unit has around it while a process works on it: its folder, its environment, the process to itself.
+# The context of a unit while a process works on it: its directory, its environment, the process to itself.
 #
 # Planning reads relative to the working directory and the environment, which belong to the process: both are set for
 # the time of one unit and put back, one unit at a time (`ALONE`).

@@ -98,7 +98,7 @@ def _survey(request: Request, folder: str) -> Survey:
                 if is_new(reading) and not (request.recipe is not None and request.recipe.refusals):
                     try:
                         set_up(request, reading)
-                    except Failure:  # its plan says why; who waits for it is known without
+                    except Failure:  # its plan reports why; the waiting units are known without
                         is_whole = False
                     if stays_as_it_is(reading):
                         RECORDER.look_again(data_folder(reading.begun.options.directory))
@@ -111,7 +111,7 @@ def _survey(request: Request, folder: str) -> Survey:
             is_whole = False
         looked_at = dict(paths)
         if made.problems and is_secret_directory("."):
-            is_whole = False  # what they say is not for the cache
+            is_whole = False  # their content is not for the cache
     return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
 
 
@@ -124,7 +124,7 @@ def _survey_deployment(request: Request, folder: str) -> Survey:
     return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
 
 
-# Doing what is asked of one unit in this process: plan, apply, destroy, validate, or a look at its state.
+# The work on one unit in this process: plan, apply, destroy, validate, or a look at its state.
 
 
 def _outputs_of(request: Request, unit: str) -> Any:

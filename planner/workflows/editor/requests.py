@@ -136,7 +136,7 @@ def outline(name: str, text: str) -> Iterator[tuple[str, str, Span]]:
             yield "rule", given or str(statement.head), statement.span
 
 
-# What stands where in a rule file that is being written: the token under the cursor, the literal around it.
+# Positions in a rule file during editing: the token under the cursor, the literal around it.
 
 
 @frozen

@@ -127,7 +127,7 @@ def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list
 def _problems_of_cases(path: str, opened: Texts) -> Iterator[Diagnostic]:
     files = folder_files(path, opened)
     program, _ = rule_files.load(files, rule_files.choose([*files, (path, opened[path])]))
-    if program is not None:  # else the rules have mistakes, which are told where they stand
+    if program is not None:  # else the rules have mistakes, which are reported in their files
         cases = rule_tests.cases_of(program, path, opened[path], gather(tuple(files)))
         yield from (d for d in cases[1] if _is_about(d, path))
 

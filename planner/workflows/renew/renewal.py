@@ -55,7 +55,7 @@ class Renewal:
             spans[file][name] = start, end
         inside = sum(end - start for places in spans.values() for start, end in places.values())
         if sum(map(len, self.texts.values())) - inside > MOST_TEXT:
-            return None  # what is no resource is read with each part
+            return None  # blocks other than resources are read with each part
         edits = []
         for name in self._edited:
             found = edit(self.parts.files[name], self.texts[name], spans[name])
@@ -92,7 +92,7 @@ class Renewal:
             return True
         if not self.parts.told:
             return False
-        # reading objects is told in the order of the graph, and before the plan
+        # reads of objects are reported in the order of the graph, and before the plan
         same = all(now.get(name, []) == self.parts.uses.get(name, []) for name in changed)
         return bool(gone) or not same or not all(map(self._has_same_keys, [made] * len(changed), changed))
 
@@ -198,8 +198,8 @@ def hides_causes(renewed: Renewed, parts: RenewableParts) -> bool:
     return bool(evaluate(renewal_program(), facts.build(), ["hides_cause"])["hides_cause"])
 
 
-# Which top-level blocks of a file were edited, without reading all of it: only what stands between two blocks that are
-# the same, since a block ends with its brace and the next one begins on a new line.
+# Edited top-level blocks of a file, found without reading all of it: only the text between two unchanged blocks, since
+# a block ends with its brace and the next one begins on a new line.
 
 
 _PREFIXES = {"resource": "", "output": "output.", "variable": "var.", "local": "local."}
@@ -249,7 +249,7 @@ def edit(old: str, new: str, spans: Spans) -> Edit | None:
             return None
         ends = region.end == len(old)
         if (region.begin and not _begins_behind_line(now)) or not (ends or now.rstrip(" \t").endswith("\n")):
-            return None  # what stands on one line with another block is not well-formed
+            return None  # another block on the same line is not well-formed
         here, there = blocks_of(now), blocks_of(was)
         if here is None or there is None:
             return None

@@ -122,7 +122,7 @@ def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[s
     ready = [name for name, others in waits.items() if not others]
     done: dict[str, None] = {}
     while len(done) < len(waits):
-        # the rules let nothing follow itself; if it did, somebody would have to be first
+        # the rules let nothing follow itself; if they did, any could be first
         name = heappop(ready) if ready else next(name for name in waits if name not in done)
         if name in done:
             continue

@@ -43,7 +43,7 @@ def plan_removals(
     """Plan the removal of instances that are recorded and not requested (of all, to destroy the deployment), but for
     those that are left out."""
     flow = Flow(planner.stack, planner.inputs, InstancesOfStates(planner.states))
-    # a place without a state is no instance: somebody else's folder, or what a killed apply had just begun
+    # a place without a state is not an instance: a foreign directory, or one that a killed apply had just begun
     recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]
     mode = planner.options.mode
     blocks: dict[str, tuple[RemovedComponent, PromiseName, Value]] = {}
@@ -112,7 +112,7 @@ def _providers_of_removed(flow: Flow, blocks: Blocks, known: Container[str], fac
     for block, name, each in waiting:
         try:
             providers = flow.asked(block, name, each).providers if block.destroy else ()
-        except Failure:  # told when its end is planned
+        except Failure:  # reported when its removal is planned
             continue
         for provider in providers:
             if provider.is_unknown:
@@ -134,7 +134,7 @@ def _asked_to_destroy(
 ) -> ComponentInstance:
     if removed is not None:
         block, _, each = removed
-        if block.kind == "stack":  # nothing in it says with which module and providers
+        if block.kind == "stack":  # it does not determine the module and providers
             detail = (
                 f"{name} cannot be destroyed by a removed block for a whole child stack. Keep the stack block, "
                 "write removed blocks for its components into the child stack, apply, and delete the block then."
@@ -153,7 +153,7 @@ def _as_configured(flow: Flow, name: PromiseName) -> tuple[PromiseName, ...]:
     those of removed blocks they are unknown."""
     try:
         flow.promises.ask(name)
-    except Failure:  # told when it is planned
+    except Failure:  # reported when it is planned
         return ()
     return flow.awaited(name)
 

@@ -413,7 +413,7 @@ def output_value(declared: OutputDecl, value: Value) -> Value:
 
 
 ROOTS = frozenset(("var", "local", "component", "stack", "each"))
-"""what references in a stack begin with"""
+"""the first names of references in a stack"""
 
 
 class FilledBody:

@@ -128,7 +128,7 @@ def open_stack(
 
 def backend_here(directory: str, told: Diagnostics) -> tuple[Backend, Encryption]:
     """Where the states of the stack in a directory are, and how they are kept. Raises Failure."""
-    encryption = encryption_of(None, {}, DEFAULT_WORKSPACE)  # only TF_ENCRYPTION says something of a stack
+    encryption = encryption_of(None, {}, DEFAULT_WORKSPACE)  # only TF_ENCRYPTION applies to a stack
     told.check(encryption.check())
     return backend_of(directory, encryption.state), encryption
 

@@ -48,7 +48,7 @@ class Promises(Generic[K]):
         self._asked: dict[K, list[K]] = {}
         """the reader of each request"""
 
-    # ------------------------------------------------------------ asking
+    # ------------------------------------------------------------ requests
 
     def ask(self, key: K, span: Span | None = None) -> Any:
         """The value of a promise. `span`: the place in the text that requests it. Raises Failure: that of the promise,

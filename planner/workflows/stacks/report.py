@@ -182,7 +182,7 @@ def _states(outputs: Mapping[str, Value]) -> dict[str, OutputState]:
     return states
 
 
-# What deployments have, as one document.
+# The data of deployments, as one document.
 
 
 def deployed_json(found: Iterable[Deployed], schemas: Schemas) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class DeploymentPlan:
     decided: Decided | None
     diagnostics: tuple[Diagnostic, ...]
     left_out: tuple[str, ...] = ()
-    """what was not planned, because only others were named"""
+    """parts that were not planned, because only others were named"""
 
     @property
     def can_apply(self) -> bool:

@@ -18,7 +18,7 @@ from planner.workflows.testing.conditionals import conditionals, truth, truths
 Key: TypeAlias = tuple[str, str, int]
 """kind, file, offset; of a policy its code in the place of the file"""
 Reached: TypeAlias = frozenset[tuple[Key, str]]
-"""what was seen of which item"""
+"""the conditions seen, by item"""
 NOTHING: Reached = frozenset()
 
 

@@ -228,7 +228,7 @@ class JsonTestView(TestView):
         shown, schema_of = run.shown, run.shown.loaded.schemas.schema
         if shown.state is None:
             data = plan_json(shown.plan, shown.loaded.config, schema_of)
-            data.pop("prior_state", None)  # nobody gets it from a test
+            data.pop("prior_state", None)  # tests do not use it
             self._message("-verbose flag enabled, printing plan", "test_plan", data, file, run)
         else:
             data = state_json(shown.state, schema_of)

@@ -177,7 +177,7 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
 
 def save_beside(state: State, path: str = LEFT_OVER) -> tuple[str, list[Diagnostic]]:
     """Write a state to a file that is not there yet, as others may do at this moment; where, and what went wrong."""
-    with suppress(OSError):  # said in a moment
+    with suppress(OSError):  # reported in a moment
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     root, ending = os.path.splitext(path)
     for free in chain([path], (f"{root}.{number}{ending}" for number in count(2))):

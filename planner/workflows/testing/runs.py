@@ -285,7 +285,7 @@ class FileRunner:
         if not is_limited(it.run) and not self._checked(it, subject.validate()):
             return
         errors = [d for d in problems if d.is_error]
-        # what checks say is said again by the apply, if there is one
+        # diagnostics of checks are repeated by the apply, if there is one
         told = [d for d in problems if not d.is_error and (errors or not _of_check(d))]
         if not self._checked(it, [*told, *errors, *spoils_apply(problems, expected)]) or made is None:
             return

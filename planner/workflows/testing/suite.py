@@ -52,7 +52,7 @@ class TestOptions(Options):
     policies: tuple[str, ...] = ()
     """folders and files of policies"""
     standing_policies: tuple[str, ...] = ()
-    """the same of the organisation"""
+    """those of the organisation"""
     tells_causes: bool = False
     """a failed assertion reports the sources of its values"""
 
@@ -134,7 +134,7 @@ def wake_providers(suite: Suite) -> None:
         try:
             provider = schemas.provider(source)
         except Failure:
-            continue  # the run says what is wrong
+            continue  # the run reports the problem
         wake = getattr(provider, "wake", None)
         if wake is not None:
             wake()

@@ -251,6 +251,6 @@ def _provider_bodies_filled(attribute: Attribute, scope: Scope) -> Attribute:
         return attribute
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
-        return attribute  # whoever decodes the body says what is wrong with it
+        return attribute  # decoding the body reports the problem
     constant = Literal(value, expr.node.start, expr.node.end)
     return Attribute(attribute.name, attribute.name_end, constant, attribute.source, attribute.start, attribute.end)

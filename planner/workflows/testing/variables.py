@@ -109,7 +109,7 @@ def _fitted(decl: VariableDecl | None, value: Value) -> Value:
     try:
         return marked(decl.constraint.convert(value), decl)
     except ConversionError:
-        return value  # the run that gives it to the module says so
+        return value  # the run that passes it to the module reports it
 
 
 def _evaluated(expr: Expr, scope: MappingScope, problems: Problems) -> Value:

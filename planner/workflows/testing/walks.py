@@ -97,7 +97,7 @@ def plan(
     def graph(walk: Walk, state: State) -> Graph:
         built = build(walk, loaded, state, asked.limits)
         if may_validate and not subject.is_validated and has_errors(subject.validate(built)):
-            raise Failure(())  # whoever asks what is wrong by itself is told
+            raise Failure(())  # validation reports the problems of the configuration itself
         return built
 
     may_validate = asked.mode == "normal" and not asked.limits.targets

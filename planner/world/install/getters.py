@@ -78,7 +78,7 @@ class Fetcher:
         if scheme == "git":
             try:
                 self._git(rest, target)
-            except InstallError as problem:  # what git and ssh say
+            except InstallError as problem:  # the output of git and ssh
                 raise InstallError(_without_password(str(problem), rest), problem.kind) from None
         elif scheme == "file":
             self._file(bare, kind, parameters, target)
@@ -183,7 +183,7 @@ class Fetcher:
             )
         environ = _restricted(self.environ)
         if not self.terminal:
-            environ["GIT_TERMINAL_PROMPT"] = "0"  # nobody is there to answer
+            environ["GIT_TERMINAL_PROMPT"] = "0"  # prompts would not be answered
         key_file = target.with_name(f"{target.name}.key")
         try:
             if key:

@@ -256,7 +256,7 @@ def resolve(base: str, url: str) -> str:
     """A URL that an answer from `base` names. Raises InstallError."""
     try:
         joined = urljoin(base, url)
-        urlsplit(joined)  # joining lets some pass that are no URL
+        urlsplit(joined)  # joining accepts some strings that are not URLs
     except ValueError as bad:
         raise InstallError(f"{host_of(base)} names {shown(url)}, which is not a valid URL ({bad})") from None
     return joined

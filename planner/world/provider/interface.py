@@ -32,7 +32,7 @@ class ResourceSchema:
     block: BlockSchema
     version: int = 0
     identity: BlockSchema | None = None
-    """what identifies an object of this type for its provider; None: nothing but an id"""
+    """the identity of an object of this type for its provider; None: nothing but an id"""
     identity_version: int = 0
 
 

@@ -240,7 +240,7 @@ def unpacked(archive: Path, address: str) -> Path:
             remove(folder)
             os.rename(fresh / "package", folder)
         except OSError:
-            if not folder.is_dir() or content_hash_of(folder) != value:  # else somebody was faster
+            if not folder.is_dir() or content_hash_of(folder) != value:  # else another process was faster
                 raise
         _CHECKSUMS.store(_CHECKSUMS.name("unpacked", name), value.encode())
     except (OSError, InstallError) as problem:

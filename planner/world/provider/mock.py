@@ -116,9 +116,9 @@ def _refused(detail: str) -> AttributeDiagnostic:
     return AttributeDiagnostic("error", "Not possible with a mocked provider", detail, None)
 
 
-# Made-up objects: the configuration, with what only a provider could say given by a test or generated.
+# Made-up objects: the configuration, with the values of the provider set by a test or generated.
 #
-# What is generated is the same everywhere and always: texts are drawn from a generator that the name of the resource
+# Generated values are the same everywhere and always: texts are drawn from a generator that the name of the resource
 # type starts, in the order of the schema's names. After OpenTofu's MockValueComposer, byte for byte.
 
 

@@ -86,10 +86,10 @@ def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
     return [error("install.builtin", "Invalid dependency on built-in provider", detail)]
 
 
-# A provider that is never asked: only its schema is known, and nothing reaches the world.
+# A provider that is never called: only its schema is known, and nothing reaches the world.
 #
-# What its answers would be is guessed as little as possible: objects are as they were recorded, what the provider
-# decides is unknown, and whatever would need it is left to the rules to name (rules/plan/undecided.dl).
+# Its results are guessed as little as possible: objects are as recorded, values decided by the provider are unknown,
+# and the rules name the changes that need it (rules/plan/undecided.dl).
 
 
 class OfflineProvider(StandIn):

@@ -29,7 +29,7 @@ class Store(Protocol):
     """The state of one workspace: locked, read, written."""
 
     current: State | None
-    """what was last read or written, without a journal"""
+    """the last state read or written, without a journal"""
 
     @property
     def seal(self) -> Seal:
@@ -209,7 +209,7 @@ def open_backend(
     return backend, read.remarks
 
 
-# Which state is meant? One name for a state, whoever speaks of it: the module that writes it, others that read it.
+# The identity of a state: one name for it in the module that writes it and in those that read it.
 
 
 SECRETS = frozenset(("access_key", "secret_key", "token", "password", "client_secret", "credentials", "conn_str"))

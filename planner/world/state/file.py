@@ -226,7 +226,7 @@ def _check_results(results: list[dict[str, Any]] | None) -> list[dict[str, Any]]
     return sorted(results, key=lambda r: (r["object_kind"], r["config_addr"]))
 
 
-# What a state's history says of its next version: the serial grows, the lineage stays.
+# The next version of a state in its history: the serial grows, the lineage stays.
 
 
 def new_lineage() -> str:
@@ -249,10 +249,10 @@ def successor(base: State | None, state: State, lineage: str, is_pending: bool =
     ), changed
 
 
-# The texts of a large state's resources, so that those that nobody changed need not be encoded again.
+# The texts of a large state's resources, so that unchanged ones need not be encoded again.
 #
 # The compact form that services keep is cut between resources, and each piece is read by itself: a cut in a wrong place
-# leaves pieces that are no JSON, and then the text is read as a whole.
+# leaves pieces that are not JSON, and then the text is read as a whole.
 
 
 SMALLEST = 1 << 20

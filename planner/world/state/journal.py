@@ -326,7 +326,7 @@ def is_written(path: str) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # files cannot be locked here, so nobody holds one
+    except OSError:  # files cannot be locked here, so there is no holder
         return False
     finally:
         os.close(descriptor)

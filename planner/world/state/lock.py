@@ -333,7 +333,7 @@ class FileLock:
         for _ in range(10):
             if holder is not None:
                 break
-            time.sleep(0.02)  # whoever has just taken the lock is about to say so
+            time.sleep(0.02)  # the new holder of the lock is about to record itself
             holder = read_lock_info(self.path)
         who = f"\n\n{holder.describe()}" if holder else " Its holder is unknown."
         return error(

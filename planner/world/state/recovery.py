@@ -42,7 +42,7 @@ class Strays:
     others: list[tuple[str, str, str]] = field(factory=list)
     elsewhere: list[tuple[str, str, str]] = field(factory=list)
     doubtful: dict[str, str] = field(factory=dict)
-    """what is to be known of missing ones whose id is in the state at another address, too"""
+    """remarks about missing ones whose id is in the state at another address, too"""
 
     @property
     def addresses(self) -> list[str]:

@@ -34,7 +34,7 @@ def plan_facts(
     impact = Impact(plan, graph, owners)
     tellers = (Changes(plan, owners.changes), declared, Dependencies(impact), surroundings)
     mentions = around.references() if "reference" in reads else None
-    relations = told(reads, tellers)  # which may tell of further unknown values
+    relations = told(reads, tellers)  # which may report further unknown values
     everything = {**relations, **contents.relations(surroundings.unknown_arguments)}
     unknown = {**contents.after.unknown, **contents.elsewhere, **surroundings.unknown}
     blocks = ((address, mode, type_) for address, _, mode, type_ in declared.resource())

@@ -31,7 +31,7 @@ class Contents(Generic[R]):
         self.before = kind(False)
         self.configured: set[Row] = set()
         self.elsewhere: dict[tuple[str, str], Unknown] = {}
-        """what is not known of the values of variables"""
+        """unknown parts of the values of variables"""
 
     def read(self) -> None:
         """Walk the values of changes, outputs and variables, as far as policies look at them."""

@@ -151,7 +151,7 @@ def _change(
         raise Misshapen(f"{path}.change.after", "an object expected")
     action = _action(change.get("actions"), path)
     if after is None and not after_unknown and ("after" not in change or does(action, "makes")):
-        after_unknown = action != "delete"  # nothing is said of what it will be
+        after_unknown = action != "delete"  # its future value is not in the document
     if deposed and does(action, "makes"):
         raise Misshapen(f"{path}.change.actions", "an object that is set aside is deleted or forgotten")
     reason = text(entry, "action_reason", path, "") if "action_reason" in entry else ""

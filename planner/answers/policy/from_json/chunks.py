@@ -164,7 +164,7 @@ def _joined(parts: list[_ChunkResult | None], policies: Policies) -> PolicyFindi
     if said.has_cases and (said.steps >= ALL_STEPS or said.has_shapeless):
         return None  # there is a limit for a whole plan, and there are no cases where an object has no shape
     if said.has_hidden and any(finding.by_cases for finding in said.findings):
-        return None  # where anything is sensitive, messages of cases are not told
+        return None  # where anything is sensitive, messages of cases are not shown
     return said
 
 
@@ -185,13 +185,13 @@ def _together(said: Iterable[PolicyFindings]) -> PolicyFindings:
     )
 
 
-# Whether objects can be judged apart from each other: whether what rules say of one rests on the facts about it alone,
-# and on those that are about none. Then a plan can be judged piece by piece, whatever pieces are made of it.
+# Whether objects can be checked separately: whether the findings about one depend only on the facts about it, and on
+# those that are about none. Then a plan can be checked piece by piece, with any pieces.
 #
-# Read off the rules. A relation that reads facts about objects has a column for the address that a row is about, and
-# each of its rules joins all such relations by one variable, which stands in that column of the head. So what holds of
-# an address is what is derived where its facts are. Rows that name it elsewhere may be wrong, for facts are missing
-# there: verdicts must not rest on such a row alone, but also on one that only the facts about the address give.
+# Derived from the rules. A relation that reads facts about objects has a column for the address that a row is about,
+# and each of its rules joins all such relations by one variable, which is in that column of the head. So the rows about
+# an address are derived where its facts are. Rows that name it elsewhere may be wrong, for facts are missing there:
+# verdicts must not rest on such a row alone, but also on one that depends only on facts about the address.
 
 
 OF_ONE = frozenset(

@@ -85,7 +85,7 @@ class ShownConfiguration:
             found[key] = address  # a module that configures nothing uses the configuration of the root module
         return found
 
-    # -------- what changes ask
+    # -------- inputs of changes
 
     def provider_of(self, module: str, mode: str, type_: str, name: str, source: str) -> str:
         """The provider configuration of a resource; by default that of its provider."""

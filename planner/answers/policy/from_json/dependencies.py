@@ -154,7 +154,7 @@ class ObjectReferences:
             for declared in config.root.walk():
                 self._written(declared)
 
-    # -------- what JSON tells
+    # -------- from the JSON
 
     def _modules(self) -> None:
         for module, call in self.configuration.modules.items():
@@ -261,7 +261,7 @@ class ObjectReferences:
         elif kind in ("var", "local"):
             to.append((kind, module, name))
 
-    # -------- what the configuration tells besides
+    # -------- from the configuration
 
     def _written(self, declared: ModuleConfig) -> None:
         module = ".".join(f"module.{name}" for name in declared.path)

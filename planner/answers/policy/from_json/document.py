@@ -87,7 +87,7 @@ def _loaded(data: bytes) -> Any:
             data = data.decode("utf-16").encode()
         except UnicodeError as problem:
             raise JsonError("not UTF-16", getattr(problem, "start", 0)) from None
-    if b"\\ud" in data or b"\\uD" in data:  # half a character is no text; the exact reader lets it pass
+    if b"\\ud" in data or b"\\uD" in data:  # half a character is not valid text; the exact reader lets it pass
         try:
             orjson.loads(data)
         except orjson.JSONDecodeError as problem:

@@ -141,7 +141,7 @@ def _suggested(data: bytes) -> Excerpt | None:
     head, tail = _members(data, 0, planned), _members(data, last, len(data.rstrip()) - 1)
     if not (head.keys() <= _FIRST and tail.keys() <= _LAST):
         return None
-    # From behind: there is least to look at. What stands within another member, too, is no list of changes.
+    # From behind: there is least to look at. A name within another member is not followed by a list of changes, either.
     configuration = data.rfind(b',"configuration":{"provider_config":{', changes, last)
     root_module = data.find(b',"root_module":{', configuration)
     if not 0 < configuration < root_module:
@@ -166,7 +166,7 @@ def _suggested(data: bytes) -> Excerpt | None:
 def _members(data: bytes, begin: int, end: int) -> dict[str, Any]:
     """The members in a part of an object's text, which begins with a comma or the brace. Raises JsonError."""
     text = data[begin + 1 : end]
-    if b"\\ud" in text or b"\\uD" in text:  # half a character may stand there, which is no text
+    if b"\\ud" in text or b"\\uD" in text:  # possibly half a character, which is not valid text
         raise JsonError("half a character", begin)
     members = loads(b"{" + text + b"}")
     return members if members.__class__ is dict else {}

@@ -325,8 +325,8 @@ class ShownPlan:
         return found.values
 
 
-# What stands in texts that a document shows as unknown: the configuration at hand makes them with jsonencode, and all
-# that is not written there is unknown. Names mean nothing but the locals of a module.
+# The content of texts that a document shows as unknown: the configuration at hand makes them with jsonencode, and
+# everything that is not written there is unknown. Only names of the module's locals have a meaning.
 
 
 _MAKES = "jsonencode"

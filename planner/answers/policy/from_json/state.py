@@ -126,5 +126,5 @@ def _secrets(paths: Any, path: str) -> Any:
         name = first.get("value") if first.__class__ is dict else None
         if name.__class__ is not str:
             raise Misshapen(f"{path}[{i}]", "a path that begins with the name of an attribute expected")
-        found[str(name)] = True  # with all that stands in it: nothing sensitive is shown
+        found[str(name)] = True  # with everything in it: nothing sensitive is shown
     return found

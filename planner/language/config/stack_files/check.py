@@ -254,7 +254,7 @@ def needed_configurations(config: Config) -> dict[str, str]:
     return {name: source for name, source in found.items() if source != BUILTIN}
 
 
-# What can be said of deployments without any value.
+# Checks of deployments without any value.
 
 
 CONTEXT = ("operation", "success", "errors", "warnings", "plan")
@@ -279,7 +279,7 @@ def check_inputs(
     error of a deployment (`is_strict`), whose inputs are those of the stack, and a warning elsewhere."""
     node = inputs.node if inputs is not None else None
     if inputs is not None and not isinstance(node, nodes.Object):
-        return  # only evaluating it can tell
+        return  # this needs evaluation
     names: set[str] = set()
     for item in node.items if isinstance(node, nodes.Object) else ():
         if not isinstance(item.key, nodes.Literal) or not isinstance(item.key.value, str):

@@ -74,7 +74,8 @@ class StackSources:
     shares: bool = True
     """whether a directory that several components call is loaded once, and not recorded for each"""
     alike: Callable[[ModulePath, ModuleCall], ModulePath | None] = lambda path, call: path
-    """what is there for a removed component of the stack at a path, which was another one when that was installed"""
+    """the present place of a removed component of the stack at a path, which may have been installed under another
+    one"""
 
 
 def installed(root_dir: str, manifest: Manifest) -> StackSources:
@@ -269,7 +270,7 @@ class _StackLoader:
 
     def _module(self, path: ModulePath, call: ModuleCall, where: str, problems: Problems) -> Config:
         below = (*path, "component", call.name)
-        # modules that stand in directories of the stack are the same for all who call them
+        # modules in directories of the stack are the same for all callers
         key = (where, "" if self.places.shares and call.source_kind == "local" else ".".join(below))
         if key not in self.known:
             locate = self.places.below(below)
@@ -350,4 +351,4 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
     except OSError:
-        return False  # a link that leads to itself: reading it says what is wrong
+        return False  # a link that leads to itself: reading it reports the problem

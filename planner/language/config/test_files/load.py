@@ -143,7 +143,7 @@ def _with_module(
     where = _installed(root_dir, run.module, manifest, module_key(below), problems)
     if where is None:
         return run
-    # modules that stand in directories of the root module are the same for all runs
+    # modules in directories of the root module are the same for all runs
     key = (where, "" if run.module.source_kind == "local" else module_key(below))
     if key not in known:
         locate = InstalledModules(manifest, root_dir, below=below).locate

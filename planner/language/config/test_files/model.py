@@ -97,7 +97,7 @@ class TestRun:
     parallel: bool = False
     """it may be carried out beside other parallel runs"""
     keeps_state: bool = False
-    """what it makes is not cleaned up"""
+    """its objects are not destroyed at the end"""
 
 
 def state_name(run: TestRun) -> str:
@@ -117,7 +117,7 @@ class TestFile:
     providers: Mapping[str, ProviderDecl] = field(factory=dict)
     """by `name` or `name.alias`"""
     mocks: Mapping[str, ProviderDecl] = field(factory=dict)
-    """the same of `mock_provider` blocks"""
+    """`mock_provider` blocks, by `name` or `name.alias`"""
     overrides: tuple[Override, ...] = ()
     module_overrides: tuple[ModuleOverride, ...] = ()
     sources: tuple[str, ...] = ()

@@ -32,7 +32,7 @@ def solve(database: Database, body: tuple[Literal, ...], columns: tuple[str, ...
         if names:
             clause.append((literal, names))
         elif next(relations.extensions(literal, {}, set(columns)), None) is None:
-            return set()  # nothing to ask about: it does not hold
+            return set()  # nothing to look up: it does not hold
     if not clause:
         return {()}
     return _ask(relations, clause, columns)

@@ -130,7 +130,7 @@ def _read(name: str, sources: dict[str, Source]) -> tuple[RuleProgram, list[Diag
     return RuleProgram(predicates, strata, compiled, code, lambda: _Unpickler(rules, sources).load()), diagnostics
 
 
-# What rules derive without any facts: small tables, kept in the user's cache beside the compiled rules.
+# Derivations of rules without any facts: small tables, kept in the user's cache next to the compiled rules.
 
 
 TABLES = Shelf("derived", 10, made_by=MADE_BY)

@@ -95,10 +95,10 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
     )
 
 
-# What rules look at: which values of a column can make a difference to what is derived.
+# Values that rules look at: those of a column that can make a difference to the derivations.
 #
 # A memory of results, such as that of plan/action.py, may put one word in the place of all values that nothing looks
-# at. Which those are is read off the rules, so that a new rule cannot be overlooked.
+# at. Which those are is derived from the rules, so that a new rule cannot be overlooked.
 
 
 _Place = tuple[str, int]

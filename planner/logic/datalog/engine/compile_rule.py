@@ -86,7 +86,7 @@ class Let(NamedTuple):
 
 
 Clause: TypeAlias = Loop | Check | Let
-"""what a literal becomes: a step of nested loops, or of a comprehension"""
+"""the form of a literal: a step of nested loops, or of a comprehension"""
 
 
 def tuple_code(parts: list[str]) -> str:

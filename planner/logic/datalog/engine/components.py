@@ -11,7 +11,7 @@ from planner.logic.datalog.language.values import Row, sorted_rows
 Relation = Collection[Row]
 Ends = tuple["array[int]", "array[int]"]
 Shared = dict[int, "Condensed"]
-"""what operators worked out of a relation (by its identity), for others that take the same one in one evaluation"""
+"""data that operators derived from a relation (by its identity), for others with the same one in one evaluation"""
 
 
 class Condensed:
@@ -96,7 +96,7 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
 #     behind(A, L) :- path(A, B), label(B, L), not label(A, L).
 #
 # There may be as many pairs as nodes times labels, and most readers want those of single nodes: they are kept as one
-# integer bitset a node (bit n: the n-th label), worked out when somebody asks for the first time.
+# integer bitset a node (bit n: the n-th label), computed on first use.
 
 
 class Behind(Mapping[Row, None]):

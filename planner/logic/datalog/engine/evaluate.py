@@ -183,7 +183,7 @@ class _Evaluation:
             rows = dict.fromkeys(derived)
             self.relations[number] = rows | given if given else rows
             return
-        own: set[int] = set()  # heads whose rows are a set that nobody else has
+        own: set[int] = set()  # heads whose rows are a set of their own
         for function in step.functions:
             if function.delta >= 0:
                 continue
@@ -262,13 +262,12 @@ class _Evaluation:
             self.database.rounds[self.names[n]] = rounds[n]
 
 
-# What an evaluation for a few predicates has to do: which rules can derive anything from the facts at hand, which of
-# those somebody needs, and how long each relation and index is needed.
+# The tasks of an evaluation for a few predicates: which rules can derive anything from the facts at hand, which of
+# those are needed, and how long each relation and index is needed.
 #
 # A rule is dead when one of its positive atoms can have no row: nothing was given for the predicate and all rules for
-# it are dead, or none of them gives the constants that the atom has. `pruned(N) :- temporary(N), walk("apply").` is
-# dead while the only fact is `walk("plan")`, and unless a rule that lives reads `temporary`, nothing has to be known
-# about it.
+# it are dead, or none of them has the constants of the atom. `pruned(N) :- temporary(N), walk("apply").` is dead while
+# the only fact is `walk("plan")`, and unless a rule that lives reads `temporary`, nothing has to be known about it.
 
 
 Columns: TypeAlias = list[set[Any] | None]

@@ -13,7 +13,7 @@ from typing import Any
 from planner.logic.datalog.engine.components import Behind, Relation, Shared, condensed
 from planner.logic.datalog.language.values import Row, sorted_rows
 
-# Native operators that read texts: what stands in those that are JSON, as relations.
+# Native operators that read texts: the content of JSON texts, as relations.
 
 
 def json_values(texts: Iterable[Row], shared: Any) -> list[Row]:

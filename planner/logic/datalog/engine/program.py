@@ -98,7 +98,7 @@ def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set
     return numbers
 
 
-# What the compiler makes and the evaluator runs.
+# The compiler's output, which the evaluator runs.
 
 
 class CompiledIndex(NamedTuple):

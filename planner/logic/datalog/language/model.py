@@ -123,7 +123,7 @@ class Stratum(NamedTuple):
     is_recursive: bool
 
 
-# What stands in a literal: its variables and atoms.
+# The parts of a literal: its variables and atoms.
 
 
 def variables(node: RulePart) -> Iterator[RuleVariable]:

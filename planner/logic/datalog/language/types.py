@@ -120,7 +120,7 @@ class RuleTypes:
         if isinstance(term, Constant):
             kind = type(term.value)
             return SYMBOL if kind is str else ANY if kind is bool else NUMBER
-        if isinstance(term, RuleCall) and term.function in RELATIONS:  # asked whether it has rows
+        if isinstance(term, RuleCall) and term.function in RELATIONS:  # a check whether it has rows
             return ANY
         if isinstance(term, RuleCall) and term.function in FUNCTIONS:
             return BASE_TYPES[FUNCTIONS[term.function].result or "any"]

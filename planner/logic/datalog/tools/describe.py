@@ -87,7 +87,7 @@ def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGra
     return PredicateGraph({n: levels[n] for n in sorted(wanted)}, frozenset(recursive & wanted), tuple(reads))
 
 
-# What an evaluation did: rows and rounds of each predicate, time of each rule.
+# Statistics of an evaluation: rows and rounds of each predicate, time of each rule.
 
 
 @frozen

@@ -198,7 +198,7 @@ def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
 def _wants(request: Request, unit: str) -> bool:
     """Whether the request may take outputs of another unit, which is set up then, as inputs."""
     if request.deployment is not None or any(one.unit == unit and one.deployment for one in request.upstream):
-        return False  # a stack is set up by whoever opens it
+        return False  # a stack is set up when it is opened
     source = request.recipe.source if request.recipe is not None else None
     return bool(request.inputs) or (source is not None and unit in dict(source.units).values())
 

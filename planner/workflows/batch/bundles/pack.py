@@ -25,7 +25,7 @@ LARGEST = 256 << 20
 MOST_FILES = 50_000
 _STAYS = frozenset((".git", ".hg", ".svn", ".terragrunt-cache", "__pycache__", "node_modules"))
 _OF_DATA = frozenset(("modules",))
-"""what of the data folder (.terraform) travels"""
+"""the parts of the data directory (.terraform) that travel"""
 
 
 @frozen
@@ -44,7 +44,7 @@ def pack(root: str, folders: Iterable[str], files: Iterable[str], absent: Iterab
     bytes. Raises Failure."""
     whole = _without_inner(folders)
     found: dict[str, bool] = {}
-    for folder in whole:  # what stays here elsewhere travels when it is asked for by name: working folders
+    for folder in whole:  # directories that are otherwise left out travel when they are named: working directories
         for path in _below(root, folder):
             found[path] = True
     for path in files:

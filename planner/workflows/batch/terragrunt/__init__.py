@@ -4,7 +4,7 @@ import os
 
 NAME = "terragrunt.hcl"
 NAMES = (NAME, "terragrunt.hcl.json")
-"""what the file of a unit is called; the first one that is there counts"""
+"""the names of a unit's file; the first one that exists counts"""
 STACK = "terragrunt.stack.hcl"
 VALUES = "terragrunt.values.hcl"
 EXCLUDES = ".terragrunt-excludes"

@@ -26,7 +26,7 @@ WHOLE: dict[str, Value] = {
     "terraform_version_constraint": "",
     "terragrunt_version_constraint": "",
 }
-"""what every file has"""
+"""the default parts of every file"""
 
 
 def _all(*names: str) -> dict[str, Value]:

@@ -40,4 +40,4 @@ RETRYABLE = (
     "(?s).*Failed to query available provider packages.*connection reset by peer.*",
     "(?s).*Failed to query available provider packages.*context deadline exceeded.*",
 )
-"""what is worth another try: the network and services that come late"""
+"""errors that are worth another try: of the network and of services that come late"""

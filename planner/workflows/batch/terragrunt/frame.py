@@ -64,7 +64,7 @@ class Frame(Scope):
         beside = os.path.join(os.path.dirname(path), AUTOINCLUDE)
         is_unit = child is None and os.path.basename(path) in NAMES and session.is_file(beside)
         self.before: Frame | None = Frame(session, beside, self) if is_unit else None
-        """what a stack has put beside a unit's file, which goes before it"""
+        """the file that a stack has written next to a unit's file, which takes precedence over it"""
 
     @property
     def components(self) -> dict[str, dict[str, str]]:
@@ -126,7 +126,7 @@ class Frame(Scope):
         """Raises Failure."""
         return evaluate(expr.node, self, expr.source)
 
-    # ------------------------------------------------------------ what names stand for
+    # ------------------------------------------------------------ values of names
 
     def local(self, name: str, span: Span) -> Value:
         """Raises Failure."""

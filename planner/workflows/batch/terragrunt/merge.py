@@ -23,7 +23,7 @@ NAMED = ("generate", "dependency", "feature")
 """blocks that are distinguished by labels"""
 _UNITED = ("extra_arguments", "before_hook", "after_hook", "error_hook")
 _WHOLE = ("remote_state", "generate", "dependency", "feature")
-"""what is never joined within"""
+"""parts that are never joined inside"""
 
 
 def opened(value: Value) -> Value:

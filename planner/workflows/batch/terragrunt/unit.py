@@ -109,7 +109,7 @@ def make_working(reading: UnitReading) -> None:
         detail = f"{problem.filename or reading.working}: {problem.strerror or problem}."
         reading.problems.append(error("terragrunt.working", "The working folder cannot be made", detail))
     if not os.path.isdir(reading.working):
-        os.makedirs(reading.working, exist_ok=True)  # so that somebody can say what is wrong there
+        os.makedirs(reading.working, exist_ok=True)  # so that problems in it can be reported
 
 
 def has_configuration(reading: UnitReading) -> bool:

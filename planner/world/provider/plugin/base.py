@@ -67,7 +67,7 @@ class PluginBase:
         self._valid: set[tuple[str, str, bool, bytes]] = set()
         """valid configurations of objects: mode, type, whether the provider was configured when it validated them, and
         digest"""
-        self._asked = False  # whether this process was asked for its schema, which some plugins need first
+        self._asked = False  # whether this process was queried for its schema, which some plugins need first
 
     # ---------------------------------------------------------------- process
 
@@ -99,7 +99,7 @@ class PluginBase:
         Thread(target=self._wake, name=f"start {self.address}", daemon=True).start()
 
     def _wake(self) -> None:
-        with suppress(PluginError, Failure):  # who asks meets it once more
+        with suppress(PluginError, Failure):  # later callers meet it once more
             self._started()
 
     def _call(self, name: str, request: str, quick: bool = False, /, **fields: Any) -> Any:
@@ -115,7 +115,7 @@ class PluginBase:
             Thread(target=self._stop, args=(self._client,), name=f"stop {self.address}", daemon=True).start()
 
     def _stop(self, client: PluginClient) -> None:
-        with suppress(PluginError, ClientClosedError):  # it is asked, not made
+        with suppress(PluginError, ClientClosedError):  # a request, which it may ignore
             client.call("StopProvider", client.messages.Empty(), quick=True)
 
     def close(self) -> None:
@@ -177,7 +177,7 @@ class PluginBase:
             try:
                 try:
                     return self._told().part(table, name)
-                except DamagedSchema:  # what was kept is of no use: ask again, and keep that
+                except DamagedSchema:  # the cached schema is useless: request it again, and cache that
                     self._parts, self._keep_is_damaged = None, True
                     return self._told().part(table, name)
             except PluginError as problem:

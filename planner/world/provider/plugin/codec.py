@@ -106,7 +106,7 @@ def _number_out(x: Any) -> Any:
 def _float_out(x: Any) -> Any:
     import gmpy2
 
-    if gmpy2.is_integer(x):  # one of the whole numbers that are no int: see planner.foundation.values.numbers
+    if gmpy2.is_integer(x):  # a whole number that is not an int: see planner.foundation.values.numbers
         small = abs(x) < _INT64
         return int(x) if small else number_to_text(x)
     double = float(x)

@@ -352,9 +352,9 @@ def _secured(plain: socket.socket, certificate: str) -> socket.socket:
     return secured
 
 
-# How calls get to a plugin and answers back: the seam between what is said (client.py) and what carries it.
+# Transport of calls to a plugin: the seam between messages (client.py) and their carrier.
 #
-# The one that runs is client.py, over http2.py. The tests have another one over grpcio and ask both the same.
+# The one that runs is client.py, over http2.py. The tests have another one over grpcio and compare the two.
 
 
 OK, UNKNOWN, UNIMPLEMENTED = 0, 2, 12

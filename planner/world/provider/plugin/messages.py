@@ -96,7 +96,7 @@ StopAnswer Error=1:string
 """
 
 CALLS: dict[str, tuple[str, str, str]] = {
-    # call of protocol 6: (its name in protocol 5, message asked, message answered)
+    # call of protocol 6: (its name in protocol 5, request message, response message)
     "GetProviderSchema": ("GetSchema", "Empty", "SchemaAnswer"),
     "GetResourceIdentitySchemas": ("GetResourceIdentitySchemas", "Empty", "IdentitySchemasAnswer"),
     "ValidateProviderConfig": ("PrepareProviderConfig", "ProviderConfig", "ProviderConfigAnswer"),

@@ -189,7 +189,7 @@ def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Po
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(directory, name),
-            start_new_session=True,  # a Ctrl-C at the terminal is for us: we ask the plugin to stop
+            start_new_session=True,  # a Ctrl-C at the terminal is for us: we request the plugin to stop
         )
     except BaseException:
         os.close(lifeline)
@@ -264,7 +264,7 @@ def log(name: str, line: str) -> None:
         pass  # a log that cannot be written must not stop the work
 
 
-# Plugins that somebody else has started and keeps running, as TF_REATTACH_PROVIDERS tells: for debugging a provider.
+# Plugins that run outside of planner, from TF_REATTACH_PROVIDERS: for debugging a provider.
 #
 # The variable holds a JSON object: provider address -> {"Protocol": "grpc", "ProtocolVersion": 6, "Pid": 42, "Test":
 # true, "Addr": {"Network": "unix", "String": "/tmp/plugin.sock"}}.

@@ -128,7 +128,7 @@ def read_type(data: bytes) -> Type:
     return type_from_json(json.loads(data))
 
 
-# What a provider's schema must not say: after OpenTofu's configschema.Block.InternalValidate.
+# Invalid parts of a provider's schema: after OpenTofu's configschema.Block.InternalValidate.
 
 
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")

@@ -154,7 +154,7 @@ class AzureClient(StateClient):
                 self._write(self._blob, data, {**_metadata(known), **seen}, self._lease)
                 return _digest(data)
             except ServiceError as problem:
-                # somebody took or gave back the lock meanwhile, or wrote: that is looked at again
+                # the lock was taken or released, or the blob written, meanwhile: look again
                 raced = isinstance(problem, AzureError) and problem.code in ("ConditionNotMet", "BlobAlreadyExists")
                 if not raced or attempt == _RACES - 1:
                     raise _with("error uploading blob: ", problem) from None
@@ -201,7 +201,7 @@ class AzureClient(StateClient):
             try:
                 self._write(self._blob, b"", {"If-None-Match": "*"})
             except AzureError as problem:
-                if problem.status not in (409, 412):  # else somebody else was faster
+                if problem.status not in (409, 412):  # else another process was faster
                     raise
         elif known.headers.get("x-ms-lease-status") == "locked":
             holder = _holder(known)
@@ -250,7 +250,7 @@ class AzureClient(StateClient):
             raise Held(f"failed to retrieve lock info: error getting lock info: there is no blob {self.place}")
         holder = _holder(known)
         if holder is None:
-            # a lease whose holder was stopped before it could say who it is: its id proves enough
+            # a lease whose holder was stopped before it could record itself: its id proves enough
             if known.headers.get("x-ms-lease-status") == "locked":
                 try:
                     self._release(lock_id)

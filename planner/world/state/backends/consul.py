@@ -48,7 +48,7 @@ SCHEMA = BlockSchema(
 )
 _WORKSPACES = "-env:"
 _FLAGS = 0x2DDCCBC058A50C18
-"""what Consul's clients mark locks with"""
+"""the flag by which Consul's clients mark locks"""
 _CHUNK = 524288
 """The maximum size of a value in bytes, by default settings of a server."""
 _READS = 5
@@ -92,7 +92,7 @@ class ConsulClient(StateClient):
             digest, names = chunks
             try:
                 return Payload(self._joined(digest, names), self._seen)
-            except ServiceError:  # parts go when somebody writes; then there is another list of them
+            except ServiceError:  # parts are removed by writers; then there is another list of them
                 if not left or version_of(self._cluster.key(self._path)) == self._seen:
                     raise
         raise AssertionError
@@ -250,7 +250,7 @@ class ConsulClient(StateClient):
         self._cluster.ask("PUT", f"session/destroy/{lock_id}")
         kept = self._cluster.key(self._lock_key)
         if kept is not None and kept.get("Session"):
-            return  # somebody else was quicker, and it is theirs
+            return  # another process was faster, and the lock is its own
         gone = (
             {"Verb": "delete-cas", "Key": self._lock_key, "Index": int(version_of(kept))} if kept is not None else None
         )

@@ -101,7 +101,7 @@ class HttpClient(NothingBeside):
             if answer.status not in (301, 302, 303, 307, 308) or not answer.headers.get("location"):
                 return answer
             to = _redirected(method, at, answer)
-            if _host(to) != _host(at):  # what it says of us is for nobody else
+            if _host(to) != _host(at):  # its credentials are for this host alone
                 headers = {name: value for name, value in headers.items() if name.startswith("Content-")}
             at = to
         raise ServiceError(f'{method} {shown(url)}: "{shown(at)}": stopped after {_MOST_REDIRECTS} redirects')

@@ -50,7 +50,7 @@ class StateStore:
         self.backup_path = f"{path}.backup" if backup_path is None else backup_path
         self.lock_file = FileLock(path)
         self.current: State | None = None
-        """what was last read or written, without a journal"""
+        """the last state read or written, without a journal"""
         self.journal: Journal | None = None
         self._files = SealedFiles(seal)
         self._lineage = ""

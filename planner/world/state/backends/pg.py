@@ -112,7 +112,7 @@ class PgConnection:
                 with suppress(errors.DuplicateSchema, errors.DuplicateTable, errors.DuplicateObject):
                     cursor.execute(query)
             except errors.UniqueViolation as problem:
-                if problem.diag.schema_name != "pg_catalog":  # then it is the content that stands in the way
+                if problem.diag.schema_name != "pg_catalog":  # then the content is the problem
                     raise
 
         self.do(made)

@@ -120,7 +120,7 @@ class NothingBeside(StateClient):
 LARGEST = 1 << 30
 """bytes of a state"""
 _FRAME = 31
-"""what zlib calls the frame of gzip"""
+"""the name of the gzip frame in zlib"""
 
 
 def packed(data: bytes) -> bytes:

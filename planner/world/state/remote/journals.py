@@ -173,7 +173,7 @@ class GuardedJournal(Journal):
     def snapshot(self, state: State, checksum: str, changes: int) -> None:
         super().snapshot(state, checksum, changes)
         if self._copier is not None:
-            self._copier.copy_now()  # else another machine could not tell whose state it is
+            self._copier.copy_now()  # else other machines would not know the owner of the state
 
     def _tell(self) -> None:
         if self._copier is not None:

@@ -302,7 +302,7 @@ class S3Client(StateClient):
         holder = lock_info_of(text.encode())
         if holder is None or holder.id != lock_id:
             raise ServiceError(f'lock id "{lock_id}" does not match existing lock')
-        # the text as it stands there: another program may have written it in another way
+        # the literal text: another program may have written it in another form
         condition = {"ConditionExpression": "Info = :info", "ExpressionAttributeValues": {":info": {"S": text}}}
         self._item("DeleteItem", {**condition, "Key": _key(self.lock_path)})
 

@@ -48,7 +48,7 @@ class RemoteStore:
     def __init__(self, client: RemoteStateClient, seal: Seal = PLAIN, backup_path: str = "") -> None:
         self.client, self.seal, self.backup_path = client, seal, backup_path
         self.current: State | None = None
-        """what was last read or written, without a journal"""
+        """the last state read or written, without a journal"""
         self.journal: Journal | None = None
         self._version: str | None = None
         self._texts: Texts | None = None
@@ -241,7 +241,7 @@ class RemoteStore:
         self._lineage = lineage_after(base)
         serial = base.serial if base is not None else 0
         path = self.journal_path
-        if os.path.exists(path):  # of somebody else, who is at work: there is no lock then, or none is wanted
+        if os.path.exists(path):  # of another running process: there is no lock then, or none is wanted
             path = f"{path.removesuffix('.journal')}.{os.getpid()}.journal"
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -451,7 +451,7 @@ def _where(problem: ServiceError, place: str) -> str:
 def _not_locked(problem: ServiceError) -> Diagnostic:
     info = problem.info if isinstance(problem, Held) else None
     message = problem.text
-    if info is not None:  # some services say nothing else
+    if info is not None:  # some services have no other data
         message = "\n".join(filter(None, (problem.text, f"{info.describe()}\n")))
     detail = (
         f"Error message: {message}\n\nplanner acquires a state lock to protect the state from being written\n"
