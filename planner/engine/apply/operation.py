@@ -80,6 +80,7 @@ def carry_out(
     """Let the provider do it. Gives the object as it is then with its record, None when there is none; what went wrong
     is added to `problems`. After a failure that is what is known of the object all the same."""
     before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
+    # decided in Python: an update of marks alone needs no provider -- a comparison of two objects, value by value
     if operation.action == "update" and current is not None and _marks_only(operation, before, after):
         return RemoteObject(operation.after, write_object(operation.after, it.schema, current.record), current.identity)
     request = ApplyRequest(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     """Plan the end of an object whose instance is not declared. Raises Failure."""
+    # decided in Python: data that nothing declares leaves the state without an action -- no provider takes part
     if it.mode != "managed":
         walk.record.refreshed.remove_object(it.resource_address, it.key)
         _hide(it)

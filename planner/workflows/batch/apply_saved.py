@@ -212,6 +212,7 @@ def _carry_out(run: Run, command: str, approve: Approve | None, begun: frozenset
 
 
 def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve | None, begun: frozenset[str]) -> None:
+    # decided in Python: which units of a saved plan are planned again or refused -- digests are compared
     again = []
     for unit in units:
         moved = run.moved(unit) if run.done[unit].outcome in ("changes", "unchanged") else {}

@@ -9,6 +9,9 @@ from typing import Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import evolve
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch import saved_plan
 from planner.workflows.batch.apply import Approve, carry_on
 from planner.workflows.batch.apply_saved import apply_saved
@@ -20,13 +23,6 @@ from planner.workflows.batch.run import BatchReport, Run, finish
 from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import Batch, BatchOptions
 
-KEPT = {
-    "plan": frozenset(("changes", "incomplete", "unchanged")),
-    "validate": frozenset(("unchanged",)),
-    "apply": frozenset(("applied", "unchanged")),
-    "destroy": frozenset(("applied", "unchanged")),
-}
-"""the outcomes of a run that was cut off which its resumption does not touch again"""
 PATIENCE = 90.0
 """seconds that a resumed run waits for the lock of a state: an orphaned process may still be at its unit's end"""
 
@@ -49,7 +45,8 @@ def resume(
     record = Record(root, name) if name else Record.last(root)
     asked = record.asked()
     command = str(asked["command"])
-    if command not in KEPT:
+    final = _final_outcomes(command)
+    if not final:
         raise Failure(error("batch.resume", "Nothing to resume", f"A run of {command} cannot be resumed."))
     if asked.get("is_given_variables"):
         detail = "The run was given values with -var or -var-file, which are on no record. Begin it anew with these."
@@ -78,7 +75,7 @@ def resume(
     kept = {
         u: d
         for u, d in record.finished().items()
-        if d.outcome in KEPT[command]
+        if d.outcome in final
         and d.result
         and u not in in_flight
         and can_be_read(d.result)
@@ -94,6 +91,13 @@ def resume(
     else:
         carry_on(run, command, None if asked.get("at_once") else approve)
     return finish(run, report, started, tuple(in_flight))
+
+
+def _final_outcomes(command: str) -> set[str]:
+    """The outcomes with which units are left as they are."""
+    facts = FactBuilder()
+    facts.add("command", command)
+    return {str(outcome) for (outcome,) in evaluate(batch_program(), facts.build(), ["final_outcome"])["final_outcome"]}
 
 
 def _is_its_plan(folder: str, unit: str, last_event: float) -> bool:

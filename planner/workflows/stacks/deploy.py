@@ -164,6 +164,7 @@ class Runner:
         self._note(approved)
         failed: set[str] = set()
         ending = [step for step in approved.steps if step.what in ("destroy", "forget")]
+        # decided in Python: in which order removed instances end, and which wait -- a sort of pairs that rules derived
         for step in ending:
             waits = {b for a, b in (approved.decided.follows if approved.decided else ()) if a == str(step.name)}
             if waits & failed:
