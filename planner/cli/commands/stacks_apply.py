@@ -14,7 +14,7 @@ from planner.cli.stack_work import DeploymentResult, StackWork, report_of, work_
 from planner.cli.views import usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Diagnostics, error
 from planner.foundation.vocabulary.records import evolve
-from planner.logic.programs.actions import Counts
+from planner.operations.plan_files import difference_lines
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 
@@ -100,7 +100,7 @@ def _deploy(deployment: Deployment, arguments: Arguments, work: StackWork) -> De
             if not other:
                 plans.append(plan)
                 return True
-            lines = "".join(f"\n  - {address}: another {how}" for address, how in other)
+            lines = difference_lines(other)
             detail = f"The plan of {deployment.name} has changed since it was approved:{lines}\n\nNothing was applied."
             diagnostics.append(error("stack.not_approved", "Not what was approved", detail))
             return False
@@ -111,10 +111,7 @@ def _deploy(deployment: Deployment, arguments: Arguments, work: StackWork) -> De
         deployed = deploy(
             work.session, deployment, work.options, whole.hooks, listener, work.policies, diagnostics, most
         )
-        done = turn.done if turn is not None else Counts()
-        for plan in deployed.plans:
-            for step in plan.steps:
-                done = done.plus(step.counts)
+        done = deployed.counts if turn is None else turn.done.plus(deployed.counts)
         result = evolve(result, code=int(not deployed.is_done), is_partial=deployed.is_partial, done=done)
         if deployed.is_done and not deployed.is_partial:
             tell_applied(deployment.name, done, deployed.plans[-1].mode, whole, terminal)

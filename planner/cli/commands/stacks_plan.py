@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON_LINES
@@ -66,7 +66,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def plan(deployment: Deployment, arguments: Arguments, work: StackWork) -> DeploymentResult:
     """Plan a deployment, and show the plan; that of a turn is kept, to be approved in another process."""
-    from planner.workflows.stacks.report import show_plan
+    from planner.workflows.stacks.report import deployment_json, show_plan
 
     diagnostics = Diagnostics()
     result = DeploymentResult(deployment.name, report=report_of(arguments, deployment.name, []))
@@ -78,7 +78,7 @@ def plan(deployment: Deployment, arguments: Arguments, work: StackWork) -> Deplo
                 result,
                 has_changes=plan.can_apply or plan.is_partial,
                 report=report_of(arguments, deployment.name, [plan]),
-                documents=_documents(plan) if arguments.get("report") else (),
+                documents=(deployment_json(plan),) if arguments.get("report") else (),
             )
             diagnostics.check(plan.diagnostics)
             show_plan(plan, work.view, work.terminal, SchemaLookup(runner.schemas).resource_schema)
@@ -89,14 +89,6 @@ def plan(deployment: Deployment, arguments: Arguments, work: StackWork) -> Deplo
         finally:
             diagnostics += runner.release()
     return evolve(result, diagnostics=tuple(diagnostics), code=int(has_errors(diagnostics)))
-
-
-def _documents(plan: DeploymentPlan) -> tuple[dict[str, Any], ...]:
-    from planner.answers.documents.json_plan import plan_json
-    from planner.workflows.stacks.report import document
-
-    found = document([plan], lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))
-    return tuple(found["deployments"])
 
 
 def _keep(deployment: Deployment, plan: DeploymentPlan, work: StackWork, turn: Turn, diagnostics: Diagnostics) -> bool:

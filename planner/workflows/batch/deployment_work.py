@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.documents.encoding import encode
-from planner.answers.documents.json_plan import plan_json
 from planner.answers.policy.facts.units import facts_of
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.disk import replace_file
@@ -21,6 +20,7 @@ from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, mark, unm
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import Counts
+from planner.operations.plan_files import difference_lines
 from planner.operations.providers_needed import asks_plugins, lacks_selected
 from planner.operations.standing_policies import STACK
 from planner.render.diff_block import SchemaLookup
@@ -39,7 +39,7 @@ from planner.workflows.stacks.init import init_stack
 from planner.workflows.stacks.loading import component_configs
 from planner.workflows.stacks.opened_stack import OpenedStack, open_stack
 from planner.workflows.stacks.policy import judged, standing_policies
-from planner.workflows.stacks.report import document, show_plan
+from planner.workflows.stacks.report import FORMAT, deployment_json, show_plan
 from planner.workflows.stacks.rounds import Deploying, Rounds, RoundsResult, deploy, why_deferred
 from planner.workflows.stacks.settings import FILE
 from planner.workflows.stacks.states import States
@@ -158,7 +158,7 @@ def _planned(
             return failed(request, told)
         result = of_plan(request, runner, plan, told)
         found = approval(session.flow, deployment, plan, 0, said)
-        result = evolve(result, approved_by=found.by, refusals=refusal_texts(found))
+        result = evolve(result, approved_by=found.by, refusals=tuple(refusal.text for refusal in found.refusals))
         if plan.is_partial and not plan.can_apply and not result.rests_on:
             result = evolve(result, stuck=described(Rounds().problems(plan)))
         if session.stack.deployments.stores:
@@ -180,16 +180,6 @@ def _planned(
 def _left_behind(session: OpenedStack, deployment: Deployment) -> list[Diagnostic]:
     """Diagnostics about removed deployments: once for each stack."""
     return session.left_behind() if deployment.name == min(session.stack.deployments.deployments) else []
-
-
-def refusal_texts(found: Approval) -> tuple[str, ...]:
-    """Why no rule approves a plan."""
-    texts = []
-    for refusal in found.refusals:
-        word = "does not hold" if refusal.outcome == "fails" else "cannot be decided"
-        reason = f": {refusal.reason}" if refusal.reason else ""
-        texts.append(f"Not approved by {refusal.rule}: the check at {refusal.place} {word}{reason}")
-    return tuple(texts)
 
 
 def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterable[Diagnostic]) -> UnitResult:
@@ -328,7 +318,7 @@ def _text(plan: DeploymentPlan, runner: Runner) -> str:
 
 def _write_json(plan: DeploymentPlan, path: str) -> None:
     """Raises Failure."""
-    found = document([plan], lambda made: plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema))
+    found = {"format_version": FORMAT, "deployments": [deployment_json(plan)]}
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         replace_file(path, dumps(found), 0o600, durable=False)
@@ -370,7 +360,7 @@ def _applied(
     if spared:
         return spared_result(request, told, spared)
     if other:
-        lines = "".join(f"\n  - {address}: another {how}" for address, how in other)
+        lines = difference_lines(other)
         detail = (
             f"The plan of {request.unit} has changed since it was approved:{lines}\n\nNothing was applied. Plan again."
         )
@@ -401,13 +391,11 @@ def _result(
     is_changed = any(plan.can_apply for plan in deployed.plans)
     states = States(session.backend, request.deployment or "")
     state = states.read()
-    counts = Counts()
-    for step in (step for plan in deployed.plans for step in plan.steps):
-        counts = counts.plus(step.counts).plus(Counts(forget=step.what == "forget"))
+    forgotten = sum(step.what == "forget" for plan in deployed.plans for step in plan.steps)
     result = UnitResult(
         request.unit,
         "applied" if is_changed or deployed.is_partial else "no-changes",
-        counts,
+        deployed.counts.plus(Counts(forget=forgotten)),
         tuple(changes),
         diagnostics=described(told),
         text=terminal.stdout.getvalue(),

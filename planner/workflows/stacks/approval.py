@@ -30,6 +30,12 @@ class Refusal:
     outcome: str
     reason: str
 
+    @property
+    def text(self) -> str:
+        word = "does not hold" if self.outcome == "fails" else "cannot be decided"
+        reason = f": {self.reason}" if self.reason else ""
+        return f"Not approved by {self.rule}: the check at {self.place} {word}{reason}"
+
 
 @frozen
 class Approval:

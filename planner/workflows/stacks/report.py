@@ -61,12 +61,9 @@ def tell_approval(found: Approval, view: View) -> None:
     rules = [rule for rule in found.by if rule != "empty_plan"]
     if rules:
         view.tell(f"\nApproved by {', '.join(rules)}.")
-    lines = []
-    for refusal in found.refusals:
-        reason = f": {refusal.reason}" if refusal.reason else ""
-        word = "does not hold" if refusal.outcome == "fails" else "cannot be decided"
-        lines.append(f"Not approved by {refusal.rule}: the check at {refusal.place} {word}{reason}")
-        view.tell(f"\n{lines[-1]}")
+    lines = [refusal.text for refusal in found.refusals]
+    for line in lines:
+        view.tell(f"\n{line}")
     said = f"Approved by {', '.join(found.by)}" if found.by else "; ".join(lines) or "Approval is required"
     refusals = [{"rule": r.rule, "check": r.place, "outcome": r.outcome, "reason": r.reason} for r in found.refusals]
     view.say(None, said, type="deployment_approval", approved_by=list(found.by), refusals=refusals)
@@ -135,30 +132,24 @@ def _in_part(step: InstanceStep) -> bool:
     return step.plan is not None and bool(step.plan.deferred)
 
 
-def document(plans: Iterable[DeploymentPlan], plan_json: Any) -> dict[str, Any]:
-    """The plans as data: components with what is done about them, why some are deferred, and the outputs."""
+def deployment_json(plan: DeploymentPlan) -> dict[str, Any]:
+    """A plan as data: components with their actions, why some are deferred, and the outputs."""
     return {
-        "format_version": FORMAT,
-        "deployments": [
-            {
-                "deployment": plan.deployment,
-                "mode": plan.mode,
-                "applyable": plan.can_apply,
-                "complete": not plan.is_partial,
-                "left_out": list(plan.left_out),
-                "components": [
-                    {
-                        "address": str(step.name),
-                        **_step_json(step),
-                        **({"plan": plan_json(step.planned.made)} if step.planned and step.planned.made else {}),
-                    }
-                    for step in plan.steps
-                ],
-                "outputs": {name: _output(value) for name, value in sorted(plan.outputs.items())},
-            }
-            for plan in plans
-        ],
+        "deployment": plan.deployment,
+        "mode": plan.mode,
+        "applyable": plan.can_apply,
+        "complete": not plan.is_partial,
+        "left_out": list(plan.left_out),
+        "components": [{"address": str(step.name), **_step_json(step), **_step_plan_json(step)} for step in plan.steps],
+        "outputs": {name: _output(value) for name, value in sorted(plan.outputs.items())},
     }
+
+
+def _step_plan_json(step: InstanceStep) -> dict[str, Any]:
+    from planner.answers.documents.json_plan import plan_json
+
+    made = step.planned.made if step.planned else None
+    return {"plan": plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema)} if made else {}
 
 
 def _output(value: Value) -> dict[str, Any]:

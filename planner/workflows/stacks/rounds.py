@@ -11,6 +11,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, er
 from planner.foundation.vocabulary.records import define, field
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.actions import Counts
 from planner.logic.programs.rule_programs import stack_program
 from planner.operations.plan_files import compared
 from planner.workflows.stacks.approval import Approval, approval
@@ -97,6 +98,15 @@ class RoundsResult:
     plans: list[DeploymentPlan] = field(factory=list)
     """those that were applied, or were begun with"""
     outputs: Mapping[str, Value] = field(factory=dict)
+
+    @property
+    def counts(self) -> Counts:
+        """The changes that were made in all rounds."""
+        done = Counts()
+        for plan in self.plans:
+            for step in plan.steps:
+                done = done.plus(step.counts)
+        return done
 
 
 class Deploying:
