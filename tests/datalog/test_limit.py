@@ -56,6 +56,18 @@ def test_results_and_failures_come_back() -> None:
     assert no_child_is_left()
 
 
+def test_a_secret_source_stays_secret() -> None:
+    source = Source("secret.tfvars", "some text", is_secret=True)
+
+    def fails() -> None:
+        raise Failure(error("a.b", "Summary", "Detail", Span(source, 5, 9)))
+
+    with pytest.raises(Failure) as failure:
+        run_limited(fails, 20)
+    (problem,) = failure.value.diagnostics
+    assert problem.subject is not None and problem.subject.source.is_secret
+
+
 def test_what_hangs_in_c_is_ended() -> None:
     begin = time.monotonic()
     with pytest.raises(Failure) as failure:
