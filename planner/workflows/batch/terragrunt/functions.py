@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from copy import copy
+from functools import partial
 from glob import glob
-from typing import Any, Protocol
+from types import MethodType
+from typing import Protocol
 
 from planner.foundation.values.types import BOOL, DYNAMIC, STRING, ListType
 from planner.foundation.values.value import List, Map, Unknown, Value, is_null
@@ -20,6 +23,7 @@ from planner.language.config.model import Expr
 from planner.language.expressions.evaluate import evaluate
 from planner.language.expressions.scope import Scope
 from planner.language.functions import CallContext, Function, FunctionError, Param, call, lookup
+from planner.language.functions.protocol import function
 from planner.workflows.batch.terragrunt import NAME, commands, external
 from planner.workflows.batch.terragrunt.document import DocumentBlock
 from planner.workflows.batch.terragrunt.merge import deep_merge
@@ -29,40 +33,10 @@ from planner.workflows.batch.terragrunt.working_directory import working_directo
 _TEXTS = ListType(STRING)
 DEEPEST = 100
 """files over which another one is read"""
-NAMES = (
-    "find_in_parent_folders",
-    "path_relative_to_include",
-    "path_relative_from_include",
-    "get_env",
-    "run_cmd",
-    "read_terragrunt_config",
-    "read_tfvars_file",
-    "get_platform",
-    "get_repo_root",
-    "get_path_from_repo_root",
-    "get_path_to_repo_root",
-    "get_terragrunt_dir",
-    "get_original_terragrunt_dir",
-    "get_parent_terragrunt_dir",
-    "get_working_dir",
-    "get_terraform_command",
-    "get_terraform_cli_args",
-    "get_terragrunt_source_cli_flag",
-    "get_default_retryable_errors",
-    "get_aws_account_id",
-    "get_aws_account_alias",
-    "get_aws_caller_identity_arn",
-    "get_aws_caller_identity_user_id",
-    "get_terraform_commands_that_need_vars",
-    "get_terraform_commands_that_need_locking",
-    "get_terraform_commands_that_need_input",
-    "get_terraform_commands_that_need_parallelism",
-    "sops_decrypt_file",
-    "mark_as_read",
-    "mark_glob_as_read",
-    "constraint_check",
-    "deep_merge",
-)
+_FUNCTIONS: list[Function] = []
+_declared = partial(function, result=STRING, into=_FUNCTIONS)
+_WORDS = Param("words", STRING)
+_ANYTHING = Param("more", DYNAMIC, allow_null=True, allow_unknown=True, allow_dynamic=True)
 
 
 class Included(Protocol):
@@ -102,49 +76,14 @@ class Functions:
 
     def find(self, name: str) -> Function | None:
         """The function of this name, None when Terragrunt has none."""
-        if name not in NAMES:
-            return None
-        if name not in self._made:
-            self._made[name] = self._make(name)
-        return self._made[name]
-
-    def _make(self, name: str) -> Function:
-        def text(*names: str) -> list[Param]:
-            return [Param(one, STRING) for one in names]
-
-        def made(params: list[Param], impl: Any, result: Any = STRING, more: Param | None = None) -> Function:
-            return Function(name, params, more, result, impl, impure=False)
-
-        own = getattr(self, f"_{name}", None)
-        anything = Param("more", DYNAMIC, allow_null=True, allow_unknown=True, allow_dynamic=True)
-        match name:
-            case "find_in_parent_folders" | "get_env" | "run_cmd" | "get_parent_terragrunt_dir":
-                return made([], own, STRING, Param("words", STRING))
-            case "path_relative_to_include" | "path_relative_from_include":
-                return made([], own, STRING, Param("name", STRING))
-            case "read_terragrunt_config":
-                return made(text("path"), own, DYNAMIC, anything)
-            case "read_tfvars_file" | "sops_decrypt_file" | "mark_as_read":
-                return made(text("path"), own)
-            case "mark_glob_as_read":
-                return made(text("pattern"), own, _TEXTS)
-            case "constraint_check":
-                return made(text("version", "constraint"), own, BOOL)
-            case "deep_merge":
-                return made([], own, DYNAMIC, anything)
-            case "get_terraform_cli_args":
-                return made([], lambda: List(STRING, (self.session.command,)), _TEXTS)
-            case "get_default_retryable_errors":
-                return made([], lambda: List(STRING, commands.RETRYABLE), _TEXTS)
-        if name.startswith("get_terraform_commands_that_need_"):
-            words = commands.NEED[name.rpartition("_")[2]]
-            return made([], lambda: List(STRING, words), _TEXTS)
-        if name.startswith("get_aws_"):
-            return made([], lambda: external.aws(self.session, name))
-        return made([], own)
+        if name in NAMES and name not in self._made:
+            self._made[name] = own = copy(NAMES[name])
+            own.impl = MethodType(own.impl, self)
+        return self._made.get(name)
 
     # ------------------------------------------------------------ paths
 
+    @_declared(variadic=_WORDS)
     def _find_in_parent_folders(self, *words: str) -> Value:
         wanted = words[0] if words else ""
         asked = question("above", self.frame.folder, wanted)
@@ -184,21 +123,27 @@ class Functions:
         include = self._include(words)
         return include.place if include is not None else self.frame.path
 
+    @_declared(variadic=Param("name", STRING))
     def _path_relative_to_include(self, *words: str) -> Value:
         return os.path.relpath(self.frame.folder, os.path.dirname(self._include_path(words)))
 
+    @_declared(variadic=Param("name", STRING))
     def _path_relative_from_include(self, *words: str) -> Value:
         return os.path.relpath(os.path.dirname(self._include_path(words)), self.frame.folder)
 
+    @_declared(variadic=_WORDS)
     def _get_parent_terragrunt_dir(self, *words: str) -> Value:
         return os.path.dirname(self._include_path(words))
 
+    @_declared()
     def _get_terragrunt_dir(self) -> Value:
         return self.frame.folder
 
+    @_declared()
     def _get_original_terragrunt_dir(self) -> Value:
         return os.path.dirname(self.session.config)
 
+    @_declared()
     def _get_working_dir(self) -> Value:
         source = self.frame.root.one("terraform")
         text = ""
@@ -218,12 +163,15 @@ class Functions:
             folder = above
         return folder
 
+    @_declared()
     def _get_repo_root(self) -> Value:
         return self._repo_root()
 
+    @_declared()
     def _get_path_from_repo_root(self) -> Value:
         return os.path.relpath(self.frame.folder, self._repo_root())
 
+    @_declared()
     def _get_path_to_repo_root(self) -> Value:
         return os.path.relpath(self._repo_root(), self.frame.folder)
 
@@ -232,6 +180,7 @@ class Functions:
     def _file(self, path: str) -> str:
         return os.path.normpath(os.path.join(self.frame.folder, path))
 
+    @_declared(Param("path", STRING), variadic=_ANYTHING, result=DYNAMIC)
     def _read_terragrunt_config(self, path: str, *default: Value) -> Value:
         found = self._file(path)
         if not self.session.is_file(found):
@@ -249,6 +198,7 @@ class Functions:
             raise FunctionError(f"{found} is read over more than {DEEPEST} other files.", 0)
         return self.frame.config_of(found)
 
+    @_declared(Param("path", STRING))
     def _read_tfvars_file(self, path: str) -> Value:
         found = self._file(path)
         if not self.session.is_file(found):
@@ -259,6 +209,7 @@ class Functions:
         assert encode is not None
         return call(encode, [values], CallContext())
 
+    @_declared(Param("path", STRING))
     def _sops_decrypt_file(self, path: str) -> Value:
         found = self._file(path)
         if not self.session.is_file(found):
@@ -266,10 +217,12 @@ class Functions:
         self.session.files[found] = None
         return external.decrypted(self.session, found)
 
+    @_declared(Param("path", STRING))
     def _mark_as_read(self, path: str) -> Value:
         self.session.files[self._file(path)] = None
         return path
 
+    @_declared(Param("pattern", STRING), result=_TEXTS)
     def _mark_glob_as_read(self, pattern: str) -> Value:
         found = sorted(glob(self._file(pattern), recursive=True))
         files = [path for path in found if os.path.isfile(path)]
@@ -278,6 +231,7 @@ class Functions:
 
     # ------------------------------------------------------------ the environment
 
+    @_declared(variadic=_WORDS)
     def _get_env(self, *words: str) -> Value:
         if not words:
             raise FunctionError("The function get_env takes the name of a variable.")
@@ -286,26 +240,40 @@ class Functions:
             raise FunctionError(f"The environment has no variable {words[0]}, and there is no default.", 0)
         return words[1] if not found and len(words) > 1 else found or ""
 
+    @_declared(variadic=_WORDS)
     def _run_cmd(self, *words: str) -> Value:
         return external.program(self.session, self.frame.folder, words)
 
+    @_declared()
     def _get_platform(self) -> Value:
         return "linux" if sys.platform.startswith("linux") else sys.platform
 
+    @_declared()
     def _get_terraform_command(self) -> Value:
         return self.session.command
 
+    @_declared(result=_TEXTS)
+    def _get_terraform_cli_args(self) -> Value:
+        return List(STRING, (self.session.command,))
+
+    @_declared(result=_TEXTS)
+    def _get_default_retryable_errors(self) -> Value:
+        return List(STRING, commands.RETRYABLE)
+
+    @_declared()
     def _get_terragrunt_source_cli_flag(self) -> Value:
         return self.session.variable("TG_SOURCE") or ""
 
     # ------------------------------------------------------------ values
 
+    @_declared(Param("version", STRING), Param("constraint", STRING), result=BOOL)
     def _constraint_check(self, version: str, constraint: str) -> Value:
         try:
             return parse_constraints(constraint).allows(Version(version))
         except ValueError as problem:
             raise FunctionError(f"{problem}.") from None
 
+    @_declared(variadic=_ANYTHING, result=DYNAMIC)
     def _deep_merge(self, *values: Value) -> Value:
         result: Value = {}
         for index, value in enumerate(values):
@@ -317,3 +285,19 @@ class Functions:
                 raise FunctionError("An object is required.", index)
             result = deep_merge(result, value)
         return result
+
+
+def _declare_commands(name: str, words: tuple[str, ...]) -> None:
+    _declared(name=name, result=_TEXTS)(lambda functions: List(STRING, words))
+
+
+def _declare_aws(name: str) -> None:
+    _declared(name=name)(lambda functions: external.aws(functions.session, name))
+
+
+for _what, _words in commands.NEED.items():
+    _declare_commands(f"get_terraform_commands_that_need_{_what}", _words)
+for _what in ("account_id", "account_alias", "caller_identity_arn", "caller_identity_user_id"):
+    _declare_aws(f"get_aws_{_what}")
+NAMES = {one.name: one for one in _FUNCTIONS}
+"""the functions of Terragrunt, whose implementations take the functions of a frame"""
